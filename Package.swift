@@ -1,0 +1,56 @@
+// swift-tools-version:6.2
+
+import PackageDescription
+
+/// Every target of ours is built in Swift 6 mode with warnings as errors.
+let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
+
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+let package = Package(
+  name: "stemma",
+  platforms: [.macOS(.v15), .iOS(.v18)],
+  products: [
+    .executable(name: "stemma", targets: ["StemmaTool"])
+  ],
+  dependencies: [
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+  ],
+  targets: [
+    .systemLibrary(
+      name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .target(name: "CStemma"),
+
+    module("StemmaSchema"),
+    module("StemmaEvents", ["StemmaSchema", "CZlib", "CStemma", crypto]),
+    module("StemmaMerge", ["StemmaSchema", "StemmaEvents"]),
+    module("StemmaLog", ["StemmaEvents", "CStemma", crypto]),
+    module("StemmaTables", ["StemmaMerge", "StemmaLog", grdb]),
+    module("StemmaReplication", ["StemmaMerge", "StemmaLog"]),
+    module("StemmaNode", ["StemmaReplication", "StemmaTables"]),
+    module("StemmaSimulation", ["StemmaNode"]),
+
+    .executableTarget(
+      name: "StemmaTool", dependencies: ["StemmaNode", argumentParser], path: "Tools/stemma",
+      swiftSettings: strict),
+    .executableTarget(
+      name: "git-history", dependencies: ["StemmaEvents", argumentParser], path: "Tools/git-history",
+      swiftSettings: strict),
+    .executableTarget(
+      name: "simulate", dependencies: ["StemmaSimulation", argumentParser], path: "Tools/simulate",
+      swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,24 @@
+#ifndef CSTEMMA_H
+#define CSTEMMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// CRC32C (Castagnoli) of `length` bytes, continuing from `crc` (0 to begin).
+// Uses the processor's instruction where there is one.
+uint32_t stemma_crc32c(uint32_t crc, const void *bytes, size_t length);
+
+// What tells one file from its copy: the inode and the time of birth. Birth time is 0 where the
+// file system keeps none. Returns 0, or errno.
+struct stemma_file_identity {
+  uint64_t inode;
+  int64_t birth_seconds;
+  uint32_t birth_nanoseconds;
+};
+int stemma_identity(int descriptor, struct stemma_file_identity *identity);
+
+// Reserves `length` bytes from `offset` without changing the file's size. Returns 0, or errno
+// (EOPNOTSUPP where the file system cannot).
+int stemma_preallocate(int descriptor, int64_t offset, int64_t length);
+
+#endif

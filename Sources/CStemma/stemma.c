@@ -1,0 +1,111 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "CStemma.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static uint32_t table[8][256];
+
+// Slicing by eight; the tables are filled before main runs, so that no call has to ask.
+__attribute__((constructor)) static void fill_table(void) {
+  for (uint32_t i = 0; i < 256; i++) {
+    uint32_t c = i;
+    for (int k = 0; k < 8; k++) c = c & 1 ? (c >> 1) ^ 0x82f63b78u : c >> 1;
+    table[0][i] = c;
+  }
+  for (uint32_t i = 0; i < 256; i++)
+    for (int s = 1; s < 8; s++) table[s][i] = (table[s - 1][i] >> 8) ^ table[0][table[s - 1][i] & 255];
+}
+
+static uint32_t crc_portable(uint32_t c, const unsigned char *p, size_t n) {
+  while (n >= 8) {
+    uint64_t w;
+    memcpy(&w, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    w = __builtin_bswap64(w);
+#endif
+    w ^= c;
+    c = table[7][w & 255] ^ table[6][(w >> 8) & 255] ^ table[5][(w >> 16) & 255] ^ table[4][(w >> 24) & 255] ^
+        table[3][(w >> 32) & 255] ^ table[2][(w >> 40) & 255] ^ table[1][(w >> 48) & 255] ^ table[0][w >> 56];
+    p += 8;
+    n -= 8;
+  }
+  while (n--) c = (c >> 8) ^ table[0][(c ^ *p++) & 255];
+  return c;
+}
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+__attribute__((target("sse4.2"))) static uint32_t crc_hardware(uint32_t c, const unsigned char *p, size_t n) {
+  uint64_t wide = c;
+  while (n >= 8) {
+    uint64_t w;
+    memcpy(&w, p, 8);
+    wide = _mm_crc32_u64(wide, w);
+    p += 8;
+    n -= 8;
+  }
+  c = (uint32_t)wide;
+  while (n--) c = _mm_crc32_u8(c, *p++);
+  return c;
+}
+static int has_hardware(void) { return __builtin_cpu_supports("sse4.2"); }
+#elif defined(__ARM_FEATURE_CRC32)
+#include <arm_acle.h>
+static uint32_t crc_hardware(uint32_t c, const unsigned char *p, size_t n) {
+  while (n >= 8) {
+    uint64_t w;
+    memcpy(&w, p, 8);
+    c = __crc32cd(c, w);
+    p += 8;
+    n -= 8;
+  }
+  while (n--) c = __crc32cb(c, *p++);
+  return c;
+}
+static int has_hardware(void) { return 1; }
+#else
+static uint32_t crc_hardware(uint32_t c, const unsigned char *p, size_t n) { return crc_portable(c, p, n); }
+static int has_hardware(void) { return 0; }
+#endif
+
+uint32_t stemma_crc32c(uint32_t crc, const void *bytes, size_t length) {
+  const unsigned char *p = bytes;
+  return ~(has_hardware() ? crc_hardware(~crc, p, length) : crc_portable(~crc, p, length));
+}
+
+int stemma_identity(int descriptor, struct stemma_file_identity *identity) {
+  memset(identity, 0, sizeof *identity);
+#if defined(__linux__)
+  struct statx s;
+  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &s) != 0) return errno;
+  identity->inode = s.stx_ino;
+  if (s.stx_mask & STATX_BTIME) {
+    identity->birth_seconds = s.stx_btime.tv_sec;
+    identity->birth_nanoseconds = s.stx_btime.tv_nsec;
+  }
+#else
+  struct stat s;
+  if (fstat(descriptor, &s) != 0) return errno;
+  identity->inode = s.st_ino;
+#if defined(__APPLE__)
+  identity->birth_seconds = s.st_birthtimespec.tv_sec;
+  identity->birth_nanoseconds = (uint32_t)s.st_birthtimespec.tv_nsec;
+#endif
+#endif
+  return 0;
+}
+
+int stemma_preallocate(int descriptor, int64_t offset, int64_t length) {
+#if defined(__linux__)
+  return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, length) == 0 ? 0 : errno;
+#else
+  (void)descriptor, (void)offset, (void)length;
+  return EOPNOTSUPP;
+#endif
+}

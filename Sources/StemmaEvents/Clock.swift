@@ -1,0 +1,88 @@
+import Foundation
+
+/// A hybrid logical clock reading: 48 bits of milliseconds since 1970, 16 bits of counter.
+package struct Timestamp: Hashable, Comparable, Sendable {
+  package let rawValue: UInt64
+
+  package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+  /// `milliseconds` beyond 48 bits are cut to the highest time there is.
+  package init(milliseconds: UInt64, counter: UInt16 = 0) {
+    rawValue = min(milliseconds, (1 << 48) - 1) << 16 | UInt64(counter)
+  }
+
+  package static let zero = Timestamp(rawValue: 0)
+  package static func < (a: Timestamp, b: Timestamp) -> Bool { a.rawValue < b.rawValue }
+
+  package var milliseconds: UInt64 { rawValue >> 16 }
+  package var counter: UInt16 { UInt16(truncatingIfNeeded: rawValue) }
+
+  /// One counter tick later; a full counter carries into the milliseconds. The very last timestamp stays.
+  package var tick: Timestamp { rawValue == .max ? self : Timestamp(rawValue: rawValue + 1) }
+}
+
+/// The wall clock.
+package protocol Clock: Sendable {
+  /// Milliseconds since 1970; a time before is 0.
+  func milliseconds() -> UInt64
+}
+
+package struct SystemClock: Clock {
+  package init() {}
+  package func milliseconds() -> UInt64 { UInt64(max(0, Date().timeIntervalSince1970 * 1000)) }
+}
+
+/// Where random ids come from.
+package protocol RandomSource: Sendable {
+  func next() -> UInt64
+}
+
+package struct SystemRandomSource: RandomSource {
+  package init() {}
+  package func next() -> UInt64 {
+    var generator = SystemRandomNumberGenerator()
+    return generator.next()
+  }
+}
+
+/// Gives the timestamps of local events.
+///
+/// Each is higher than all before it and, as far as a sane clock allows, than all that were seen in events
+/// of others: `max(wall, min(highest seen, wall + 60 s))` and one tick. So a peer whose clock is far ahead
+/// does not drag this node along; the rule is Kulkarni et al., "Logical Physical Clocks" (2014), with a bound.
+package struct HybridClock: Sendable {
+  /// How far beyond the wall clock timestamps from elsewhere may pull this node, in milliseconds.
+  package static let tolerance: UInt64 = 60_000
+
+  private var last = Timestamp.zero
+  private var highestSeen = Timestamp.zero
+
+  package init() {}
+
+  package mutating func observe(_ timestamp: Timestamp) { highestSeen = max(highestSeen, timestamp) }
+
+  /// The next local timestamp. `floor`: the highest timestamp of the event's context.
+  package mutating func now(wall: UInt64, above floor: Timestamp = .zero) -> Timestamp {
+    let ceiling = Timestamp(milliseconds: wall + Self.tolerance)
+    let base = max(Timestamp(milliseconds: wall), min(highestSeen, ceiling))
+    var next = max(base, last.tick)
+    if next == highestSeen { next = next.tick }
+    last = next
+    return max(next, floor.tick)
+  }
+
+  /// Whether events were seen from a clock that is ahead by more than the tolerance.
+  package func isBehindPeers(wall: UInt64) -> Bool {
+    highestSeen > Timestamp(milliseconds: wall + Self.tolerance)
+  }
+
+  /// The timestamp of an imported event: the given time, unless it lies too far ahead (nil then: use
+  /// `now`); raised above `floor` by one tick where it is not above it. Never moves the clock.
+  package static func imported(
+    milliseconds: UInt64, wall: UInt64, above floor: Timestamp
+  ) -> Timestamp? {
+    guard milliseconds <= wall + tolerance else { return nil }
+    let given = Timestamp(milliseconds: milliseconds)
+    return floor == .zero || given > floor ? given : floor.tick
+  }
+}

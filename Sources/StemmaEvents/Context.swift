@@ -1,0 +1,64 @@
+/// The version vector of a record that a writer had read: for each origin, the highest sequence of that
+/// record's events that it knew. Because every node holds a prefix of each stream, `origin → n` covers all of
+/// that origin's events of the record up to `n`.
+package struct Context: Hashable, Sendable {
+  package struct Entry: Hashable, Sendable {
+    package let origin: Origin
+    package var sequence: Sequence
+
+    package init(origin: Origin, sequence: Sequence) {
+      self.origin = origin
+      self.sequence = sequence
+    }
+  }
+
+  /// Sorted by origin, one entry for each, none with sequence 0.
+  package private(set) var entries: [Entry]
+
+  package static let empty = Context()
+
+  package init() { entries = [] }
+
+  /// Nil unless the entries are sorted by origin without repetition, and no sequence is 0: what the wire
+  /// must look like.
+  package init?(canonical entries: [Entry]) {
+    for (index, entry) in entries.enumerated() {
+      if entry.sequence == .zero { return nil }
+      if index > 0 && entries[index - 1].origin >= entry.origin { return nil }
+    }
+    self.entries = entries
+  }
+
+  package init(_ dots: Dot...) {
+    self.init()
+    for dot in dots { insert(dot) }
+  }
+
+  package var isEmpty: Bool { entries.isEmpty }
+
+  package subscript(origin: Origin) -> Sequence {
+    for entry in entries where entry.origin == origin { return entry.sequence }
+    return .zero
+  }
+
+  package func covers(_ dot: Dot) -> Bool { self[dot.origin] >= dot.sequence }
+
+  package func covers(_ other: Context) -> Bool {
+    other.entries.allSatisfy { self[$0.origin] >= $0.sequence }
+  }
+
+  /// Raises the entry of the dot's origin to its sequence, if it is lower.
+  package mutating func insert(_ dot: Dot) {
+    var index = 0
+    while index < entries.count, entries[index].origin < dot.origin { index += 1 }
+    if index < entries.count, entries[index].origin == dot.origin {
+      if entries[index].sequence < dot.sequence { entries[index].sequence = dot.sequence }
+    } else {
+      entries.insert(Entry(origin: dot.origin, sequence: dot.sequence), at: index)
+    }
+  }
+
+  package mutating func formUnion(_ other: Context) {
+    for entry in other.entries { insert(Dot(entry.origin, entry.sequence)) }
+  }
+}

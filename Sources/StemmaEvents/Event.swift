@@ -1,0 +1,88 @@
+/// What an event does to its record. The raw values stand in the log.
+package enum Operation: UInt8, Sendable, CaseIterable {
+  case create = 0
+  case update = 1
+  case delete = 2
+  case link = 3
+  case unlink = 4
+  case resolve = 5
+
+  package var name: String {
+    switch self {
+    case .create: "create"
+    case .update: "update"
+    case .delete: "delete"
+    case .link: "link"
+    case .unlink: "unlink"
+    case .resolve: "resolve"
+    }
+  }
+}
+
+/// One change of one record: the unit of the log.
+package struct Event: Hashable, Sendable {
+  package var partition: Partition
+  /// The model's stored name.
+  package var model: String
+  package var key: Key
+  package var operation: Operation
+  /// For `link` and `unlink`: the relationship's name.
+  package var relationship: String?
+  /// Only what changed. Sorted by the bytes of the field's name, each field once. A `resolve` of existence
+  /// assigns `Event.existenceField`.
+  package var assignments: [Assignment]
+  package var dot: Dot
+  package var context: Context
+  package var version: Version
+  package var timestamp: Timestamp
+  package var commit: CommitID
+  /// The event that made this one, for example the delete that cascaded: its partition and dot.
+  package var cause: EventName?
+
+  /// The pseudo field by which `resolve` decides whether the record exists. No schema can declare it:
+  /// names that begin with `_` are refused.
+  package static let existenceField = "_exists"
+
+  package init(
+    partition: Partition, model: String, key: Key, operation: Operation, relationship: String? = nil,
+    assignments: [Assignment] = [], dot: Dot, context: Context = .empty, version: Version,
+    timestamp: Timestamp, commit: CommitID, cause: EventName? = nil
+  ) {
+    self.partition = partition
+    self.model = model
+    self.key = key
+    self.operation = operation
+    self.relationship = relationship
+    self.assignments = assignments
+    self.dot = dot
+    self.context = context
+    self.version = version
+    self.timestamp = timestamp
+    self.commit = commit
+    self.cause = cause
+  }
+
+  package var name: EventName { EventName(partition: partition, dot: dot) }
+}
+
+/// The name of an event anywhere: a dot and the partition in which it counts.
+package struct EventName: Hashable, Sendable {
+  package var partition: Partition
+  package var dot: Dot
+
+  package init(partition: Partition, dot: Dot) {
+    self.partition = partition
+    self.dot = dot
+  }
+}
+
+/// An event and when this node came to hold it.
+package struct StoredEvent: Hashable, Sendable {
+  package var event: Event
+  package var position: Position
+
+  package init(_ event: Event, at position: Position) {
+    self.event = event
+    self.position = position
+  }
+}

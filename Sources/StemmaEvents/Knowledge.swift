@@ -1,0 +1,59 @@
+/// The additive hash of a stream: the sum of its events' digests modulo 2^128.
+///
+/// Addition does not care about order or grouping, so a prefix can be extended, and the hash of a range is
+/// the difference of two prefixes. Two histories that gave the same dots to different events differ here.
+package struct StreamHash: Hashable, Sendable, CustomStringConvertible {
+  package var high: UInt64
+  package var low: UInt64
+
+  package static let zero = StreamHash(high: 0, low: 0)
+
+  package init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  package static func + (a: StreamHash, b: StreamHash) -> StreamHash {
+    let (low, carry) = a.low.addingReportingOverflow(b.low)
+    return StreamHash(high: a.high &+ b.high &+ (carry ? 1 : 0), low: low)
+  }
+
+  package static func - (a: StreamHash, b: StreamHash) -> StreamHash {
+    let (low, borrow) = a.low.subtractingReportingOverflow(b.low)
+    return StreamHash(high: a.high &- b.high &- (borrow ? 1 : 0), low: low)
+  }
+
+  package static func += (a: inout StreamHash, b: StreamHash) { a = a + b }
+
+  /// Thirty-two lowercase hexadecimal digits.
+  package var description: String { Origin(high).description + Origin(low).description }
+}
+
+/// How far a node holds a stream without a hole.
+package struct StreamHead: Hashable, Sendable {
+  package var sequence: Sequence
+  /// Over the events 1 … `sequence`.
+  package var hash: StreamHash
+
+  package static let none = StreamHead(sequence: .zero, hash: .zero)
+
+  package init(sequence: Sequence, hash: StreamHash) {
+    self.sequence = sequence
+    self.hash = hash
+  }
+}
+
+/// What a node has: partition → origin → how far.
+package struct Knowledge: Hashable, Sendable {
+  package var partitions: [Partition: [Origin: StreamHead]]
+
+  package init(_ partitions: [Partition: [Origin: StreamHead]] = [:]) { self.partitions = partitions }
+
+  package subscript(partition: Partition, origin: Origin) -> StreamHead {
+    get { partitions[partition]?[origin] ?? .none }
+    set { partitions[partition, default: [:]][origin] = newValue }
+  }
+
+  /// Partitions in the order of their bytes.
+  package var sortedPartitions: [Partition] { partitions.keys.sorted() }
+}

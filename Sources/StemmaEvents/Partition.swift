@@ -1,0 +1,57 @@
+import StemmaSchema
+
+/// The unit of filtering, sequencing and authorisation: `field=value` of the leading part of a composite key
+/// (several: `a=1,b=2`), or the model's name. Compared as bytes.
+package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertible {
+  package let bytes: [UInt8]
+
+  /// The partition of a record, which its key fixes for ever.
+  package init(model: Model, key: Key) {
+    guard model.partitionDepth > 0 else {
+      bytes = Array(model.storedName.utf8)
+      return
+    }
+    var bytes: [UInt8] = []
+    var index = 0
+    for depth in 0..<model.partitionDepth {
+      let part: KeyPart
+      do { part = try Key.decodePart(key.bytes, &index) } catch {
+        preconditionFailure("a key has as many parts as its model: \(error)")
+      }
+      if depth > 0 { bytes.append(UInt8(ascii: ",")) }
+      bytes.append(contentsOf: model.fields[model.keyFields[depth]].storedName.utf8)
+      bytes.append(UInt8(ascii: "="))
+      Self.escape(part.text, into: &bytes)
+    }
+    self.bytes = bytes
+  }
+
+  /// Takes a name from outside. Throws unless it is UTF-8 of 1 to `Limits.partition` bytes.
+  package init(validating bytes: [UInt8]) throws(EventsError) {
+    guard (1...Limits.partition).contains(bytes.count) else {
+      throw .malformed("partition", "\(bytes.count) bytes")
+    }
+    guard String(validating: bytes, as: UTF8.self) != nil else { throw .malformed("partition", "not UTF-8") }
+    self.bytes = bytes
+  }
+
+  /// A partition name as a person writes it; not escaped any further.
+  package init(_ text: String) { bytes = Array(text.utf8) }
+
+  package static func < (a: Partition, b: Partition) -> Bool { a.bytes.lexicographicallyPrecedes(b.bytes) }
+
+  package var description: String { String(decoding: bytes, as: UTF8.self) }
+
+  /// Percent-escapes the characters that have a meaning in partition names and patterns.
+  static func escape(_ text: String, into bytes: inout [UInt8]) {
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "%"), UInt8(ascii: ","), UInt8(ascii: "="), UInt8(ascii: "*"), UInt8(ascii: "?"),
+        UInt8(ascii: "["), UInt8(ascii: "!"):
+        let digits = Array("0123456789ABCDEF".utf8)
+        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      default: bytes.append(byte)
+      }
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import StemmaSchema
+
+/// A field's value as it stands in an event.
+///
+/// Lists and embedded types are canonical JSON text (`JSON.canonicalText`), so a value is always flat. Equality
+/// is equality of bytes: Swift's own `String ==` takes a composed and a decomposed `é` for equal, while
+/// SQLite and every other reader of the bytes keep them apart.
+package enum Value: Sendable {
+  case null
+  case bool(Bool)
+  case int(Int64)
+  /// Never NaN; -0 is stored as 0.
+  case double(Double)
+  case string(String)
+  /// Canonical JSON text of a list or an embedded value.
+  case json(String)
+}
+
+extension Value: Hashable {
+  package static func == (a: Value, b: Value) -> Bool {
+    switch (a, b) {
+    case (.null, .null): true
+    case (.bool(let x), .bool(let y)): x == y
+    case (.int(let x), .int(let y)): x == y
+    case (.double(let x), .double(let y)): x == y
+    case (.string(let x), .string(let y)), (.json(let x), .json(let y)): x.hasSameBytes(as: y)
+    default: false
+    }
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    switch self {
+    case .null: hasher.combine(0 as UInt8)
+    case .bool(let x): hasher.combine(x)
+    case .int(let x): hasher.combine(x)
+    case .double(let x): hasher.combine(x)
+    case .string(let x), .json(let x): x.utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+  }
+
+  package var isNull: Bool { if case .null = self { true } else { false } }
+}
+
+extension String {
+  /// Equality of the UTF-8 bytes.
+  package func hasSameBytes(as other: String) -> Bool {
+    let a = self.utf8
+    let b = other.utf8
+    return a.count == b.count && a.elementsEqual(b)
+  }
+
+  /// Order of the UTF-8 bytes, which is the order that SQLite's BINARY collation gives.
+  package func hasBytes(before other: String) -> Bool { self.utf8.lexicographicallyPrecedes(other.utf8) }
+}
+
+/// One field's new value.
+package struct Assignment: Hashable, Sendable {
+  /// The field's stored name.
+  package var field: String
+  package var value: Value
+
+  package init(_ field: String, _ value: Value) {
+    self.field = field
+    self.value = value
+  }
+}
