@@ -6,6 +6,7 @@ import PackageDescription
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -37,20 +38,26 @@ let package = Package(
     module("StemmaEvents", ["StemmaSchema", "CZlib", "CStemma", crypto]),
     module("StemmaMerge", ["StemmaSchema", "StemmaEvents"]),
     module("StemmaLog", ["StemmaEvents", "CStemma", crypto]),
-    module("StemmaTables", ["StemmaMerge", "StemmaLog", grdb]),
-    module("StemmaReplication", ["StemmaMerge", "StemmaLog"]),
-    module("StemmaNode", ["StemmaReplication", "StemmaTables"]),
-    module("StemmaSimulation", ["StemmaNode"]),
+    module("StemmaTables", ["StemmaMerge", "StemmaLog", grdb, sqlite, crypto]),
+    module("StemmaReplication", ["StemmaMerge", "StemmaLog", crypto]),
+    module("StemmaNode", ["StemmaReplication", "StemmaTables", "CZlib"]),
+    module("StemmaSimulation", ["StemmaMerge", "StemmaLog"]),
 
     .executableTarget(
-      name: "StemmaTool", dependencies: ["StemmaNode", argumentParser], path: "Tools/stemma",
+      name: "StemmaTool",
+      dependencies: [
+        "StemmaSchema", "StemmaEvents", "StemmaLog", "StemmaTables", "StemmaReplication", "StemmaNode",
+        argumentParser,
+      ], path: "Tools/stemma",
       swiftSettings: strict),
     .executableTarget(
-      name: "git-history", dependencies: ["StemmaEvents", argumentParser], path: "Tools/git-history",
+      name: "git-history", dependencies: ["StemmaEvents", argumentParser, crypto], path: "Tools/git-history",
       swiftSettings: strict),
     .executableTarget(
       name: "simulate", dependencies: ["StemmaSimulation", argumentParser], path: "Tools/simulate",
       swiftSettings: strict),
+
+    tests("StemmaSchemaTests", ["StemmaSchema"]),
   ],
   swiftLanguageModes: [.v6]
 )

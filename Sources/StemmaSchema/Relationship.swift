@@ -10,7 +10,7 @@ package struct Relationship: Sendable, Equatable {
     case manyToMany
   }
 
-  package enum DeleteRule: String, Sendable {
+  package enum DeleteRule: String, Sendable, CaseIterable {
     /// Required references: the child is deleted; optional ones: it is unlinked.
     case standard = "STANDARD"
     /// A parent with children cannot be deleted.
@@ -48,10 +48,85 @@ package struct Relationship: Sendable, Equatable {
   }
 }
 
+/// The key of another record, as a record stores it.
+package struct Reference: Sendable, Equatable {
+  /// The model whose key the fields hold.
+  package var target: String
+  /// One for each part of the target's key, in its order.
+  package var fields: [String]
+  /// The relationship of this model that stores it; nil if only the target declares one (`hasMany`, `hasOne`).
+  package var relationship: String?
+  /// Whether it must not be null.
+  package var isRequired: Bool
+
+  package init(target: String, fields: [String], relationship: String?, isRequired: Bool) {
+    self.target = target
+    self.fields = fields
+    self.relationship = relationship
+    self.isRequired = isRequired
+  }
+}
+
+extension Schema {
+  /// Gives each model its references.
+  static func withReferences(_ models: [Model]) -> [Model] {
+    var positions: [String: Int] = [:]
+    for (position, model) in models.enumerated() { positions[model.name] = position }
+    var models = models
+    for position in models.indices {
+      models[position].references = models[position].relationships.filter(\.storesReference).map {
+        Reference(
+          target: $0.target, fields: $0.referenceFields, relationship: $0.name, isRequired: $0.isRequired)
+      }
+    }
+    for parent in models {
+      for relationship in parent.relationships
+      where !relationship.storesReference && relationship.kind != .manyToMany {
+        guard let child = positions[relationship.target] else { continue }
+        let fields = relationship.referenceFields
+        let isKnown = models[child].references.contains { $0.target == parent.name && $0.fields == fields }
+        if isKnown { continue }
+        let free = models[child].freeFields(of: fields)
+        let isRequired = free.allSatisfy { models[child].field(named: $0)?.isRequired == true }
+        models[child].references.append(
+          Reference(target: parent.name, fields: fields, relationship: nil, isRequired: isRequired))
+      }
+    }
+    return models
+  }
+}
+
 extension Model {
   /// The reference fields of a relationship that are not parts of this model's own key. They are one
   /// register: written together, merged together. Empty if the key fixes the whole reference.
   package func freeReferenceFields(of relationship: Relationship) -> [String] {
-    relationship.referenceFields.filter { name in !keyFields.contains { fields[$0].name == name } }
+    freeFields(of: relationship.referenceFields)
+  }
+
+  package func freeReferenceFields(of reference: Reference) -> [String] { freeFields(of: reference.fields) }
+
+  func freeFields(of names: [String]) -> [String] {
+    names.filter { name in !keyFields.contains { fields[$0].name == name } }
+  }
+
+  /// The free reference fields in groups that are written and merged together: the fields of one reference,
+  /// and of all that share a field with it. Groups and their fields stand in the order of `fields`.
+  package var referenceRegisters: [[String]] {
+    var groups: [Set<String>] = []
+    for reference in references {
+      var merged = Set(freeReferenceFields(of: reference))
+      if merged.isEmpty { continue }
+      for group in groups where !group.isDisjoint(with: merged) { merged.formUnion(group) }
+      groups.removeAll { !$0.isDisjoint(with: merged) }
+      groups.append(merged)
+    }
+    let order = groups.map { group in fields.indices.filter { group.contains(fields[$0].name) } }
+    return order.sorted { $0.lexicographicallyPrecedes($1) }.map { $0.map { fields[$0].name } }
+  }
+
+  /// Whether a field holds a key part of this record or of another, so that its values are written as key
+  /// parts are: an AWSDateTime in UTC.
+  package func holdsKeyPart(_ name: String) -> Bool {
+    keyFields.contains { fields[$0].name == name } || references.contains { $0.fields.contains(name) }
   }
 }

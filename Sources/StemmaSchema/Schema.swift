@@ -13,7 +13,7 @@ package struct Schema: Sendable, Equatable {
   private var modelIndex: [String: Int]
 
   package init(models: [Model] = [], enums: [EnumType] = [], embeddedTypes: [EmbeddedType] = []) {
-    self.models = models
+    self.models = Self.withReferences(models)
     self.enums = enums
     self.embeddedTypes = embeddedTypes
     modelIndex = Dictionary(
@@ -44,6 +44,10 @@ package struct Model: Sendable, Equatable {
   /// partition that is named after the model.
   package var partitionDepth: Int
   package var relationships: [Relationship]
+  /// Every reference that this model stores, whichever side declares it: those of its own relationships,
+  /// then those that only the other model's `hasMany` or `hasOne` names. A model that stands in a schema has
+  /// them; before that the list is empty.
+  package internal(set) var references: [Reference] = []
   package var indexes: [Index]
   package var conflictPolicy: ConflictPolicy
   package var deletePolicy: DeletePolicy
@@ -86,14 +90,18 @@ package struct Model: Sendable, Equatable {
     keyFields.first { fields[$0].name == "id" && [.id, .string].contains(fields[$0].type.scalar) }
   }
 
-  /// Whether two or more references of this model make up its whole key and no other field is required.
+  /// Whether two or more relationships' reference fields make up the whole key and no other field is
+  /// required. Linking makes a row of such a model, unlinking deletes it.
   package var isJoinModel: Bool {
-    let references = relationships.filter { $0.storesReference && $0.kind == .belongsTo }
-    let parts = Set(references.flatMap(\.referenceFields))
     let key = Set(keyFields.map { fields[$0].name })
-    return references.count >= 2 && key.isSubset(of: parts)
-      && references.allSatisfy { key.isSuperset(of: $0.referenceFields) }
-      && fields.allSatisfy { !$0.isRequired || key.contains($0.name) || $0.defaultValue != nil }
+    let inside = relationships.filter {
+      $0.storesReference && $0.kind == .belongsTo && key.isSuperset(of: $0.referenceFields)
+    }
+    return inside.count >= 2 && key == Set(inside.flatMap(\.referenceFields))
+      && fields.allSatisfy {
+        !$0.isRequired || key.contains($0.name) || $0.defaultValue != nil || $0.name == createdAt
+          || $0.name == updatedAt
+      }
   }
 }
 
@@ -193,7 +201,7 @@ package struct Index: Sendable, Equatable {
 }
 
 /// How concurrent writes of a record's fields are merged.
-package enum ConflictPolicy: String, Sendable {
+package enum ConflictPolicy: String, Sendable, CaseIterable {
   /// Per field; the highest version is shown.
   case automerge = "AUTOMERGE"
   /// Per field; the latest timestamp is shown.
@@ -203,7 +211,7 @@ package enum ConflictPolicy: String, Sendable {
 }
 
 /// What is shown when a record was deleted and changed concurrently.
-package enum DeletePolicy: String, Sendable {
+package enum DeletePolicy: String, Sendable, CaseIterable {
   case byVersion = "BY_VERSION"
   case deleteWins = "DELETE_WINS"
   case updateWins = "UPDATE_WINS"

@@ -1,0 +1,174 @@
+import StemmaSchema
+import Testing
+
+@Suite struct PrintTests {
+  @Test func theCanonicalFormSpellsEverythingOut() throws {
+    let text = """
+      type Post @model(timestamps: { createdAt: "on" }) @conflict(policy: OPTIMISTIC) {
+        tags: [Tag] @manyToMany(relationName: "PostTag")
+        comments: [Comment!]! @hasMany
+        state: State @default(value: "DRAFT") @index
+      }
+      type Tag @model { name: String! @primaryKey posts: [Post] @manyToMany(relationName: "PostTag") }
+      type Comment @model @mapsTo(name: "Remark") @table(name: "remarks") @partition(fields: ["post"]) {
+        post: ID! @primaryKey(sortKeyFields: ["n"])
+        n: Int!
+        places: [Place!]!
+        text: String @mapsTo(name: "body") @default(value: "a\\n\\"b\\"")
+      }
+      enum State { DRAFT DONE }
+      type Place { at: [Float] @auth }
+      """
+    #expect(
+      try SDL.print(SDL.read(text).schema) == """
+        enum State {
+          DRAFT
+          DONE
+        }
+
+        type Place {
+          at: [Float]
+        }
+
+        type Post @model(timestamps: { createdAt: "on" }) @conflict(policy: OPTIMISTIC) {
+          id: ID! @primaryKey
+          state: State @default(value: "DRAFT") @index(name: "byState")
+          on: AWSDateTime
+          tags: [Tag] @manyToMany(relationName: "PostTag")
+          comments: [Comment] @hasMany(references: ["postCommentsId"])
+        }
+
+        type Tag @model {
+          name: String! @primaryKey
+          posts: [Post] @manyToMany(relationName: "PostTag")
+        }
+
+        type Comment @model @mapsTo(name: "Remark") @table(name: "remarks") {
+          post: ID! @primaryKey(sortKeyFields: ["n"])
+          n: Int!
+          places: [Place!]!
+          text: String @default(value: "a\\n\\"b\\"") @mapsTo(name: "body")
+          postCommentsId: ID
+        }
+
+        """)
+  }
+
+  /// Seeds are printed with a failure, so each can be run again.
+  @Test(arguments: 1...200)
+  func whatIsPrintedIsReadBack(seed: Int) throws {
+    var generator = SchemaGenerator(seed: UInt64(seed))
+    let text = generator.text()
+    let schema = try SDL.read(text).schema
+    let printed = SDL.print(schema)
+    #expect(try SDL.read(printed).schema == schema, "seed \(seed)\n\(text)\n\(printed)")
+    #expect(try SDL.print(SDL.read(printed).schema) == printed)
+  }
+}
+
+/// Draws valid schemas: every directive, key shape, relationship form and type.
+struct SchemaGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
+
+  /// SplitMix64.
+  private mutating func next(_ bound: Int) -> Int {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
+    return Int((z ^ z >> 31) % UInt64(bound))
+  }
+  private mutating func chance(_ percent: Int) -> Bool { next(100) < percent }
+  private mutating func pick(_ words: [String]) -> String { words[next(words.count)] }
+
+  mutating func text() -> String {
+    let count = 1 + next(5)
+    let keys = (0..<count).map { _ in next(5) }
+    var text = "enum E { A B C }\ntype Inner { n: Int! @default(value: \"3\") }\n"
+    text += "type Outer { inner: [Inner!] e: E again: Outer at: AWSDateTime! }\n"
+    var models = (0..<count).map { model(number: $0, key: keys[$0]) }
+    for relation in 0..<next(4) {
+      let (parent, child) = (next(count), next(count))
+      switch next(6) {
+      case 0: models[parent].body += "  r\(relation)cs: [M\(child)] @hasMany\n"
+      case 1: models[parent].body += "  r\(relation)one: M\(child)\(chance(40) ? "!" : "") @hasOne\n"
+      case 2 where parent != child:
+        models[parent].body += "  r\(relation)a: [M\(child)] @manyToMany(relationName: \"J\(relation)\")\n"
+        models[child].body += "  r\(relation)b: [M\(parent)] @manyToMany(relationName: \"J\(relation)\")\n"
+      case 3:
+        let marker = chance(40) ? "!" : ""
+        let names = references("r\(relation)", keys[parent], marker, into: &models[child].body)
+        models[child].body += "  r\(relation)p: M\(parent)\(marker) @belongsTo(fields: [\(names)])\n"
+        if chance(50) {
+          models[parent].body +=
+            "  r\(relation)m: [M\(child)] @hasMany(references: [\(names)]\(chance(30) ? ", onDelete: RESTRICT" : ""))\n"
+        }
+      case 4:
+        let names = references("r\(relation)", keys[parent], "", into: &models[child].body)
+        models[parent].body += "  r\(relation)o: M\(child) @hasOne(references: [\(names)])\n"
+      default:
+        let names = references("r\(relation)", keys[child], "", into: &models[parent].body)
+        models[parent].body += "  r\(relation)g: M\(child) @hasOne(fields: [\(names)])\n"
+      }
+    }
+    return text + models.map { "\($0.head) {\n\($0.body)}\n" }.joined()
+  }
+
+  private static let keyTypes: [[String]] = [
+    ["ID"], ["ID"], ["Int"], ["String", "Int"], ["E", "AWSDateTime", "Float"],
+  ]
+
+  private mutating func references(
+    _ prefix: String, _ key: Int, _ marker: String, into body: inout String
+  ) -> String {
+    let types = Self.keyTypes[key]
+    for (position, type) in types.enumerated() { body += "  \(prefix)f\(position): \(type)\(marker)\n" }
+    return types.indices.map { "\"\(prefix)f\($0)\"" }.joined(separator: ", ")
+  }
+
+  private mutating func model(number: Int, key: Int) -> (head: String, body: String) {
+    var head = "type M\(number) @model"
+    if chance(20) {
+      head += "(timestamps: \(pick(["null", "{ createdAt: \"on\" }", "{ updatedAt: null }"])))"
+    }
+    if chance(20) { head += " @mapsTo(name: \"Old\(number)\")" }
+    if chance(20) { head += " @table(name: \"table\(number)\")" }
+    if chance(30) {
+      head += " @conflict(policy: \(pick(["AUTOMERGE", "LATEST", "OPTIMISTIC"])), deletes: UPDATE_WINS)"
+    }
+    var body = ""
+    let types = Self.keyTypes[key]
+    switch key {
+    case 0: break
+    case 1: body += "  id: ID!\n"
+    default:
+      if chance(30) { head += " @partition(fields: [\(chance(50) ? "\"k0\"" : "")])" }
+      let rest = types.indices.dropFirst().map { "\"k\($0)\"" }.joined(separator: ", ")
+      for (position, type) in types.enumerated() {
+        body += "  k\(position): \(type)!"
+        if position == 0 { body += rest.isEmpty ? " @primaryKey" : " @primaryKey(sortKeyFields: [\(rest)])" }
+        body += "\n"
+      }
+    }
+    for field in 0..<next(6) {
+      let type = pick(Scalar.allCases.map(\.rawValue) + ["E", "Outer"])
+      let isList = chance(25)
+      body +=
+        "  f\(field): " + (isList ? "[\(type)\(chance(50) ? "!" : "")]" : type) + (chance(40) ? "!" : "")
+      if !isList, ["String", "ID"].contains(type), chance(30) {
+        body += " @default(value: \"a\\\"é\\n\\u0001\")"
+      }
+      if !isList, type == "Int", chance(30) { body += " @default(value: \"-7\")" }
+      if !isList, type == "E", chance(30) { body += " @default(value: \"B\")" }
+      if chance(15) { body += " @mapsTo(name: \"was\(field)\")" }
+      if !isList, type != "Outer", chance(30) { body += " @index" }
+      if !isList, type != "Outer", chance(20) { body += " @index(name: \"i\(field)\(number)\")" }
+      body += "\n"
+    }
+    if chance(40) { body += "  createdAt: AWSDateTime\n" }
+    if chance(40) { body += "  updatedAt: \(pick(["AWSDateTime!", "String"]))\n" }
+    return (head, body)
+  }
+}
