@@ -58,6 +58,7 @@ let package = Package(
       swiftSettings: strict),
 
     tests("StemmaSchemaTests", ["StemmaSchema"]),
+    tests("StemmaEventsTests", ["StemmaSchema", "StemmaEvents"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -29,6 +29,9 @@ package struct Context: Hashable, Sendable {
     self.entries = entries
   }
 
+  /// Takes entries that were checked when they were read.
+  init(trusted entries: [Entry]) { self.entries = entries }
+
   package init(_ dots: Dot...) {
     self.init()
     for dot in dots { insert(dot) }

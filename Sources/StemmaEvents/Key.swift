@@ -73,6 +73,9 @@ package struct Key: Hashable, Comparable, Sendable {
   /// Takes bytes that were checked when they were written or received.
   package init(trusted bytes: [UInt8]) { self.bytes = bytes }
 
+  /// The bytes at once: hashing them one by one costs ten times as much.
+  package func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+
   package static func < (a: Key, b: Key) -> Bool { a.bytes.lexicographicallyPrecedes(b.bytes) }
 
   /// The parts. Traps on a key that was made with `init(trusted:)` from bytes that no key has.

@@ -38,19 +38,30 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
   /// A partition name as a person writes it; not escaped any further.
   package init(_ text: String) { bytes = Array(text.utf8) }
 
+  /// The bytes at once: hashing them one by one costs ten times as much.
+  package func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+
   package static func < (a: Partition, b: Partition) -> Bool { a.bytes.lexicographicallyPrecedes(b.bytes) }
 
   package var description: String { String(decoding: bytes, as: UTF8.self) }
 
-  /// Percent-escapes the characters that have a meaning in partition names and patterns.
+  /// Whether a byte has a meaning in partition names and patterns, and is percent-escaped in values.
+  package static func isSpecial(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "%"), UInt8(ascii: ","), UInt8(ascii: "="), UInt8(ascii: "*"), UInt8(ascii: "?"),
+      UInt8(ascii: "["), UInt8(ascii: "!"):
+      true
+    default: false
+    }
+  }
+
   static func escape(_ text: String, into bytes: inout [UInt8]) {
     for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "%"), UInt8(ascii: ","), UInt8(ascii: "="), UInt8(ascii: "*"), UInt8(ascii: "?"),
-        UInt8(ascii: "["), UInt8(ascii: "!"):
+      if isSpecial(byte) {
         let digits = Array("0123456789ABCDEF".utf8)
         bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      default: bytes.append(byte)
+      } else {
+        bytes.append(byte)
       }
     }
   }

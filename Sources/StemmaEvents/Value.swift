@@ -34,7 +34,8 @@ extension Value: Hashable {
     case .bool(let x): hasher.combine(x)
     case .int(let x): hasher.combine(x)
     case .double(let x): hasher.combine(x)
-    case .string(let x), .json(let x): x.utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    case .string(let x), .json(let x):
+      x.utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
   }
 

@@ -1,0 +1,98 @@
+/// Goes over the events of a block without making Strings, arrays or anything else on the heap: numbers by
+/// value, texts in place. This is how tables are rebuilt, a few tens of nanoseconds an event.
+///
+/// What it gives out in place stays valid as long as the cursor, or another copy of it, is alive.
+package struct BlockCursor {
+  package enum Order: Sendable {
+    case arrival
+    /// By (partition, model, key); events of one key in arrival order.
+    case key
+  }
+
+  private let reader: BlockReader
+  private let values: BlockValues
+  private let order: [UInt32]?
+  private let firstAssignments: [UInt32]
+  private var next = 0
+  private var row = BlockRow()
+  private var firstAssignment = 0
+
+  fileprivate init(_ reader: BlockReader, _ order: Order) throws(EventsError) {
+    self.reader = reader
+    values = try reader.values()
+    self.order = order == .key ? reader.indexesByKey() : nil
+    firstAssignments = reader.firstAssignments
+  }
+
+  /// Moves to the next event, at first to the first; false behind the last.
+  package mutating func advance() -> Bool {
+    guard next < reader.count else { return false }
+    let index = order.map { Int($0[next]) } ?? next
+    row = reader.rows.rows[index]
+    firstAssignment = Int(firstAssignments[index])
+    next += 1
+    return true
+  }
+
+  package var arrival: UInt64 { row.arrival }
+  /// Number of the record among the block's keys, by which `reader.record(_:)` names it.
+  package var key: Int { Int(row.key) }
+  /// The encoded key, in place.
+  package var keyBytes: UnsafeRawBufferPointer { reader.keyTable.key(Int(row.key)) }
+  /// Number of the event's shape; events of one shape have operation, relationship and fields in common.
+  package var shape: Int { Int(row.shape) }
+  package var operation: Operation { reader.names.shapes[Int(row.shape)].operation }
+  package var dot: Dot { Dot(reader.names.origins[Int(row.origin)], Sequence(row.sequence)) }
+  package var version: Version { Version(row.version) }
+  package var timestamp: Timestamp { Timestamp(rawValue: row.timestamp) }
+  package var commit: CommitID {
+    CommitID(reader.names.origins[Int(row.commitOrigin)], row.commitNumber)
+  }
+  package var cause: EventName? { row.cause < 0 ? nil : reader.rows.causes[Int(row.cause)] }
+
+  /// Whether the event saw exactly its key's event before in this block and all that that one saw; if there is
+  /// none before, that it saw nothing. Then the record's history is linear here.
+  package var isContextImplicit: Bool { row.isImplicit }
+  /// Entries of the context, implicit or not.
+  package var contextCount: Int { Int(row.contextCount) }
+  package func contextEntry(_ index: Int) -> Context.Entry {
+    precondition(index < contextCount, "the context has \(contextCount) entries")
+    return reader.rows.contexts[Int(row.contextStart) + index]
+  }
+
+  package var assignmentCount: Int { reader.names.shapes[Int(row.shape)].fields.count }
+  /// Number of the assigned field's name, by which `fieldName(_:)` names it.
+  package func field(_ assignment: Int) -> Int {
+    reader.names.shapes[Int(row.shape)].fields[assignment].name
+  }
+  package func tag(_ assignment: Int) -> ValueTag {
+    reader.names.shapes[Int(row.shape)].fields[assignment].tag
+  }
+  package func fieldName(_ field: Int) -> String { reader.names.names[field] }
+
+  /// The value of a Boolean (0 or 1), an integer, or a double's bits.
+  package func bits(_ assignment: Int) -> UInt64 {
+    let tag = tag(assignment)
+    precondition(tag == .bool || tag == .int || tag == .double, "the value is no number")
+    return values.bits(firstAssignment + assignment)
+  }
+  package func int(_ assignment: Int) -> Int64 { Int64(bitPattern: bits(assignment)) }
+  package func double(_ assignment: Int) -> Double { Double(bitPattern: bits(assignment)) }
+  /// The UTF-8 bytes of a string or of JSON, in place.
+  package func text(_ assignment: Int) -> UnsafeRawBufferPointer {
+    let tag = tag(assignment)
+    precondition(tag == .string || tag == .json, "the value is no text")
+    return values.text(firstAssignment + assignment)
+  }
+  /// The value as it stands in an `Event`.
+  package func value(_ assignment: Int) -> Value {
+    values.value(firstAssignment + assignment, tag(assignment))
+  }
+}
+
+extension BlockReader {
+  /// A cursor over the events; inflates and checks the values.
+  package func cursor(_ order: BlockCursor.Order) throws(EventsError) -> BlockCursor {
+    try BlockCursor(self, order)
+  }
+}

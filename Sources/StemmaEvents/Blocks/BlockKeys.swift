@@ -1,0 +1,487 @@
+/// Keys of one partition and model that stand together in a block, and how they are written.
+struct BlockRun: Sendable {
+  /// What of each key is left out because the partition's name tells it: its leading part, of this type.
+  enum Leading: UInt8, Sendable {
+    case kept = 0
+    case string = 1
+    case int = 2
+    case bool = 3
+  }
+
+  /// How the rest of each key is written.
+  enum Rest: UInt8, Sendable {
+    /// As it is.
+    case plain = 0
+    /// One string of lowercase hexadecimal digits, an even number of them: two in a byte.
+    case hex = 1
+    /// One string that is a UUID in lower case: 16 bytes.
+    case uuid = 2
+  }
+
+  /// Index in the block's partitions.
+  var partition: Int
+  /// Index in the block's names.
+  var model: Int
+  /// The first of the run's keys, and how many.
+  var firstKey: Int
+  var keyCount: Int
+  var leading: Leading = .kept
+  var rest: Rest = .plain
+
+  /// The bytes of the leading part that the partition's name stands for, read as a part of this type. Nil if
+  /// the name is not of the form `field=value`, or its value is no text of this type.
+  static func leadingPart(of partition: Partition, as leading: Leading) -> [UInt8]? {
+    let name = partition.bytes
+    guard leading != .kept, let mark = name.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+    guard let value = unescaped(name[(mark + 1)...]) else { return nil }
+    var bytes: [UInt8] = []
+    switch leading {
+    case .kept: return nil
+    case .string: Key.encode(.string(value), into: &bytes)
+    case .int:
+      guard let number = Int64(value), String(number) == value else { return nil }
+      Key.encode(.int(number), into: &bytes)
+    case .bool:
+      guard value == "true" || value == "false" else { return nil }
+      Key.encode(.bool(value == "true"), into: &bytes)
+    }
+    return bytes
+  }
+
+  /// Undoes `Partition.escape`. Nil for what it would not have written, such as a second part.
+  private static func unescaped(_ escaped: ArraySlice<UInt8>) -> String? {
+    var bytes: [UInt8] = []
+    var index = escaped.startIndex
+    while index < escaped.endIndex {
+      if escaped[index] == UInt8(ascii: "%"), escaped.endIndex - index > 2,
+        let high = HexDigits.value(upper: escaped[index + 1]),
+        let low = HexDigits.value(upper: escaped[index + 2])
+      {
+        bytes.append(high << 4 | low)
+        index += 3
+      } else {
+        bytes.append(escaped[index])
+        index += 1
+      }
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
+    var again: [UInt8] = []
+    Partition.escape(text, into: &again)
+    return again.elementsEqual(escaped) ? text : nil
+  }
+}
+
+extension Key {
+  /// Whether the bytes are what `Key(encoded:)` takes. The same rules, without an allocation.
+  package static func isEncoding(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard (1...Limits.key).contains(bytes.count) else { return false }
+    var index = 0
+    while index < bytes.count {
+      guard let next = endOfPart(bytes, index) else { return false }
+      index = next
+    }
+    return true
+  }
+
+  /// Where the part that begins at `start` ends; nil if it is not the encoding of any.
+  private static func endOfPart(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Int? {
+    let tag = bytes[start]
+    var index = start + 1
+    switch tag {
+    case 0x02:
+      // A zero byte is a character of its own, so the pieces between zeros are UTF-8 exactly if the whole is.
+      var piece = index
+      while index < bytes.count {
+        if bytes[index] == 0 {
+          guard UnsafeRawBufferPointer(rebasing: bytes[piece..<index]).isUTF8 else { return nil }
+          guard index + 1 < bytes.count, bytes[index + 1] == 0xFF else { return index + 1 }
+          index += 2
+          piece = index
+        } else {
+          index += 1
+        }
+      }
+      return nil
+    case 0x0C...0x1C:
+      let count = abs(Int(tag) - 0x14)
+      guard bytes.count - index >= count else { return nil }
+      var stored: UInt64 = tag < 0x14 ? .max : 0
+      for offset in 0..<count { stored = stored << 8 | UInt64(bytes[index + offset]) }
+      let magnitude = tag < 0x14 ? ~stored : stored
+      guard (64 - magnitude.leadingZeroBitCount + 7) / 8 == count,
+        magnitude <= (tag < 0x14 ? 1 << 63 : 1 << 63 - 1)
+      else { return nil }
+      return index + count
+    case 0x21:
+      guard bytes.count - index >= 8 else { return nil }
+      let stored = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+      let number = Double(bitPattern: stored >> 63 == 1 ? stored & ~(1 << 63) : ~stored)
+      return number.isNaN || (number == 0 && number.sign == .minus) ? nil : index + 8
+    case 0x26, 0x27: return index
+    default: return nil
+    }
+  }
+}
+
+// MARK: Writing
+
+/// Gives each distinct (partition, model, key) of a block its number, and writes them in order.
+struct BlockKeysWriter {
+  struct RunName: Hashable {
+    var partition: Int
+    var model: Int
+  }
+
+  private struct Entry {
+    var offset: Int
+    var count: Int
+    var run: Int
+    var hash: Int
+  }
+
+  /// All keys one behind another, in first-use order.
+  private var bytes: [UInt8] = []
+  private var entries: [Entry] = []
+  private var runs: [RunName] = []
+  private var runIndexes: [RunName: Int] = [:]
+  private var lastRun = 0
+  /// Open addressing: index of an entry, or -1. A power of two, at most half full.
+  private var slots = [Int32](repeating: -1, count: Self.fewSlots)
+
+  private static let fewSlots = 64
+
+  var count: Int { entries.count }
+  /// About how many bytes the keys take when front-coded is not known before they are sorted; this counts
+  /// them whole.
+  var byteCount: Int { bytes.count }
+
+  mutating func removeAll() {
+    bytes.removeAll(keepingCapacity: true)
+    entries.removeAll(keepingCapacity: true)
+    runs.removeAll(keepingCapacity: true)
+    runIndexes.removeAll(keepingCapacity: true)
+    lastRun = 0
+    // One huge commit must not make every small one after it clear a huge table.
+    if slots.count > 1 << 14 {
+      slots = [Int32](repeating: -1, count: Self.fewSlots)
+    } else {
+      for index in slots.indices { slots[index] = -1 }
+    }
+  }
+
+  mutating func index(of key: Key, partition: Int, model: Int) -> Int {
+    let run = indexOfRun(RunName(partition: partition, model: model))
+    var hasher = Hasher()
+    hasher.combine(run)
+    key.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+    let hash = hasher.finalize()
+    var slot = hash & (slots.count - 1)
+    while slots[slot] >= 0 {
+      let index = Int(slots[slot])
+      if entries[index].hash == hash, entries[index].run == run, isEqual(entries[index], key.bytes) {
+        return index
+      }
+      slot = (slot + 1) & (slots.count - 1)
+    }
+    slots[slot] = Int32(entries.count)
+    entries.append(Entry(offset: bytes.count, count: key.bytes.count, run: run, hash: hash))
+    bytes.append(contentsOf: key.bytes)
+    if entries.count * 2 > slots.count { growSlots() }
+    return entries.count - 1
+  }
+
+  private mutating func indexOfRun(_ name: RunName) -> Int {
+    if lastRun < runs.count, runs[lastRun] == name { return lastRun }
+    if let index = runIndexes[name] {
+      lastRun = index
+      return index
+    }
+    runIndexes[name] = runs.count
+    lastRun = runs.count
+    runs.append(name)
+    return lastRun
+  }
+
+  private func isEqual(_ entry: Entry, _ key: [UInt8]) -> Bool {
+    guard entry.count == key.count else { return false }
+    for index in 0..<key.count where bytes[entry.offset + index] != key[index] { return false }
+    return true
+  }
+
+  private mutating func growSlots() {
+    slots = [Int32](repeating: -1, count: slots.count * 4)
+    for (index, entry) in entries.enumerated() {
+      var slot = entry.hash & (slots.count - 1)
+      while slots[slot] >= 0 { slot = (slot + 1) & (slots.count - 1) }
+      slots[slot] = Int32(index)
+    }
+  }
+
+  /// Appends runs and keys in the order of (partition, model, key). Returns the place of each key there.
+  func write(to output: inout [UInt8], ranks: [Int], names: [String], partitions: [Partition]) -> [Int] {
+    let runOrder = runs.indices.sorted { a, b in
+      if runs[a].partition != runs[b].partition {
+        return ranks[runs[a].partition] < ranks[runs[b].partition]
+      }
+      return names[runs[a].model].hasBytes(before: names[runs[b].model])
+    }
+    var members = [[Int]](repeating: [], count: runs.count)
+    for (index, entry) in entries.enumerated() { members[entry.run].append(index) }
+
+    var places = [Int](repeating: 0, count: entries.count)
+    var columns = KeyColumns()
+    var place = 0
+    var previousPartition = 0
+    output.appendVarint(runs.count)
+    for run in runOrder {
+      sort(&members[run])
+      for index in members[run] {
+        places[index] = place
+        place += 1
+      }
+      let form = form(of: members[run], partition: partitions[runs[run].partition])
+      let rank = ranks[runs[run].partition]
+      output.appendVarint(rank - previousPartition)
+      previousPartition = rank
+      output.appendVarint(runs[run].model)
+      output.appendVarint(members[run].count)
+      output.append(form.leading.rawValue | form.rest.rawValue << 2)
+      columns.startRun()
+      for index in members[run] { columns.append(payload(of: index, form)) }
+    }
+    output.append(contentsOf: columns.shared)
+    output.append(contentsOf: columns.counts)
+    output.append(contentsOf: columns.bytes)
+    return places
+  }
+
+  /// Sorts by bytes: by the eight that follow what all have in common first, which mostly decide.
+  private func sort(_ indexes: inout [Int]) {
+    guard indexes.count > 1 else { return }
+    bytes.withUnsafeBytes { all in
+      let first = entries[indexes[0]]
+      var common = first.count
+      for index in indexes {
+        let entry = entries[index]
+        common = min(common, entry.count)
+        var shared = 0
+        while shared < common, all[first.offset + shared] == all[entry.offset + shared] { shared += 1 }
+        common = shared
+      }
+      var heads = indexes.map { index in
+        let entry = entries[index]
+        var head: UInt64 = 0
+        for offset in common..<common + 8 {
+          head = head << 8 | (offset < entry.count ? UInt64(all[entry.offset + offset]) : 0)
+        }
+        return (head: head, index: index)
+      }
+      heads.sort { a, b in
+        if a.head != b.head { return a.head < b.head }
+        let (x, y) = (entries[a.index], entries[b.index])
+        return all[x.offset..<x.offset + x.count].lexicographicallyPrecedes(
+          all[y.offset..<y.offset + y.count])
+      }
+      for (place, head) in heads.enumerated() { indexes[place] = head.index }
+    }
+  }
+
+  private struct Form {
+    var leading: BlockRun.Leading
+    /// How many bytes of each key are left out.
+    var left: Int
+    var rest: BlockRun.Rest
+  }
+
+  private func form(of indexes: [Int], partition: Partition) -> Form {
+    var form = Form(leading: .kept, left: 0, rest: .plain)
+    let kind: BlockRun.Leading
+    switch bytes[entries[indexes[0]].offset] {
+    case 0x02: kind = .string
+    case 0x0C...0x1C: kind = .int
+    case 0x26, 0x27: kind = .bool
+    default: kind = .kept
+    }
+    if let part = BlockRun.leadingPart(of: partition, as: kind),
+      indexes.allSatisfy({ bytes[range(of: $0)].starts(with: part) })
+    {
+      form.leading = kind
+      form.left = part.count
+    }
+    let isHex = indexes.allSatisfy { index in
+      text(of: index, behind: form.left)?.withUnsafeBytes { $0.isEvenLowercaseHex } ?? false
+    }
+    let isUUID = indexes.allSatisfy { index in
+      text(of: index, behind: form.left)?.withUnsafeBytes { $0.isLowercaseUUID } ?? false
+    }
+    form.rest = isHex ? .hex : isUUID ? .uuid : .plain
+    return form
+  }
+
+  private func range(of index: Int) -> Range<Int> {
+    entries[index].offset..<entries[index].offset + entries[index].count
+  }
+
+  /// The text of the one string part that the key is behind its first `left` bytes; nil if it is more or else.
+  private func text(of index: Int, behind left: Int) -> ArraySlice<UInt8>? {
+    let rest = bytes[range(of: index)].dropFirst(left)
+    guard rest.count >= 2, rest.first == 0x02, rest.last == 0 else { return nil }
+    return rest.dropFirst().dropLast()
+  }
+
+  private func payload(of index: Int, _ form: Form) -> ArraySlice<UInt8> {
+    let rest = bytes[range(of: index)].dropFirst(form.left)
+    guard form.rest != .plain else { return rest }
+    var packed: [UInt8] = []
+    rest.dropFirst().dropLast().withUnsafeBytes { text in
+      if form.rest == .hex { packed.appendPacked(hex: text) } else { packed.appendPacked(uuid: text) }
+    }
+    return packed[...]
+  }
+}
+
+/// The three columns of front-coded keys.
+private struct KeyColumns {
+  var shared: [UInt8] = []
+  var counts: [UInt8] = []
+  var bytes: [UInt8] = []
+  private var previous: ArraySlice<UInt8> = []
+
+  mutating func startRun() { previous = [] }
+
+  mutating func append(_ payload: ArraySlice<UInt8>) {
+    var prefix = 0
+    for (a, b) in zip(previous, payload) {
+      if a != b { break }
+      prefix += 1
+    }
+    shared.appendVarint(prefix)
+    counts.appendVarint(payload.count - prefix)
+    bytes.append(contentsOf: payload.dropFirst(prefix))
+    previous = payload
+  }
+}
+
+// MARK: Reading
+
+/// The runs and keys of a block, checked, each key whole.
+struct BlockKeys: Sendable {
+  let runs: [BlockRun]
+  /// The run of each key.
+  let runOfKey: [UInt32]
+  /// Where each key begins in `bytes`; one more at the end.
+  let offsets: [UInt32]
+  let bytes: Memory
+
+  var count: Int { runOfKey.count }
+
+  func key(_ index: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: bytes.bytes[Int(offsets[index])..<Int(offsets[index + 1])])
+  }
+
+  /// `limit`: highest count of keys; `byteLimit`: bytes of all keys together.
+  init(
+    _ reader: inout ByteReader, _ names: BlockNames, limit: Int, byteLimit: Int
+  ) throws(EventsError) {
+    let (runs, count) = try Self.readRuns(&reader, names, limit: limit)
+    guard count <= reader.remaining / 2 else {
+      throw .malformed("keys", "\(count) in \(reader.remaining) bytes")
+    }
+    var shared = [UInt32](repeating: 0, count: count)
+    var suffixes = shared
+    for index in 0..<count { shared[index] = UInt32(try reader.count("key", limit: Limits.key)) }
+    for index in 0..<count { suffixes[index] = UInt32(try reader.count("key", limit: Limits.key)) }
+
+    var runOfKey = [UInt32](repeating: 0, count: count)
+    var offsets: [UInt32] = [0]
+    offsets.reserveCapacity(count + 1)
+    var all: [UInt8] = []
+    var payload: [UInt8] = []
+    for (runIndex, run) in runs.enumerated() {
+      let part = try Self.leadingPart(of: run, names)
+      for index in run.firstKey..<run.firstKey + run.keyCount {
+        let isFirst = index == run.firstKey
+        if isFirst { payload.removeAll(keepingCapacity: true) }
+        let prefix = Int(shared[index])
+        let suffix = try reader.bytes(Int(suffixes[index]), "keys")
+        guard prefix <= payload.count else { throw .malformed("key", "shares more than there is") }
+        // The prefix is the longest that is shared, so the first byte behind it tells the order.
+        if !isFirst {
+          guard let first = suffix.first, prefix == payload.count || first > payload[prefix] else {
+            throw .malformed("keys", "not in order")
+          }
+        }
+        payload.removeLast(payload.count - prefix)
+        payload.append(contentsOf: suffix)
+        let start = all.count
+        all.append(contentsOf: part)
+        try Self.append(payload, run.rest, to: &all)
+        guard all.count <= byteLimit else {
+          throw .overLimit("keys", found: UInt64(all.count), limit: UInt64(byteLimit))
+        }
+        let isKey = all.withUnsafeBytes { Key.isEncoding(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+        guard isKey else { throw .malformed("key", "not the encoding of one") }
+        runOfKey[index] = UInt32(runIndex)
+        offsets.append(UInt32(all.count))
+      }
+    }
+    self.runs = runs
+    self.runOfKey = runOfKey
+    self.offsets = offsets
+    bytes = Memory(all)
+  }
+
+  private static func readRuns(
+    _ reader: inout ByteReader, _ names: BlockNames, limit: Int
+  ) throws(EventsError) -> ([BlockRun], keys: Int) {
+    let count = try reader.count("runs", each: 4)
+    var runs: [BlockRun] = []
+    runs.reserveCapacity(count)
+    var keys = 0
+    for index in 0..<count {
+      let gap = try reader.count("partition of a run", limit: names.partitions.count)
+      let partition = (runs.last?.partition ?? 0) + gap
+      guard partition < names.partitions.count else { throw .malformed("partition of a run", "out of range") }
+      let model = try reader.index("model of a run", below: names.names.count)
+      if index > 0, gap == 0, !names.names[runs[index - 1].model].hasBytes(before: names.names[model]) {
+        throw .malformed("runs", "not in order")
+      }
+      let members = try reader.count("keys of a run", limit: limit - keys)
+      let form = try reader.byte("form of a run")
+      guard members > 0, form < 16, let leading = BlockRun.Leading(rawValue: form & 3),
+        let rest = BlockRun.Rest(rawValue: form >> 2)
+      else { throw .malformed("run", "\(members) keys, form \(form)") }
+      runs.append(
+        BlockRun(
+          partition: partition, model: model, firstKey: keys, keyCount: members, leading: leading,
+          rest: rest))
+      keys += members
+    }
+    return (runs, keys)
+  }
+
+  private static func leadingPart(of run: BlockRun, _ names: BlockNames) throws(EventsError) -> [UInt8] {
+    guard run.leading != .kept else { return [] }
+    guard let part = BlockRun.leadingPart(of: names.partitions[run.partition], as: run.leading) else {
+      throw .malformed("run", "partition that tells no key part of type \(run.leading.rawValue)")
+    }
+    return part
+  }
+
+  private static func append(
+    _ payload: [UInt8], _ rest: BlockRun.Rest, to bytes: inout [UInt8]
+  ) throws(EventsError) {
+    switch rest {
+    case .plain: bytes.append(contentsOf: payload)
+    case .hex:
+      bytes.append(0x02)
+      payload.withUnsafeBytes { bytes.appendHex($0) }
+      bytes.append(0)
+    case .uuid:
+      guard payload.count == 16 else { throw .malformed("key", "UUID of \(payload.count) bytes") }
+      bytes.append(0x02)
+      payload.withUnsafeBytes { bytes.appendUUID($0) }
+      bytes.append(0)
+    }
+  }
+}

@@ -1,0 +1,380 @@
+/// The type tag of a value, as it stands in blocks and in canonical events.
+package enum ValueTag: UInt8, Sendable, CaseIterable {
+  case null = 0
+  case bool = 1
+  case int = 2
+  case double = 3
+  case string = 4
+  case json = 5
+}
+
+extension Value {
+  package var tag: ValueTag {
+    switch self {
+    case .null: .null
+    case .bool: .bool
+    case .int: .int
+    case .double: .double
+    case .string: .string
+    case .json: .json
+    }
+  }
+}
+
+/// What events of one kind have in common: the operation, the relationship, and which fields they assign with
+/// values of which types.
+package struct BlockShape: Hashable, Sendable {
+  package struct Field: Hashable, Sendable {
+    /// Index of the field's name in the block.
+    package var name: Int
+    package var tag: ValueTag
+  }
+
+  package var operation: Operation
+  /// Index of the relationship's name in the block.
+  package var relationship: Int?
+  /// In the order of the assignments.
+  package var fields: [Field]
+}
+
+/// The columns of values that a list of shapes makes: one for each (field, type) that has bytes, in first-use
+/// order; and for each shape the column of each of its fields, -1 for null.
+struct BlockColumns: Sendable {
+  var fields: [BlockShape.Field] = []
+  var ofShapes: [[Int]] = []
+  private var indexes: [BlockShape.Field: Int] = [:]
+
+  mutating func append(_ shape: BlockShape) {
+    ofShapes.append(
+      shape.fields.map { field in
+        if field.tag == .null { return -1 }
+        if let index = indexes[field] { return index }
+        indexes[field] = fields.count
+        fields.append(field)
+        return fields.count - 1
+      })
+  }
+
+  mutating func removeAll() {
+    fields.removeAll(keepingCapacity: true)
+    ofShapes.removeAll(keepingCapacity: true)
+    indexes.removeAll(keepingCapacity: true)
+  }
+}
+
+extension StringProtocol {
+  /// GraphQL's rule for names: `[_A-Za-z][_0-9A-Za-z]*`; with the limit on their length.
+  package var isName: Bool {
+    guard (1...Limits.name).contains(utf8.count) else { return false }
+    var isFirst = true
+    for byte in utf8 {
+      switch byte {
+      case UInt8(ascii: "_"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"):
+        break
+      case UInt8(ascii: "0")...UInt8(ascii: "9") where !isFirst: break
+      default: return false
+      }
+      isFirst = false
+    }
+    return true
+  }
+}
+
+// MARK: Writing
+
+/// Gives each distinct origin, name, partition and shape of a block its number.
+struct BlockNamesWriter {
+  private(set) var origins: [Origin] = []
+  private(set) var names: [String] = []
+  private(set) var partitions: [Partition] = []
+  private(set) var shapes: [BlockShape] = []
+  private(set) var columns = BlockColumns()
+  /// About how many bytes the tables take.
+  private(set) var rawBytes = 0
+
+  private var originIndexes: [Origin: Int] = [:]
+  private var nameIndexes: [String: Int] = [:]
+  private var partitionIndexes: [Partition: Int] = [:]
+  private var shapeIndexes: [BlockShape: Int] = [:]
+  private var lastOrigin = 0
+  private var lastName = 0
+  private var lastPartition = 0
+  private var lastShape = 0
+  /// For each shape the one that came after it most recently: events come in patterns, and comparing with a
+  /// guess costs a tenth of hashing.
+  private var following: [Int] = []
+  /// The latest shape of each bucket, a second guess; may be one of an earlier block.
+  private var buckets: [Int] = []
+
+  mutating func removeAll() {
+    origins.removeAll(keepingCapacity: true)
+    names.removeAll(keepingCapacity: true)
+    partitions.removeAll(keepingCapacity: true)
+    shapes.removeAll(keepingCapacity: true)
+    columns.removeAll()
+    originIndexes.removeAll(keepingCapacity: true)
+    nameIndexes.removeAll(keepingCapacity: true)
+    partitionIndexes.removeAll(keepingCapacity: true)
+    shapeIndexes.removeAll(keepingCapacity: true)
+    following.removeAll(keepingCapacity: true)
+    (lastOrigin, lastName, lastPartition, lastShape, rawBytes) = (0, 0, 0, 0, 0)
+  }
+
+  mutating func index(of origin: Origin) -> Int {
+    if lastOrigin < origins.count, origins[lastOrigin] == origin { return lastOrigin }
+    if let index = originIndexes[origin] {
+      lastOrigin = index
+      return index
+    }
+    originIndexes[origin] = origins.count
+    lastOrigin = origins.count
+    origins.append(origin)
+    rawBytes += 8
+    return lastOrigin
+  }
+
+  /// Traps on an origin that no event has named.
+  func indexOfKnown(_ origin: Origin) -> Int {
+    guard let index = originIndexes[origin] else {
+      preconditionFailure("a note is of a commit of which an event is in the block")
+    }
+    return index
+  }
+
+  /// Traps on what is no name: schemas refuse it, and no reader would take the block.
+  mutating func index(ofName name: String) -> Int {
+    // Comparing Strings is safe here: names are ASCII, in which equal characters are equal bytes.
+    if lastName < names.count, names[lastName] == name { return lastName }
+    if let index = nameIndexes[name] {
+      lastName = index
+      return index
+    }
+    precondition(name.isName, "\(name) is no name of a model, field or relationship")
+    nameIndexes[name] = names.count
+    lastName = names.count
+    names.append(name)
+    rawBytes += 1 + name.utf8.count
+    return lastName
+  }
+
+  mutating func index(of partition: Partition) -> Int {
+    if lastPartition < partitions.count, partitions[lastPartition] == partition { return lastPartition }
+    if let index = partitionIndexes[partition] {
+      lastPartition = index
+      return index
+    }
+    partitionIndexes[partition] = partitions.count
+    lastPartition = partitions.count
+    partitions.append(partition)
+    rawBytes += 2 + partition.bytes.count
+    return lastPartition
+  }
+
+  mutating func indexOfShape(of event: Event) -> Int {
+    if lastShape < following.count {
+      let guess = following[lastShape]
+      if hasShape(guess, event) {
+        lastShape = guess
+        return guess
+      }
+    }
+    let bucket = bucket(of: event)
+    if buckets.isEmpty { buckets = [Int](repeating: -1, count: 256) }
+    let candidate = buckets[bucket]
+    let isFound = candidate >= 0 && candidate < shapes.count && hasShape(candidate, event)
+    let index = isFound ? candidate : findShape(of: event)
+    buckets[bucket] = index
+    if lastShape < following.count { following[lastShape] = index }
+    lastShape = index
+    return index
+  }
+
+  private func hasShape(_ index: Int, _ event: Event) -> Bool {
+    let count = event.assignments.count
+    guard shapes[index].operation == event.operation, shapes[index].fields.count == count else {
+      return false
+    }
+    switch (shapes[index].relationship, event.relationship) {
+    case (nil, nil): break
+    case (let name?, let relationship?): if names[name] != relationship { return false }
+    default: return false
+    }
+    for place in 0..<count {
+      let field = shapes[index].fields[place]
+      guard field.tag == event.assignments[place].value.tag else { return false }
+      guard names[field.name] == event.assignments[place].field else { return false }
+    }
+    return true
+  }
+
+  /// A cheap hash of what distinguishes most shapes: operation, and types and lengths of names of the fields.
+  private func bucket(of event: Event) -> Int {
+    var hash = UInt64(event.operation.rawValue)
+    for assignment in event.assignments {
+      let field = UInt64(assignment.field.utf8.count) << 3 | UInt64(assignment.value.tag.rawValue)
+      hash = (hash ^ field) &* 0x9E37_79B9_7F4A_7C15
+    }
+    return Int(truncatingIfNeeded: hash >> 56)
+  }
+
+  private mutating func findShape(of event: Event) -> Int {
+    var shape = BlockShape(operation: event.operation, relationship: nil, fields: [])
+    shape.fields.reserveCapacity(event.assignments.count)
+    if let relationship = event.relationship { shape.relationship = index(ofName: relationship) }
+    for assignment in event.assignments {
+      shape.fields.append(.init(name: index(ofName: assignment.field), tag: assignment.value.tag))
+    }
+    if let index = shapeIndexes[shape] { return index }
+    for (a, b) in zip(event.assignments, event.assignments.dropFirst()) {
+      precondition(a.field.hasBytes(before: b.field), "assignments are sorted by field, each field once")
+    }
+    let index = shapes.count
+    shapeIndexes[shape] = index
+    shapes.append(shape)
+    following.append(index)
+    columns.append(shape)
+    rawBytes += 2 + 2 * shape.fields.count
+    return index
+  }
+
+  /// Appends the tables; partitions in the order of their bytes. Returns the place of each partition there.
+  func write(to bytes: inout [UInt8]) -> [Int] {
+    bytes.appendVarint(origins.count)
+    for origin in origins { bytes.appendFixed(origin.rawValue) }
+    bytes.appendVarint(names.count)
+    for name in names { bytes.appendCounted(name) }
+    let ranks = writePartitions(to: &bytes)
+    bytes.appendVarint(shapes.count)
+    for shape in shapes {
+      bytes.append(shape.operation.rawValue | (shape.relationship == nil ? 0 : 0x80))
+      if let relationship = shape.relationship { bytes.appendVarint(relationship) }
+      bytes.appendVarint(shape.fields.count)
+      for field in shape.fields { bytes.appendVarint(field.name << 3 | Int(field.tag.rawValue)) }
+    }
+    return ranks
+  }
+
+  private func writePartitions(to bytes: inout [UInt8]) -> [Int] {
+    let sorted = partitions.indices.sorted { partitions[$0] < partitions[$1] }
+    var ranks = [Int](repeating: 0, count: partitions.count)
+    bytes.appendVarint(partitions.count)
+    var previous: [UInt8] = []
+    for (rank, index) in sorted.enumerated() {
+      ranks[index] = rank
+      let name = partitions[index].bytes
+      var shared = 0
+      while shared < min(name.count, previous.count), name[shared] == previous[shared] { shared += 1 }
+      bytes.appendVarint(shared)
+      bytes.appendVarint(name.count - shared)
+      bytes.append(contentsOf: name[shared...])
+      previous = name
+    }
+    return ranks
+  }
+}
+
+// MARK: Reading
+
+/// The tables at the head of stream K, checked.
+struct BlockNames: Sendable {
+  let origins: [Origin]
+  let names: [String]
+  let partitions: [Partition]
+  let shapes: [BlockShape]
+  let columns: BlockColumns
+
+  /// `limit`: bytes of all partition names together, which front coding makes small on the wire.
+  init(_ reader: inout ByteReader, limit: Int) throws(EventsError) {
+    origins = try Self.readOrigins(&reader)
+    names = try Self.readNames(&reader)
+    partitions = try Self.readPartitions(&reader, limit: limit)
+    shapes = try Self.readShapes(&reader, names: names)
+    var columns = BlockColumns()
+    for shape in shapes { columns.append(shape) }
+    self.columns = columns
+  }
+
+  private static func readOrigins(_ reader: inout ByteReader) throws(EventsError) -> [Origin] {
+    let count = try reader.count("origins", each: 8)
+    var origins: [Origin] = []
+    origins.reserveCapacity(count)
+    for _ in 0..<count { origins.append(Origin(try reader.fixed("origin"))) }
+    guard Set(origins).count == count else { throw .malformed("origins", "one twice") }
+    return origins
+  }
+
+  private static func readNames(_ reader: inout ByteReader) throws(EventsError) -> [String] {
+    let count = try reader.count("names", each: 2)
+    var names: [String] = []
+    names.reserveCapacity(count)
+    for _ in 0..<count {
+      let name = try reader.text("name", limit: Limits.name)
+      guard name.isName else { throw .malformed("name", name) }
+      names.append(name)
+    }
+    guard Set(names).count == count else { throw .malformed("names", "one twice") }
+    return names
+  }
+
+  private static func readPartitions(
+    _ reader: inout ByteReader, limit: Int
+  ) throws(EventsError) -> [Partition] {
+    let count = try reader.count("partitions", each: 3)
+    var partitions: [Partition] = []
+    partitions.reserveCapacity(count)
+    var name: [UInt8] = []
+    var total = 0
+    for _ in 0..<count {
+      let shared = try reader.count("partition", limit: name.count)
+      let rest = try reader.counted("partition", limit: Limits.partition - shared)
+      // The prefix is the longest that is shared, so the first byte behind it tells the order.
+      guard let first = rest.first, shared == name.count || first > name[shared] else {
+        throw .malformed("partitions", "not in order")
+      }
+      name.removeLast(name.count - shared)
+      name.append(contentsOf: rest)
+      total += name.count
+      guard total <= limit else {
+        throw .overLimit("partitions", found: UInt64(total), limit: UInt64(limit))
+      }
+      partitions.append(try Partition(validating: name))
+    }
+    return partitions
+  }
+
+  private static func readShapes(
+    _ reader: inout ByteReader, names: [String]
+  ) throws(EventsError) -> [BlockShape] {
+    let count = try reader.count("shapes", each: 2)
+    var shapes: [BlockShape] = []
+    shapes.reserveCapacity(count)
+    for _ in 0..<count { shapes.append(try readShape(&reader, names: names)) }
+    guard Set(shapes).count == count else { throw .malformed("shapes", "one twice") }
+    return shapes
+  }
+
+  private static func readShape(
+    _ reader: inout ByteReader, names: [String]
+  ) throws(EventsError) -> BlockShape {
+    let head = try reader.byte("shape")
+    guard let operation = Operation(rawValue: head & 0x7F) else {
+      throw .malformed("shape", "operation \(head & 0x7F)")
+    }
+    var shape = BlockShape(operation: operation, relationship: nil, fields: [])
+    if head & 0x80 != 0 { shape.relationship = try reader.index("relationship", below: names.count) }
+    let count = try reader.count("fields of a shape", each: 1)
+    shape.fields.reserveCapacity(count)
+    for index in 0..<count {
+      let stored = try reader.number("field of a shape", limit: UInt64(names.count) << 3)
+      let name = Int(stored >> 3)
+      guard name < names.count, let tag = ValueTag(rawValue: UInt8(stored & 7)) else {
+        throw .malformed("field of a shape", "name \(name), type \(stored & 7)")
+      }
+      if index > 0, !names[shape.fields[index - 1].name].hasBytes(before: names[name]) {
+        throw .malformed("fields of a shape", "not in order")
+      }
+      shape.fields.append(.init(name: name, tag: tag))
+    }
+    return shape
+  }
+}

@@ -1,0 +1,236 @@
+/// A block, taken apart and checked. Every event can be had without an error afterwards, except that the
+/// values are inflated and checked when they are first asked for.
+///
+/// Memory: about 100 bytes an event, and the keys. The values are held by what `values()` returns.
+package struct BlockReader: Sendable {
+  let names: BlockNames
+  let keyTable: BlockKeys
+  let rows: BlockRows
+  private let valueStream: StoredStream
+  private let limit: Int
+
+  /// Takes a whole block from outside. `limit`: the most bytes that each stream may have raw, and that keys,
+  /// names and texts may come to when they are unpacked.
+  package init(_ bytes: ArraySlice<UInt8>, limit: Int = Limits.blockStream) throws(EventsError) {
+    let head = try bytes.withUnsafeBytes { raw in
+      Result { () throws(EventsError) -> Head in try Head(raw, limit: limit) }
+    }.get()
+    var start = bytes.startIndex + head.size
+    var streams: [StoredStream] = []
+    for size in head.streams {
+      streams.append(StoredStream(bytes: bytes[start..<start + size.stored], size: size))
+      start += size.stored
+    }
+    valueStream = streams[2]
+    self.limit = limit
+
+    let keyStream = try streams[0].inflate("keys")
+    defer { withExtendedLifetime(keyStream) {} }
+    var reader = ByteReader(keyStream.bytes)
+    names = try BlockNames(&reader, limit: limit)
+    keyTable = try BlockKeys(&reader, names, limit: head.count, byteLimit: limit)
+    try reader.finish("keys")
+
+    let rowStream = try streams[1].inflate("events")
+    defer { withExtendedLifetime(rowStream) {} }
+    reader = ByteReader(rowStream.bytes)
+    rows = try BlockRows(&reader, count: head.count, names, keyTable, assignmentLimit: limit / 4)
+  }
+
+  package init(_ bytes: [UInt8], limit: Int = Limits.blockStream) throws(EventsError) {
+    try self.init(bytes[...], limit: limit)
+  }
+
+  /// How many events.
+  package var count: Int { rows.rows.count }
+
+  /// The notes of commits of which events are in the block, by commit.
+  package var notes: [(commit: CommitID, note: CommitNote)] { rows.notes }
+
+  /// How many distinct keys.
+  package var keyCount: Int { keyTable.count }
+
+  /// A record of which events are in the block.
+  package struct Record: Hashable, Sendable {
+    package var partition: Partition
+    package var model: String
+    package var key: Key
+
+    package init(partition: Partition, model: String, key: Key) {
+      self.partition = partition
+      self.model = model
+      self.key = key
+    }
+  }
+
+  /// The distinct keys, by (partition, model, key). O(keys) allocations.
+  package var keys: [Record] { (0..<keyCount).map(record) }
+
+  package func record(_ key: Int) -> Record {
+    let run = keyTable.runs[Int(keyTable.runOfKey[key])]
+    return Record(
+      partition: names.partitions[run.partition], model: names.names[run.model],
+      key: Key(trusted: Array(keyTable.key(key))))
+  }
+
+  /// The partition of a key, without its bytes.
+  package func partition(ofKey key: Int) -> Partition {
+    names.partitions[keyTable.runs[Int(keyTable.runOfKey[key])].partition]
+  }
+
+  /// The stored name of a key's model.
+  package func model(ofKey key: Int) -> String {
+    names.names[keyTable.runs[Int(keyTable.runOfKey[key])].model]
+  }
+
+  /// The partitions of which the block has events, in the order of their bytes.
+  package var partitions: [Partition] {
+    var indexes: [Int] = []
+    for run in keyTable.runs where indexes.last != run.partition { indexes.append(run.partition) }
+    return indexes.map { names.partitions[$0] }
+  }
+
+  /// Inflates and checks the values. Each call does it anew: keep the result as long as it is needed.
+  package func values() throws(EventsError) -> BlockValues {
+    try BlockValues(try valueStream.inflate("values"), names, rows, limit: limit)
+  }
+
+  /// All events in arrival order.
+  package func events() throws(EventsError) -> [BlockEvent] {
+    let maker = EventMaker(self, try values())
+    return rows.rows.indices.map { maker.event($0) }
+  }
+
+  /// All events by (partition, model, key), those of one key in arrival order.
+  package func eventsByKey() throws(EventsError) -> [BlockEvent] {
+    let maker = EventMaker(self, try values())
+    return indexesByKey().map { maker.event(Int($0)) }
+  }
+
+  /// The events' places in arrival order, sorted by key, stable.
+  func indexesByKey() -> [UInt32] {
+    var starts = [UInt32](repeating: 0, count: keyCount + 1)
+    for row in rows.rows { starts[Int(row.key) + 1] += 1 }
+    for key in 0..<keyCount { starts[key + 1] += starts[key] }
+    var indexes = [UInt32](repeating: 0, count: count)
+    for (index, row) in rows.rows.enumerated() {
+      indexes[Int(starts[Int(row.key)])] = UInt32(index)
+      starts[Int(row.key)] += 1
+    }
+    return indexes
+  }
+}
+
+/// The sizes at the front of a block.
+private struct Head {
+  struct Size {
+    var raw: Int
+    var stored: Int
+    var isDeflated: Bool
+  }
+
+  var count: Int
+  /// Bytes before the streams.
+  var size: Int
+  var streams: [Size] = []
+
+  init(_ bytes: UnsafeRawBufferPointer, limit: Int) throws(EventsError) {
+    var reader = ByteReader(bytes)
+    let codec = try reader.byte("block")
+    guard codec == BlockFormat.codec else { throw .malformed("block", "codec \(codec)") }
+    let layout = try reader.byte("block")
+    guard layout == BlockFormat.layout else { throw .malformed("block", "layout \(layout)") }
+    count = try reader.count("events", limit: Limits.blockEvents)
+    guard count > 0 else { throw .malformed("block", "no events") }
+    for _ in 0..<3 {
+      let number = try reader.number("stream of a block", limit: UInt64(limit) << 1 | 1)
+      var size = Size(raw: Int(number >> 1), stored: Int(number >> 1), isDeflated: number & 1 == 1)
+      if size.isDeflated {
+        size.stored = try reader.count("stream of a block", limit: size.raw)
+        guard size.raw <= size.stored * Limits.inflationRatio else {
+          throw .overLimit(
+            "stream of a block", found: UInt64(size.raw),
+            limit: UInt64(size.stored * Limits.inflationRatio))
+        }
+      }
+      streams.append(size)
+    }
+    size = bytes.count - reader.remaining
+    let total = streams.reduce(0) { $0 + $1.stored }
+    guard total == reader.remaining else {
+      throw .malformed("block", "\(reader.remaining) bytes of streams instead of \(total)")
+    }
+  }
+}
+
+/// One stream as it stands in a block.
+private struct StoredStream: Sendable {
+  let bytes: ArraySlice<UInt8>
+  let count: Int
+  let isDeflated: Bool
+
+  init(bytes: ArraySlice<UInt8>, size: Head.Size) {
+    self.bytes = bytes
+    count = size.raw
+    isDeflated = size.isDeflated
+  }
+
+  func inflate(_ subject: String) throws(EventsError) -> Memory {
+    let memory = bytes.withUnsafeBytes { isDeflated ? inflated($0, count: count) : Memory($0) }
+    guard let memory else { throw .malformed(subject, "not the deflate stream it should be") }
+    return memory
+  }
+}
+
+/// Makes whole events; those of one key share the key's bytes.
+private struct EventMaker {
+  private let names: BlockNames
+  private let rows: BlockRows
+  private let values: BlockValues
+  private let keys: [BlockReader.Record]
+  /// Where each event's assignments begin.
+  private var firstAssignments: [UInt32] = []
+
+  init(_ reader: BlockReader, _ values: BlockValues) {
+    names = reader.names
+    rows = reader.rows
+    keys = reader.keys
+    self.values = values
+    firstAssignments = reader.firstAssignments
+  }
+
+  func event(_ index: Int) -> BlockEvent {
+    let row = rows.rows[index]
+    let shape = names.shapes[Int(row.shape)]
+    let record = keys[Int(row.key)]
+    var assignments: [Assignment] = []
+    assignments.reserveCapacity(shape.fields.count)
+    for (place, field) in shape.fields.enumerated() {
+      let value = values.value(Int(firstAssignments[index]) + place, field.tag)
+      assignments.append(Assignment(names.names[field.name], value))
+    }
+    let start = Int(row.contextStart)
+    return BlockEvent(
+      arrival: row.arrival,
+      event: Event(
+        partition: record.partition, model: record.model, key: record.key, operation: shape.operation,
+        relationship: shape.relationship.map { names.names[$0] }, assignments: assignments,
+        dot: Dot(names.origins[Int(row.origin)], Sequence(row.sequence)),
+        context: Context(trusted: Array(rows.contexts[start..<start + Int(row.contextCount)])),
+        version: Version(row.version), timestamp: Timestamp(rawValue: row.timestamp),
+        commit: CommitID(names.origins[Int(row.commitOrigin)], row.commitNumber),
+        cause: row.cause < 0 ? nil : rows.causes[Int(row.cause)]))
+  }
+}
+
+extension BlockReader {
+  /// Where each event's assignments begin among all of them.
+  var firstAssignments: [UInt32] {
+    var next: UInt32 = 0
+    return rows.rows.map { row in
+      let first = next
+      next += UInt32(names.shapes[Int(row.shape)].fields.count)
+      return first
+    }
+  }
+}

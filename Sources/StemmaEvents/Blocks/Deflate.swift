@@ -1,0 +1,90 @@
+import CZlib
+
+/// Memory at a fixed address, so that values inside can be handed to C in place. Filled once, by whoever makes
+/// it, and never written afterwards: that is why it may be shared between threads without a lock, which the
+/// compiler cannot see.
+package final class Memory: @unchecked Sendable {
+  package let bytes: UnsafeRawBufferPointer
+
+  /// `fill` must write all of the `count` bytes, or the memory must not be read.
+  init(count: Int, fill: (UnsafeMutableRawBufferPointer) -> Void) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+    fill(buffer)
+    bytes = UnsafeRawBufferPointer(buffer)
+  }
+
+  deinit { bytes.deallocate() }
+
+  convenience init(_ source: UnsafeRawBufferPointer) {
+    self.init(count: source.count) { $0.copyMemory(from: source) }
+  }
+
+  convenience init(_ source: [UInt8]) {
+    self.init(count: source.count) { target in source.withUnsafeBytes { target.copyMemory(from: $0) } }
+  }
+}
+
+/// Raw deflate (RFC 1951) of one piece after another; zlib's tables are allocated once.
+final class Deflater {
+  private let stream: UnsafeMutablePointer<z_stream>
+
+  /// `level`: 1 (fast) to 9 (small). Traps if zlib has no memory for its tables, as any allocation does.
+  init(level: Int32) {
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+    let status = deflateInit2_(
+      stream, level, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+      Int32(MemoryLayout<z_stream>.size))
+    precondition(status == Z_OK, "zlib cannot begin at level \(level): levels are 1 to 9")
+  }
+
+  deinit {
+    deflateEnd(stream)
+    stream.deallocate()
+  }
+
+  /// Appends the deflated form of `input` to `output` if it is shorter than `input`, and tells whether it did.
+  func appendShorter(_ input: [UInt8], to output: inout [UInt8]) -> Bool {
+    let before = output.count
+    let room = input.count - 1
+    output.append(contentsOf: repeatElement(0, count: room))
+    deflateReset(stream)
+    let written: Int? = input.withUnsafeBytes { source in
+      output.withUnsafeMutableBytes { target in
+        // zlib takes the input by a mutable pointer and does not write through it.
+        stream.pointee.next_in = UnsafeMutablePointer(
+          mutating: source.bindMemory(to: UInt8.self).baseAddress)
+        stream.pointee.avail_in = UInt32(source.count)
+        stream.pointee.next_out = target.bindMemory(to: UInt8.self).baseAddress.map { $0 + before }
+        stream.pointee.avail_out = UInt32(room)
+        guard deflate(stream, Z_FINISH) == Z_STREAM_END else { return nil }
+        return room - Int(stream.pointee.avail_out)
+      }
+    }
+    output.removeLast(room - (written ?? 0))
+    return written != nil
+  }
+}
+
+/// Inflates raw deflate that must give exactly `count` bytes and end with its input; nil if not. Never
+/// writes beyond `count`, whatever the input says.
+func inflated(_ source: UnsafeRawBufferPointer, count: Int) -> Memory? {
+  var isWhole = false
+  let memory = Memory(count: count) { target in
+    // zlib remembers the address of its stream, so it must not move between the calls.
+    let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+    defer { stream.deallocate() }
+    guard inflateInit2_(stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else { return }
+    defer { inflateEnd(stream) }
+    stream.pointee.next_in = UnsafeMutablePointer(
+      mutating: source.bindMemory(to: UInt8.self).baseAddress)
+    stream.pointee.avail_in = UInt32(source.count)
+    stream.pointee.next_out = target.bindMemory(to: UInt8.self).baseAddress
+    stream.pointee.avail_out = UInt32(target.count)
+    isWhole =
+      inflate(stream, Z_FINISH) == Z_STREAM_END
+      && stream.pointee.avail_in == 0 && stream.pointee.avail_out == 0
+  }
+  return isWhole ? memory : nil
+}

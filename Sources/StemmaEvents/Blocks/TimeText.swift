@@ -1,0 +1,150 @@
+/// Texts that stand for a time and can be printed from a number again, exactly as they were.
+enum TimeText: UInt8, CaseIterable {
+  /// `2025-11-08T00:00:00Z`, as seconds since 1970.
+  case seconds = 4
+  /// `2025-11-08T00:00:00.000Z`, as milliseconds since 1970.
+  case milliseconds = 5
+  /// `2025-11-08`, as days since 1970.
+  case days = 6
+  /// `2025-11-08T00:00:00+01:00`, as seconds since 1970, and the offset in minutes apart.
+  case offset = 7
+
+  var count: Int {
+    switch self {
+    case .seconds: 20
+    case .milliseconds: 24
+    case .days: 10
+    case .offset: 25
+    }
+  }
+
+  static let secondsOfDay: Int64 = 86_400
+  /// The days from 0000-01-01 to 9999-12-31, the years that have four digits.
+  static let fourDigitYears: ClosedRange<Int64> = -719_528...2_932_896
+
+  struct Reading: Equatable {
+    var number: Int64
+    /// Minutes east of Greenwich; 0 but for `offset`.
+    var minutes: Int64 = 0
+  }
+
+  /// Nil unless `print` gives exactly this text again.
+  func read(_ text: UnsafeRawBufferPointer) -> Reading? {
+    guard text.count == count, let day = Self.day(text) else { return nil }
+    if self == .days { return Reading(number: day) }
+    guard text[10] == UInt8(ascii: "T"), text[13] == UInt8(ascii: ":"), text[16] == UInt8(ascii: ":"),
+      let hour = Self.digits(text, 11, 2), hour < 24, let minute = Self.digits(text, 14, 2), minute < 60,
+      let second = Self.digits(text, 17, 2), second < 60
+    else { return nil }
+    let seconds = day * Self.secondsOfDay + hour * 3600 + minute * 60 + second
+    switch self {
+    case .days: return nil
+    case .seconds: return text[19] == UInt8(ascii: "Z") ? Reading(number: seconds) : nil
+    case .milliseconds:
+      guard text[19] == UInt8(ascii: "."), text[23] == UInt8(ascii: "Z"),
+        let thousandths = Self.digits(text, 20, 3)
+      else { return nil }
+      return Reading(number: seconds * 1000 + thousandths)
+    case .offset:
+      let sign = text[19]
+      guard sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-"), text[22] == UInt8(ascii: ":"),
+        let hours = Self.digits(text, 20, 2), let minutes = Self.digits(text, 23, 2), minutes < 60
+      else { return nil }
+      let total = (hours * 60 + minutes) * (sign == UInt8(ascii: "-") ? -1 : 1)
+      if total == 0 && sign == UInt8(ascii: "-") { return nil }
+      return Reading(number: seconds - total * 60, minutes: total)
+    }
+  }
+
+  /// Appends the text. False, and nothing appended, for numbers that no text of this form stands for.
+  func print(_ reading: Reading, to bytes: inout [UInt8]) -> Bool {
+    if self == .days {
+      guard Self.fourDigitYears.contains(reading.number) else { return false }
+      Self.append(day: reading.number, to: &bytes)
+      return true
+    }
+    let unit: Int64 = self == .milliseconds ? 1000 : 1
+    guard (-5999...5999).contains(reading.minutes) else { return false }
+    let (local, overflow) = reading.number.addingReportingOverflow(reading.minutes * 60 * unit)
+    let day = Self.floored(local, Self.secondsOfDay * unit)
+    guard !overflow, Self.fourDigitYears.contains(day) else { return false }
+    let rest = local - day * Self.secondsOfDay * unit
+    let second = rest / unit
+    Self.append(day: day, to: &bytes)
+    bytes.append(UInt8(ascii: "T"))
+    Self.append(second / 3600, 2, to: &bytes)
+    bytes.append(UInt8(ascii: ":"))
+    Self.append(second / 60 % 60, 2, to: &bytes)
+    bytes.append(UInt8(ascii: ":"))
+    Self.append(second % 60, 2, to: &bytes)
+    if self == .milliseconds {
+      bytes.append(UInt8(ascii: "."))
+      Self.append(rest % 1000, 3, to: &bytes)
+    }
+    if self == .offset {
+      bytes.append(reading.minutes < 0 ? UInt8(ascii: "-") : UInt8(ascii: "+"))
+      Self.append(abs(reading.minutes) / 60, 2, to: &bytes)
+      bytes.append(UInt8(ascii: ":"))
+      Self.append(abs(reading.minutes) % 60, 2, to: &bytes)
+    } else {
+      bytes.append(UInt8(ascii: "Z"))
+    }
+    return true
+  }
+
+  private static func floored(_ number: Int64, _ divisor: Int64) -> Int64 {
+    number >= 0 ? number / divisor : -((-(number + 1)) / divisor) - 1
+  }
+
+  private static func digits(_ text: UnsafeRawBufferPointer, _ start: Int, _ count: Int) -> Int64? {
+    var number: Int64 = 0
+    for index in start..<start + count {
+      let digit = text[index] &- UInt8(ascii: "0")
+      guard digit < 10 else { return nil }
+      number = number * 10 + Int64(digit)
+    }
+    return number
+  }
+
+  private static func append(_ number: Int64, _ count: Int, to bytes: inout [UInt8]) {
+    var divisor: Int64 = 1
+    for _ in 1..<count { divisor *= 10 }
+    while divisor > 0 {
+      bytes.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+      divisor /= 10
+    }
+  }
+
+  /// Days since 1970 of the date at the front of the text; nil if there is none, or no such day.
+  /// The arithmetic is Howard Hinnant's, "chrono-Compatible Low-Level Date Algorithms".
+  private static func day(_ text: UnsafeRawBufferPointer) -> Int64? {
+    guard text[4] == UInt8(ascii: "-"), text[7] == UInt8(ascii: "-"),
+      let year = digits(text, 0, 4), let month = digits(text, 5, 2), let day = digits(text, 8, 2),
+      (1...12).contains(month), day >= 1
+    else { return nil }
+    let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    let longest: Int64 = month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
+    guard day <= longest else { return nil }
+    let shifted = (month <= 2 ? year - 1 : year) + 400
+    let era = shifted / 400
+    let yearOfEra = shifted - era * 400
+    let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    return (era - 1) * 146_097 + dayOfEra - 719_468
+  }
+
+  private static func append(day: Int64, to bytes: inout [UInt8]) {
+    let shifted = day + 719_468 + 146_097
+    let era = shifted / 146_097
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let mark = (5 * dayOfYear + 2) / 153
+    let month = mark < 10 ? mark + 3 : mark - 9
+    append((era - 1) * 400 + yearOfEra + (month <= 2 ? 1 : 0), 4, to: &bytes)
+    bytes.append(UInt8(ascii: "-"))
+    append(month, 2, to: &bytes)
+    bytes.append(UInt8(ascii: "-"))
+    append(dayOfYear - (153 * mark + 2) / 5 + 1, 2, to: &bytes)
+  }
+}

@@ -1,0 +1,152 @@
+import StemmaEvents
+import Testing
+
+@Suite struct BlockTests {
+  @Test(arguments: 1...60)
+  func everyEventComesBackInBothOrders(seed: Int) throws {
+    var source = RandomEvents(seed: UInt64(seed))
+    let events = source.events(seed % 4 == 0 ? 400 : seed)
+    let notes = [
+      (events[0].event.commit, CommitNote(by: "Ann", note: "née\0", source: "a.ndjson:7")),
+      (events[events.count - 1].event.commit, CommitNote(note: "")),
+    ]
+    let expected = Dictionary(notes, uniquingKeysWith: { $1 }).sorted { $0.key < $1.key }
+    let reader = try BlockReader(block(events, notes: notes))
+    #expect(reader.count == events.count)
+    #expect(try reader.events() == events, "seed \(seed)")
+    #expect(try reader.eventsByKey() == events.sorted(by: order), "seed \(seed)")
+    #expect(reader.notes.map(\.commit) == expected.map(\.key))
+    #expect(reader.notes.map(\.note) == expected.map(\.value))
+  }
+
+  @Test func keysAreDistinctAndInOrder() throws {
+    var source = RandomEvents(seed: 5)
+    let events = source.events(300)
+    let reader = try BlockReader(block(events))
+    var expected: [BlockReader.Record] = []
+    for event in events.sorted(by: order) {
+      let record = BlockReader.Record(
+        partition: event.event.partition, model: event.event.model, key: event.event.key)
+      if expected.last != record { expected.append(record) }
+    }
+    #expect(reader.keys == expected)
+    #expect(reader.partitions == Set(events.map(\.event.partition)).sorted())
+  }
+
+  @Test func sameEventsGiveSameBytesAlsoFromAUsedWriter() {
+    var source = RandomEvents(seed: 11)
+    let events = source.events(200)
+    var writer = BlockWriter()
+    for event in events.prefix(50) { writer.append(event.event, arrival: event.arrival) }
+    _ = writer.finish()
+    for event in events { writer.append(event.event, arrival: event.arrival) }
+    let bytes = writer.finish()
+    #expect(bytes == block(events))
+    #expect(writer.count == 0)
+    #expect(writer.rawBytes == 0)
+  }
+
+  @Test func cursorGivesTheSameAsEvents() throws {
+    var source = RandomEvents(seed: 21)
+    let events = source.events(300)
+    let reader = try BlockReader(block(events))
+    for (order, expected) in [(BlockCursor.Order.arrival, events), (.key, events.sorted(by: order))] {
+      var cursor = try reader.cursor(order)
+      for stored in expected {
+        let event = stored.event
+        let hasMoved = cursor.advance()
+        #expect(hasMoved)
+        #expect(cursor.arrival == stored.arrival)
+        #expect(reader.record(cursor.key).key == event.key)
+        #expect(Array(cursor.keyBytes) == event.key.bytes)
+        #expect(cursor.operation == event.operation)
+        #expect(cursor.dot == event.dot)
+        #expect(cursor.version == event.version)
+        #expect(cursor.timestamp == event.timestamp)
+        #expect(cursor.commit == event.commit)
+        #expect(cursor.cause == event.cause)
+        #expect((0..<cursor.contextCount).map(cursor.contextEntry) == event.context.entries)
+        let assignments = (0..<cursor.assignmentCount).map {
+          Assignment(cursor.fieldName(cursor.field($0)), cursor.value($0))
+        }
+        #expect(assignments == event.assignments)
+        for (index, assignment) in event.assignments.enumerated() {
+          guard case .string(let text) = assignment.value else { continue }
+          #expect(cursor.text(index).elementsEqual(text.utf8))
+        }
+      }
+      let hasMore = cursor.advance()
+      #expect(!hasMore)
+    }
+  }
+
+  @Test func linearHistoryIsImplicit() throws {
+    let reader = try BlockReader(block(history(of: 5)))
+    var cursor = try reader.cursor(.key)
+    while cursor.advance() { #expect(cursor.isContextImplicit) }
+  }
+
+  @Test func oneEventIsSmall() {
+    #expect(block([history(of: 2)[1]]).count < 150)
+  }
+
+  @Test func partitionsThatAreNoFieldAndValueKeepTheWholeKey() throws {
+    // A partition's name may look like one that tells the leading part, and tell another.
+    for (name, key) in [
+      ("x=5", Key(.int(6))), ("x=05", Key(.int(5))), ("x=%2c", Key(.string(","))), ("x=", Key(.string(""))),
+      ("x==", Key(.string("="))), ("x=5,y=6", Key(.int(5), .int(6))), ("x=true", Key(.bool(false))),
+      ("x=1.5", Key(.double(1.5))), ("=", Key(.string(""))),
+    ] {
+      var event = history(of: 1)[0]
+      event.event.partition = Partition(name)
+      event.event.key = key
+      #expect(try BlockReader(block([event])).events() == [event])
+    }
+  }
+
+  @Test func implicitContextsHaveABound() throws {
+    // A thousand origins in one record: each further event stands for a context of a thousand entries, so
+    // beyond a million entries they must be written out, and the block still comes back whole.
+    var context = Context.empty
+    for origin in 0..<1000 { context.insert(Dot(Origin(UInt64(origin)), Sequence(1))) }
+    var events: [BlockEvent] = []
+    for index in 0..<1060 {
+      var event = history(of: 1)[0]
+      event.arrival = UInt64(index)
+      event.event.dot = Dot(Origin(5), Sequence(UInt64(index) + 2))
+      event.event.version = Version(UInt64(index) + 2)
+      event.event.context = context
+      context.insert(event.event.dot)
+      events.append(event)
+    }
+    let reader = try BlockReader(block(events))
+    var cursor = try reader.cursor(.arrival)
+    var implicit = 0
+    while cursor.advance() {
+      if cursor.isContextImplicit { implicit += cursor.contextCount }
+    }
+    #expect(implicit == Limits.blockImplicitEntries / 1000 * 1000)
+    #expect(try reader.events() == events)
+  }
+}
+
+/// The history of one book that one origin wrote.
+func history(of count: Int) -> [BlockEvent] {
+  var events: [BlockEvent] = []
+  var context = Context.empty
+  for index in 0..<UInt64(count) {
+    let dot = Dot(Origin(0x1122_3344_5566_7788), Sequence(index + 1))
+    let event = Event(
+      partition: Partition("Book"), model: "Book", key: Key(.string("978-0132350884")),
+      operation: index == 0 ? .create : .update,
+      assignments: [
+        Assignment("pages", .int(464 + Int64(index))), Assignment("title", .string("Clean Code")),
+      ],
+      dot: dot, context: context, version: Version(index + 1),
+      timestamp: Timestamp(milliseconds: 1_700_000_000_000 + index),
+      commit: CommitID(dot.origin, index + 1))
+    context.insert(dot)
+    events.append(BlockEvent(arrival: index, event: event))
+  }
+  return events
+}
