@@ -1,0 +1,234 @@
+import CStemma
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+// All system calls of the log stand in this file. Interrupted calls are repeated, short reads and writes are
+// continued, and every other failure becomes a `LogError.system`.
+
+/// The real file system.
+package struct POSIXFileSystem: FileSystem {
+  package init() {}
+
+  package func open(_ path: String, _ access: FileAccess) throws(LogError) -> any File {
+    let flags =
+      switch access {
+      case .read: O_RDONLY
+      case .write: O_RDWR
+      case .create: O_RDWR | O_CREAT | O_EXCL
+      case .openOrCreate: O_RDWR | O_CREAT
+      }
+    let descriptor = try System.retrying(path, "open") { System.open(path, flags | O_CLOEXEC, 0o666) }
+    return POSIXFile(descriptor: descriptor, path: path)
+  }
+
+  package func list(_ directory: String) throws(LogError) -> [String] {
+    guard let stream = opendir(directory) else {
+      throw .system(path: directory, operation: "opendir", errno: errno)
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else {
+        if errno != 0 { throw .system(path: directory, operation: "readdir", errno: errno) }
+        break
+      }
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) {
+          String(cString: $0)
+        }
+      }
+      if name != "." && name != ".." { names.append(name) }
+    }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  package func createDirectory(_ path: String) throws(LogError) {
+    _ = try System.retrying(path, "mkdir") { mkdir(path, 0o777) }
+  }
+
+  package func rename(_ path: String, to target: String) throws(LogError) {
+    _ = try System.retrying(path, "rename") { System.rename(path, target) }
+  }
+
+  package func remove(_ path: String) throws(LogError) {
+    _ = try System.retrying(path, "unlink") { unlink(path) }
+  }
+
+  package func syncDirectory(_ path: String) throws(LogError) {
+    let descriptor = try System.retrying(path, "open") {
+      System.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+    }
+    defer { System.close(descriptor) }
+    try System.synchronize(descriptor, path, metadata: true)
+  }
+}
+
+/// An open descriptor; -1 once closed, so that a late caller gets EBADF and never another file's descriptor.
+private final class POSIXFile: File {
+  private let descriptor: Atomic<Int32>
+  private let path: String
+
+  init(descriptor: Int32, path: String) {
+    self.descriptor = Atomic(descriptor)
+    self.path = path
+  }
+
+  deinit { close() }
+
+  private var number: Int32 { descriptor.load(ordering: .acquiring) }
+
+  func read(at offset: UInt64, count: Int) throws(LogError) -> [UInt8] {
+    var failure: LogError?
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      initialized = 0
+      do throws(LogError) {
+        while initialized < count {
+          let got = try System.retrying(path, "pread") {
+            pread(
+              number, buffer.baseAddress.map { $0 + initialized }, count - initialized,
+              off_t(offset) + off_t(initialized))
+          }
+          if got == 0 { break }
+          initialized += got
+        }
+      } catch { failure = error }
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+
+  func write(_ bytes: [UInt8], at offset: UInt64) throws(LogError) {
+    var failure: LogError?
+    bytes.withUnsafeBytes { buffer in
+      var done = 0
+      do throws(LogError) {
+        while done < buffer.count {
+          let put = try System.retrying(path, "pwrite") {
+            pwrite(
+              number, buffer.baseAddress.map { $0 + done }, buffer.count - done, off_t(offset) + off_t(done))
+          }
+          // A write of nothing without an error would otherwise be repeated for ever.
+          guard put > 0 else { throw .system(path: path, operation: "pwrite", errno: EIO) }
+          done += put
+        }
+      } catch { failure = error }
+    }
+    if let failure { throw failure }
+  }
+
+  func sync() throws(LogError) { try System.synchronize(number, path, metadata: false) }
+
+  func truncate(to size: UInt64) throws(LogError) {
+    _ = try System.retrying(path, "ftruncate") { ftruncate(number, off_t(size)) }
+  }
+
+  func size() throws(LogError) -> UInt64 {
+    var status = stat()
+    _ = try System.retrying(path, "fstat") { fstat(number, &status) }
+    return UInt64(status.st_size)
+  }
+
+  func identity() throws(LogError) -> FileIdentity {
+    var identity = stemma_file_identity()
+    let code = stemma_identity(number, &identity)
+    guard code == 0 else { throw .system(path: path, operation: "statx", errno: code) }
+    return FileIdentity(
+      inode: identity.inode, birthSeconds: identity.birth_seconds,
+      birthNanoseconds: identity.birth_nanoseconds)
+  }
+
+  // flock, never fcntl: a process that closes any descriptor of the file would lose an fcntl lock.
+  func tryLock() throws(LogError) -> Bool {
+    do throws(LogError) {
+      _ = try System.retrying(path, "flock") { flock(number, LOCK_EX | LOCK_NB) }
+      return true
+    } catch {
+      if case .system(_, _, EWOULDBLOCK) = error { return false }
+      throw error
+    }
+  }
+
+  func close() {
+    let last = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
+    if last >= 0 { System.close(last) }
+  }
+}
+
+/// The calls themselves, and what else the log asks of the operating system.
+package enum System {
+  /// Repeats an interrupted call; throws `.system` for any other -1.
+  fileprivate static func retrying<Result: FixedWidthInteger & SignedInteger>(
+    _ path: String, _ operation: String, _ call: () -> Result
+  ) throws(LogError) -> Result {
+    while true {
+      let result = call()
+      if result >= 0 { return result }
+      let code = errno
+      if code != EINTR { throw .system(path: path, operation: operation, errno: code) }
+    }
+  }
+
+  fileprivate static func open(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+    #if canImport(Glibc)
+      Glibc.open(path, flags, mode)
+    #elseif canImport(Musl)
+      Musl.open(path, flags, mode)
+    #else
+      Darwin.open(path, flags, mode)
+    #endif
+  }
+
+  fileprivate static func rename(_ path: String, _ target: String) -> Int32 {
+    #if canImport(Glibc)
+      Glibc.rename(path, target)
+    #elseif canImport(Musl)
+      Musl.rename(path, target)
+    #else
+      Darwin.rename(path, target)
+    #endif
+  }
+
+  /// An error of close(2) says nothing that a successful sync has not said before, so it is not looked at.
+  fileprivate static func close(_ descriptor: Int32) {
+    #if canImport(Glibc)
+      _ = Glibc.close(descriptor)
+    #elseif canImport(Musl)
+      _ = Musl.close(descriptor)
+    #else
+      _ = Darwin.close(descriptor)
+    #endif
+  }
+
+  fileprivate static func synchronize(_ descriptor: Int32, _ path: String, metadata: Bool) throws(LogError) {
+    #if canImport(Darwin)
+      // fsync(2) on Darwin leaves the data in the drive's cache.
+      _ = try retrying(path, "fcntl(F_FULLFSYNC)") { fcntl(descriptor, F_FULLFSYNC) }
+    #else
+      if metadata {
+        _ = try retrying(path, "fsync") { fsync(descriptor) }
+      } else {
+        _ = try retrying(path, "fdatasync") { fdatasync(descriptor) }
+      }
+    #endif
+  }
+
+  package static var processID: Int32 { getpid() }
+
+  /// Blocks this thread.
+  package static func sleep(milliseconds: UInt32) { usleep(milliseconds * 1000) }
+
+  package static let notFound = ENOENT
+  package static let alreadyExists = EEXIST
+  package static let inputOutput = EIO
+  package static let noSpace = ENOSPC
+  package static let badDescriptor = EBADF
+  package static let isDirectory = EISDIR
+}

@@ -1,0 +1,86 @@
+import StemmaEvents
+
+/// Events that are appended together, and who made them and why.
+package struct Commit: Sendable {
+  package var events: [Event]
+  package var note: CommitNote
+
+  package init(_ events: [Event], note: CommitNote = CommitNote()) {
+    self.events = events
+    self.note = note
+  }
+}
+
+extension Log {
+  /// Appends commits, one frame for each, all in one write. Not durable before `sync`. Returns the position of
+  /// each one's first event; its others follow. A commit without events leaves nothing behind.
+  ///
+  /// Throws `.overLimit` with nothing written, `.readOnly`, `.poisoned`, `.damaged`, or `.system`; after the
+  /// last, nothing of this call is in the log: if that cannot be made sure, the log is poisoned.
+  package func append(_ commits: [Commit]) throws(LogError) -> [Position] {
+    try append(
+      commits.map { commit in
+        let notes =
+          commit.note.isEmpty ? [] : Set(commit.events.map(\.commit)).sorted().map { ($0, commit.note) }
+        return (commit.events, notes)
+      })
+  }
+
+  func append(_ groups: [(events: [Event], notes: [(CommitID, CommitNote)])]) throws(LogError) -> [Position] {
+    try checkWritable()
+    guard let journal = journals.last else { throw .noLog(path: directory) }
+    var bytes: [UInt8] = []
+    var positions: [Position] = []
+    var frames: [(events: Int, raw: Int, stored: Int, chain: UInt32)] = []
+    var chain = journal.chain
+    var end = journal.end
+    for (events, notes) in groups {
+      positions.append(Position(file: journal.number, index: end))
+      if events.isEmpty { continue }
+      let raw = events.reduce(0) { $0 + $1.rawSize }
+      let before = bytes.count
+      chain = try JournalFrame.encode(
+        payload: try encoded(events, notes, from: end), events: events.count, raw: raw,
+        synced: journal.durable, previous: chain, log: id, number: journal.number,
+        offset: journal.size + UInt64(before), into: &bytes)
+      frames.append((events.count, raw, bytes.count - before, chain))
+      end += UInt64(events.count)
+    }
+    if bytes.isEmpty { return positions }
+    do throws(LogError) { try journal.file.write(bytes, at: journal.size) } catch {
+      // Space may come back: what was written of the frames goes, and appending can go on.
+      try poisoning { () throws(LogError) in try journal.file.truncate(to: journal.size) }
+      throw error
+    }
+    for frame in frames {
+      journals[journals.count - 1].append(
+        events: frame.events, raw: frame.raw, stored: frame.stored, chain: frame.chain)
+    }
+    return positions
+  }
+
+  private func encoded(
+    _ events: [Event], _ notes: [(CommitID, CommitNote)], from first: UInt64
+  ) throws(LogError) -> [UInt8] {
+    for (index, event) in events.enumerated() { writer.append(event, arrival: first + UInt64(index)) }
+    for (commit, note) in notes { writer.setNote(note, of: commit) }
+    guard writer.isWithinLimits else {
+      let found = UInt64(writer.rawBytes)
+      writer = BlockWriter(level: options.level)
+      throw .overLimit(subject: "commit", found: found, limit: UInt64(Limits.blockStream))
+    }
+    return writer.finish()
+  }
+
+  /// Makes everything that was appended durable, with one fdatasync, and then moves the watermark.
+  ///
+  /// After an error of the sync nothing more can be appended before the log is opened again: what is on disk
+  /// is unknown, and another sync that succeeds proves nothing.
+  package func sync() throws(LogError) {
+    try checkWritable()
+    guard let open = journals.last, open.durable < open.size else { return }
+    try poisoning { () throws(LogError) in try open.file.sync() }
+    journals[journals.count - 1].confirm(open.size)
+    try writeWatermark()
+  }
+}

@@ -1,0 +1,39 @@
+import StemmaEvents
+
+extension Log {
+  /// Traps if what the log believes contradicts itself. For tests and the simulator.
+  package func checkInvariants() {
+    for (index, journal) in journals.enumerated() {
+      journal.checkInvariants()
+      precondition(index == 0 || journals[index - 1].number < journal.number, "journals rise")
+      precondition(journal.number <= listing.highestNumber, "no number is used twice")
+    }
+    var places: Set<UInt64> = []
+    for header in listing.headers.values {
+      precondition(header.number <= listing.highestNumber, "no number is used twice")
+      precondition(places.insert(header.place).inserted, "each place has one file")
+    }
+    precondition(journals.allSatisfy { !places.contains($0.number) }, "each place has one file")
+    if recovery.damage.isEmpty, options.mode == .readWrite, let open = journals.last {
+      precondition(open.durable <= open.size, "nothing is durable that is not there")
+      precondition(places.allSatisfy { $0 < open.number }, "the open journal is the last file")
+    }
+    if let watermark, let open = journals.last, watermark.journal == open.number, recovery.damage.isEmpty {
+      precondition(watermark.durable <= open.durable, "the watermark never runs ahead")
+    }
+  }
+}
+
+extension Journal {
+  func checkInvariants() {
+    var offset = UInt64(JournalHeader.size)
+    var index: UInt64 = 0
+    for (place, mark) in marks.enumerated() {
+      precondition(place == 0 ? mark.offset == offset : mark.offset > offset, "frames follow each other")
+      precondition(mark.first >= index, "indices rise")
+      offset = mark.offset
+      index = mark.first
+    }
+    precondition(size >= offset && end >= index, "the end is behind the last frame")
+  }
+}

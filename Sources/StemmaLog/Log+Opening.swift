@@ -1,0 +1,311 @@
+import StemmaEvents
+
+extension Log {
+  /// Makes a log in a directory that has none; makes the directory too, but not the one above it. When this
+  /// returns, an empty log is durable.
+  /// Throws `.logExists`, `.system`.
+  package static func create(
+    in directory: String, id: LogID, fileSystem: any FileSystem, options: Options = Options()
+  ) throws(LogError) -> Log {
+    do throws(LogError) { try fileSystem.createDirectory(directory) } catch {
+      guard case .system(_, _, System.alreadyExists) = error else { throw error }
+    }
+    for name in try fileSystem.list(directory) {
+      switch LogFileName(name) {
+      case .segment, .journal: throw .logExists(path: directory)
+      // Left behind by a creation that did not come to its end.
+      case .watermark, .partial, .other: break
+      }
+    }
+    let log = Log(directory, id, fileSystem, options)
+    try log.makeWatermark()
+    try log.makeJournal(after: .start)
+    try fileSystem.syncDirectory(parent(of: directory))
+    log.recovery.watermarkIdentity = try log.watermarkFile?.identity()
+    return log
+  }
+
+  private static func parent(of directory: String) -> String {
+    guard let slash = directory.lastIndex(of: "/") else { return "." }
+    return slash == directory.startIndex ? "/" : String(directory[..<slash])
+  }
+
+  /// Opens a log; cuts a torn tail and cleans up if the mode allows it. Cost: the names, one header for each
+  /// sealed file, and a scan of the open journal.
+  ///
+  /// Damage of files is not an error here: it stands in `recovery`, reading throws where it is met, and
+  /// appending is refused.
+  /// Throws `.noLog`, `.newerFormat`, `.foreignLog` (nothing was written then), `.system`.
+  package static func open(
+    in directory: String, id: LogID, fileSystem: any FileSystem, options: Options = Options()
+  ) throws(LogError) -> Log {
+    let log = Log(directory, id, fileSystem, options)
+    try log.load()
+    return log
+  }
+
+  /// Takes in what other processes appended, sealed or rewrote; true if there was anything. Costs a listing
+  /// of the directory when there was not. A writer calls it after it has taken the lock; what a process
+  /// left half written when it died is cut then, as at open.
+  package func refresh() throws(LogError) -> Bool {
+    if isPoisoned { throw .poisoned(path: directory) }
+    let names = try fileSystem.list(directory)
+    if names == listing.names, let open = journals.last, open.flaw == nil, try open.file.size() == open.size {
+      guard options.mode == .readOnly else { return false }
+      let before = durableEnd
+      try readWatermark()
+      confirm()
+      return before != durableEnd
+    }
+    let before = token
+    try load()
+    return before != token
+  }
+
+  /// How often a reader without the lock looks again when a file vanished between listing and opening.
+  private static let attempts = 5
+
+  private func load() throws(LogError) {
+    for attempt in 1... {
+      do throws(LogError) {
+        try loadOnce()
+        break
+      } catch {
+        guard error.isNotFound, options.mode == .readOnly, attempt < Self.attempts else { throw error }
+      }
+    }
+    if options.mode == .readWrite { try recover() }
+  }
+
+  /// Reads the directory and the journals; writes nothing.
+  private func loadOnce() throws(LogError) {
+    var listing = try LogDirectory(
+      reading: directory, log: id, known: self.listing.headers, fileSystem: fileSystem)
+    // Before the journals: what it calls durable must be found in them.
+    try readWatermark(isPresent: listing.hasWatermark)
+    var journals: [Journal] = []
+    for number in listing.journalNumbers {
+      let path = LogFileName.journal(number, in: directory)
+      do throws(LogError) {
+        journals.append(try loadJournal(number, path))
+      } catch .damaged(_, let offset, let flaw) {
+        listing.damage.append((number, Damage(path: path, offset: offset, flaw: flaw)))
+      }
+    }
+    if let watermark, watermark.journal > listing.highestNumber {
+      let path = LogFileName.journal(watermark.journal, in: directory)
+      listing.damage.append((watermark.journal, Damage(path: path, offset: 0, flaw: .missing)))
+      listing.highestNumber = watermark.journal
+    }
+    self.journals = journals
+    self.listing = listing
+    recovery.keptTails = listing.keptTails
+    closeJournals()
+    confirm()
+    recovery.damage = Set(self.listing.damage.map(\.1)).sorted { ($0.path, $0.offset) < ($1.path, $1.offset) }
+    if let open = self.journals.last, let damage = corruption(of: open) { recovery.damage.append(damage) }
+  }
+
+  private func loadJournal(_ number: UInt64, _ path: String) throws(LogError) -> Journal {
+    if var known = journals.first(where: { $0.number == number }), try known.file.size() >= known.size {
+      try known.scan()
+      return known
+    }
+    let file = try fileSystem.open(path, options.mode == .readWrite ? .write : .read)
+    var journal = try Journal(path: path, number: number, log: id, file: file)
+    try journal.scan()
+    return journal
+  }
+
+  /// All journals but the last are complete and durable, or damaged: the next file was made only after a sync
+  /// of them, and says where they ended.
+  private func closeJournals() {
+    let places = listing.headers.values.map(\.place)
+    for index in journals.indices {
+      let journal = journals[index]
+      let next = index + 1 < journals.count ? journals[index + 1] : nil
+      if next == nil, !places.contains(where: { $0 > journal.number }) { break }
+      journals[index].confirm(journal.size)
+      let flaw: Flaw? =
+        if let flaw = journal.flaw {
+          flaw
+        } else if let next, next.header.predecessor != journal.token(frames: journal.marks.count) {
+          .disagreement("\(next.path) says that this file ends at \(next.header.predecessor.position)")
+        } else {
+          nil
+        }
+      if let flaw {
+        let damage = Damage(path: journal.path, offset: journal.size, flaw: flaw)
+        // The valid frames stay readable in their place; the damage follows them.
+        listing.damage.append((journal.number, damage))
+      }
+    }
+  }
+
+  /// What the open journal lacks although it was durable.
+  func corruption(of open: Journal) -> Damage? {
+    guard open.size < open.durable else { return nil }
+    let flaw = open.flaw ?? .cutShort(expected: open.durable, found: open.size)
+    return Damage(path: open.path, offset: open.size, flaw: flaw)
+  }
+
+  // MARK: Watermark
+
+  private func readWatermark(isPresent: Bool = true) throws(LogError) {
+    guard isPresent else {
+      watermark = nil
+      watermarkFile = nil
+      recovery.watermarkIdentity = nil
+      return
+    }
+    let path = LogFileName.watermark(in: directory)
+    let file: any File
+    if let watermarkFile {
+      file = watermarkFile
+    } else {
+      file = try fileSystem.open(path, options.mode == .readWrite ? .write : .read)
+      recovery.watermarkIdentity = try file.identity()
+    }
+    (watermark, recovery.watermarkDamage) = try Watermark.read(file, path: path, log: id)
+    watermarkFile = file
+  }
+
+  /// Tells the open journal what the watermark says.
+  private func confirm() {
+    guard let watermark, let open = journals.last, watermark.journal == open.number else { return }
+    journals[journals.count - 1].confirm(watermark.durable)
+  }
+
+  private func makeWatermark() throws(LogError) {
+    let first = Watermark(turn: 0, journal: 0, durable: 0)
+    let path = LogFileName.watermark(in: directory)
+    try install(path) { (file) throws(LogError) in
+      try file.write(first.encoded(id) + [UInt8](repeating: 0, count: Watermark.slotSize), at: 0)
+      try file.sync()
+    }
+    watermark = first
+    let file = try fileSystem.open(path, .write)
+    watermarkFile = file
+    recovery.watermarkIdentity = try file.identity()
+  }
+
+  /// Writes how far the open journal is durable. Not synced: an older watermark is as true.
+  /// `evenIfSame`: to fill a slot that is not as it was written.
+  func writeWatermark(evenIfSame: Bool = false) throws(LogError) {
+    guard let file = watermarkFile, let open = journals.last else { return }
+    if !evenIfSame, let watermark, watermark.journal == open.number, watermark.durable == open.durable {
+      return
+    }
+    let turn = watermark.map { $0.turn + 1 } ?? 0
+    let next = Watermark(turn: turn, journal: open.number, durable: open.durable)
+    try file.write(next.encoded(id), at: next.offset)
+    watermark = next
+  }
+
+  // MARK: Making files
+
+  /// Writes a file aside, gives it its name and makes the name durable. `body` writes and syncs.
+  /// A directory that cannot be synced poisons the log.
+  func install<Result>(
+    _ path: String, _ body: (any File) throws(LogError) -> Result
+  ) throws(LogError) -> Result {
+    let aside = path + LogFileName.partialSuffix
+    do throws(LogError) { try fileSystem.remove(aside) } catch {
+      guard error.isNotFound else { throw error }
+    }
+    let file = try fileSystem.open(aside, .create)
+    let result = try body(file)
+    file.close()
+    try fileSystem.rename(aside, to: path)
+    try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
+    return result
+  }
+
+  /// Makes the next journal and appends to it from now on.
+  func makeJournal(after predecessor: LogToken) throws(LogError) {
+    let number = listing.highestNumber + 1
+    if number > LogLimits.fileNumber {
+      throw .overLimit(subject: "file number", found: number, limit: LogLimits.fileNumber)
+    }
+    let header = JournalHeader(log: id, number: number, predecessor: predecessor)
+    let path = LogFileName.journal(number, in: directory)
+    try install(path) { (file) throws(LogError) in
+      try file.write(header.encoded(), at: 0)
+      try file.sync()
+    }
+    let file = try fileSystem.open(path, .write)
+    journals.append(try Journal(path: path, number: number, log: id, file: file))
+    listing.highestNumber = number
+    try relist()
+    try writeWatermark()
+  }
+
+  /// Notes the names after this log itself has changed them.
+  func relist() throws(LogError) { listing.names = try fileSystem.list(directory) }
+
+  // MARK: Recovery
+
+  /// Cuts a torn tail, makes sure that what is kept is on disk, and removes what is no longer needed.
+  private func recover() throws(LogError) {
+    // Nothing is written to a damaged log, not even the watermark: it may be all that knows of a lost file.
+    guard recovery.damage.isEmpty else { return }
+    if !listing.hasWatermark { try makeWatermark() }
+    // Whoever renamed a file may have died before the name was durable. The watermark names a journal only
+    // after that, and obsolete files are removed only after that.
+    if !listing.obsolete.isEmpty || watermark?.journal != journals.last?.number {
+      try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
+    }
+    for path in listing.obsolete { try fileSystem.remove(path) }
+    listing.obsolete = []
+    if let open = journals.last, !listing.headers.values.contains(where: { $0.place > open.number }) {
+      try recoverTail()
+    } else {
+      try makeJournal(after: try sealedToken())
+    }
+    try relist()
+    // The slot to be written next is never the newer valid one.
+    for _ in recovery.watermarkDamage { try writeWatermark(evenIfSame: true) }
+    try writeWatermark()
+  }
+
+  private func recoverTail() throws(LogError) {
+    guard let open = journals.last else { return }
+    let total = try open.file.size()
+    if total > open.size {
+      let path = LogFileName.digits(open.number) + ".cut" + String(listing.keptTails.count)
+      try copyTail(of: open, to: total, aside: directory + "/" + path)
+      try open.file.truncate(to: open.size)
+      try poisoning { () throws(LogError) in try open.file.sync() }
+      recovery.cuts.append(
+        Recovery.Cut(
+          path: open.path, offset: open.size, bytes: total - open.size, keptAt: directory + "/" + path))
+      recovery.keptTails.append(path)
+      journals[journals.count - 1].forgetFlaw()
+    }
+    guard open.durable < open.size else { return }
+    // After a sync that failed, the page cache may hold bytes that the disk does not, and call them clean.
+    // Only bytes that are written again are sure to be synced.
+    var offset = open.durable
+    while offset < open.size {
+      let bytes = try open.file.read(
+        at: offset, count: Int(min(open.size - offset, UInt64(LogLimits.scanChunk))))
+      try open.file.write(bytes, at: offset)
+      offset += UInt64(bytes.count)
+    }
+    try poisoning { () throws(LogError) in try open.file.sync() }
+    journals[journals.count - 1].confirm(open.size)
+  }
+
+  private func copyTail(of open: Journal, to end: UInt64, aside path: String) throws(LogError) {
+    try install(path) { (file) throws(LogError) in
+      var offset = open.size
+      while offset < end {
+        let bytes = try open.file.read(at: offset, count: Int(min(end - offset, UInt64(LogLimits.scanChunk))))
+        if bytes.isEmpty { break }
+        try file.write(bytes, at: offset - open.size)
+        offset += UInt64(bytes.count)
+      }
+      try file.sync()
+    }
+  }
+}

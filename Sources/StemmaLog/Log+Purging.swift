@@ -1,0 +1,54 @@
+import StemmaEvents
+
+extension Log {
+  /// Removes all events of some partitions, by rewriting the files that hold any. Files that hold none stay
+  /// as they are; positions of the other events stay what they were. Durable on return.
+  ///
+  /// Interrupted at any point, the log is readable and whole; calling it again goes on with the files that
+  /// still hold such events. Memory: all events of one file.
+  package func purge(_ isPurged: (Partition) -> Bool) throws(LogError) {
+    try checkWritable()
+    if try journalsHold(isPurged) { try seal() }
+    for header in listing.headers.values.sorted(by: { $0.place < $1.place }) {
+      let old = try segment(header)
+      if try old.footer().partitions.contains(where: { isPurged($0.partition) }) {
+        try replace(old, by: try old.contents { !isPurged($0) })
+      }
+    }
+  }
+
+  private func journalsHold(_ isPurged: (Partition) -> Bool) throws(LogError) -> Bool {
+    for journal in journals {
+      for mark in journal.marks.indices {
+        let events = try journal.events(mark, of: try journal.block(mark))
+        if events.contains(where: { isPurged($0.event.partition) }) { return true }
+      }
+    }
+    return false
+  }
+
+  /// Writes a file that stands in for `old`, under a new number and in its place.
+  private func replace(_ old: Segment, by contents: NumberedEvents) throws(LogError) {
+    let number = listing.highestNumber + 1
+    if number > LogLimits.fileNumber {
+      throw .overLimit(subject: "file number", found: number, limit: LogLimits.fileNumber)
+    }
+    try LogLimits.check("replaced files", old.header.replaced.count + 1, LogLimits.replaced)
+    let replaced = old.header.replaced + [ReplacedFile(number: old.header.number, digest: old.trailer.digest)]
+    let header = SegmentHeader(
+      log: id, number: number, place: old.header.place, predecessor: old.header.predecessor,
+      replaced: replaced)
+    _ = try install(LogFileName.segment(number, in: directory)) { (file) throws(LogError) in
+      try SegmentWriter.write(
+        contents, header: header, end: old.trailer.end, chain: old.trailer.chain, level: options.level,
+        to: file)
+    }
+    try poisoning { () throws(LogError) in
+      listing.highestNumber = number
+      listing.headers[old.header.number] = nil
+      listing.headers[number] = header
+      try fileSystem.remove(old.path)
+      try relist()
+    }
+  }
+}

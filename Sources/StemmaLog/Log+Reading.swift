@@ -1,0 +1,213 @@
+import StemmaEvents
+
+/// A file of the log, as it is listed to people.
+package struct LogFile: Hashable, Sendable {
+  package enum Kind: Sendable { case segment, journal, damaged }
+
+  package var number: UInt64
+  /// The file number in the positions of its events.
+  package var place: UInt64
+  package var kind: Kind
+  package var path: String
+  package var events: UInt64
+  /// The index that an event after the last would have; more than `events` where some were purged.
+  package var end: UInt64
+  /// `Event.rawSize` of all events.
+  package var rawBytes: UInt64
+  package var storedBytes: UInt64
+  /// Of a segment.
+  package var digest: SegmentDigest?
+}
+
+extension Log {
+  /// Events from `from` up to but not including `to` (nil: the end), oldest first; only those of partitions
+  /// that pass the filter (nil: all). Blocks that hold none of them are not read.
+  package func events(
+    from: Position = Position(file: 0, index: 0), to: Position? = nil,
+    partitions filter: PartitionFilter? = nil
+  ) -> EventReader {
+    let range = from..<max(from, to ?? readEnd)
+    return EventReader(
+      ArrivalSource(
+        views, range: range, filter: filter, direction: .oldestFirst, fileSystem: fileSystem))
+  }
+
+  /// As `events`, the newest first.
+  package func eventsNewestFirst(
+    from: Position = Position(file: 0, index: 0), to: Position? = nil,
+    partitions filter: PartitionFilter? = nil
+  ) -> EventReader {
+    let range = from..<max(from, to ?? readEnd)
+    return EventReader(
+      ArrivalSource(
+        views, range: range, filter: filter, direction: .newestFirst, fileSystem: fileSystem))
+  }
+
+  /// Events before `to` in the order of (partition, model, key), those of one key in arrival order.
+  /// Opens every file at once; memory: one block for each segment, and the journals.
+  package func eventsByKey(
+    to: Position? = nil, partitions filter: PartitionFilter? = nil
+  ) throws(LogError) -> EventReader {
+    EventReader(try KeySource(views, upTo: to ?? readEnd, filter: filter, fileSystem: fileSystem))
+  }
+
+  /// Events of one record before `to`, in arrival order. Of each segment it reads the footer, the key filter
+  /// and the blocks where the record may stand.
+  package func events(of record: RecordKey, to: Position? = nil) -> EventReader {
+    EventReader(RecordSource(views, record: record, upTo: to ?? readEnd, fileSystem: fileSystem))
+  }
+
+  /// The files in the order of their places. Reads the trailer of each segment.
+  package func files() throws(LogError) -> [LogFile] {
+    var files: [LogFile] = []
+    for view in views {
+      switch view {
+      case .segment(let header, let path):
+        let segment = try segment(header)
+        files.append(
+          LogFile(
+            number: header.number, place: header.place, kind: .segment, path: path,
+            events: segment.trailer.events, end: segment.trailer.end, rawBytes: segment.trailer.rawBytes,
+            storedBytes: segment.fileSize, digest: segment.trailer.digest))
+      case .journal(let journal):
+        files.append(
+          LogFile(
+            number: journal.number, place: journal.number, kind: .journal, path: journal.path,
+            events: journal.end, end: journal.end, rawBytes: journal.rawBytes, storedBytes: journal.size,
+            digest: nil))
+      case .damaged(let damage, let place):
+        files.append(
+          LogFile(
+            number: place, place: place, kind: .damaged, path: damage.path, events: 0, end: 0, rawBytes: 0,
+            storedBytes: 0, digest: nil))
+      }
+    }
+    return files
+  }
+
+  /// What one file holds of each partition, sorted by partition: from the footer of a segment, by decoding a
+  /// journal (up to the durable end).
+  package func partitions(of file: LogFile) throws(LogError) -> [PartitionRun] {
+    for view in views where view.place == file.place {
+      switch view {
+      case .segment(let header, _): return try segment(header).footer().partitions
+      case .journal(let journal):
+        var runs = RunCollector(path: journal.path)
+        try journal.collect(into: &runs)
+        return runs.partitions
+      case .damaged(let damage, _): throw damage.error
+      }
+    }
+    return []
+  }
+
+  /// What the log holds of every stream: from footers, and by decoding the journals. For rebuilding what the
+  /// tables keep; the tables' own copy is what everybody else asks.
+  /// Throws `.damaged` if a stream has a hole or does not begin with 1.
+  package func streams() throws(LogError) -> Knowledge {
+    var knowledge = Knowledge()
+    for view in views {
+      let path: String
+      let runs: [PartitionRun]
+      switch view {
+      case .segment(let header, let name):
+        path = name
+        runs = try segment(header).footer().partitions
+      case .journal(let journal):
+        path = journal.path
+        var collector = RunCollector(path: path)
+        try journal.collect(into: &collector)
+        runs = collector.partitions
+      case .damaged(let damage, _): throw damage.error
+      }
+      for run in runs {
+        for stream in run.streams {
+          let head = knowledge[run.partition, stream.origin]
+          guard stream.from == head.sequence.next else {
+            let what = "\(run.partition) of \(stream.origin): \(stream.from) after \(head.sequence)"
+            throw .damaged(path: path, offset: 0, .disagreement(what))
+          }
+          knowledge[run.partition, stream.origin] = StreamHead(
+            sequence: stream.to, hash: head.hash + stream.hash)
+        }
+      }
+    }
+    return knowledge
+  }
+
+  // MARK: Tokens
+
+  /// Identifies what the log holds up to `end`.
+  package var token: LogToken {
+    guard let open = journals.last else { return tokenWithoutJournal }
+    return open.token(frames: options.mode == .readWrite ? open.marks.count : open.durableFrames)
+  }
+
+  /// A read-only log whose writer died between closing one file and making the next has no open journal; a
+  /// writer will make one. Its token says so, and matches nothing.
+  private var tokenWithoutJournal: LogToken { LogToken(position: end, chain: 0) }
+
+  /// Whether this log is the one of which the token was taken, perhaps with more events since. Reads a
+  /// trailer at most. Says false, too, of a token that was taken in the middle of a journal that was sealed
+  /// since: whoever seals brings the tables up to the end before.
+  package func matches(_ token: LogToken) throws(LogError) -> Bool {
+    if token == .start { return true }
+    let position = token.position
+    for journal in journals {
+      if journal.header.predecessor == token { return true }
+      if journal.number == position.file {
+        let next = journal.firstMark { $0.first >= position.index }
+        return next > 0 && journal.token(frames: next) == token
+      }
+    }
+    guard let header = listing.headers.values.first(where: { $0.place == position.file }) else {
+      return false
+    }
+    let trailer = try segment(header).trailer
+    return trailer.end == position.index && trailer.chain == token.chain
+  }
+}
+
+/// Gathers what a journal holds of each stream.
+struct RunCollector {
+  private struct Stream: Hashable {
+    var partition: Partition
+    var origin: Origin
+  }
+
+  let path: String
+  private var runs: [Stream: StreamRun] = [:]
+  private var events: [Partition: UInt64] = [:]
+  private var digester = EventDigester()
+
+  init(path: String) { self.path = path }
+
+  mutating func add(_ event: Event, offset: UInt64) throws(LogError) {
+    let stream = Stream(partition: event.partition, origin: event.dot.origin)
+    let sequence = event.dot.sequence
+    events[event.partition, default: 0] += 1
+    if var run = runs[stream] {
+      guard sequence == run.to.next else {
+        let what = "\(event.partition) of \(event.dot.origin): \(sequence) after \(run.to)"
+        throw .damaged(path: path, offset: offset, .disagreement(what))
+      }
+      run.to = sequence
+      run.hash += digester.digest(of: event).hash
+      runs[stream] = run
+    } else {
+      runs[stream] = StreamRun(
+        origin: event.dot.origin, from: sequence, to: sequence, hash: digester.digest(of: event).hash)
+    }
+  }
+
+  /// Sorted by partition; without blocks.
+  var partitions: [PartitionRun] {
+    var found: [Partition: [StreamRun]] = [:]
+    for (stream, run) in runs { found[stream.partition, default: []].append(run) }
+    return found.keys.sorted().map { partition in
+      let streams = found[partition, default: []].sorted { $0.origin < $1.origin }
+      return PartitionRun(
+        partition: partition, blocks: 0..<0, events: events[partition, default: 0], streams: streams)
+    }
+  }
+}

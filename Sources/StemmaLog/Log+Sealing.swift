@@ -1,0 +1,95 @@
+import StemmaEvents
+
+extension Log {
+  /// Closes the open journal, if it holds anything, and makes segments of all closed journals. Appending goes
+  /// on in a new journal, with the same positions as before.
+  ///
+  /// After an error the log is as usable as before, and sealing can be tried again (`.system` of a directory
+  /// that cannot be synced poisons it). Memory: all events of one journal.
+  package func seal() throws(LogError) {
+    while let sealing = try beginSealing() {
+      let trailer = try sealing.write()
+      try finish(sealing, trailer)
+    }
+  }
+
+  /// The first part of sealing: closes the open journal if no closed one waits. nil if there is nothing to
+  /// seal. The caller holds the writer lock here and for `finish`, but not while `Sealing.write` runs, which
+  /// may be on another thread.
+  package func beginSealing() throws(LogError) -> Sealing? {
+    try checkWritable()
+    if journals.count == 1, let open = journals.last, open.end > 0 {
+      try sync()
+      try makeJournal(after: open.token(frames: open.marks.count))
+    }
+    guard journals.count > 1 else { return nil }
+    let header = SegmentHeader(
+      log: id, number: journals[0].number, place: journals[0].number, predecessor: try lastDigest())
+    return Sealing(
+      journal: journals[0], header: header, path: LogFileName.segment(journals[0].number, in: directory),
+      level: options.level, fileSystem: fileSystem)
+  }
+
+  /// The last part of sealing: gives the segment its name and removes the journal.
+  package func finish(_ sealing: Sealing, _ trailer: SealedSegment) throws(LogError) {
+    try checkWritable()
+    guard journals.count > 1, journals[0].number == sealing.header.number else { return }
+    try fileSystem.rename(sealing.aside, to: sealing.path)
+    try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
+    listing.headers[sealing.header.number] = sealing.header
+    let journal = journals.removeFirst()
+    try fileSystem.remove(journal.path)
+    try relist()
+  }
+
+  /// The digest of the last sealed file.
+  func lastDigest() throws(LogError) -> SegmentDigest {
+    try lastSegment()?.trailer.digest ?? .none
+  }
+
+  /// The end of the sealed files.
+  func sealedToken() throws(LogError) -> LogToken {
+    guard let segment = try lastSegment() else { return .start }
+    return LogToken(
+      position: Position(file: segment.header.place, index: segment.trailer.end),
+      chain: segment.trailer.chain)
+  }
+
+  private func lastSegment() throws(LogError) -> Segment? {
+    guard let header = listing.headers.values.max(by: { $0.place < $1.place }) else { return nil }
+    return try segment(header)
+  }
+
+  func segment(_ header: SegmentHeader) throws(LogError) -> Segment {
+    try Segment(
+      path: LogFileName.segment(header.number, in: directory), header: header, fileSystem: fileSystem)
+  }
+}
+
+/// A closed journal on its way to become a segment.
+package struct Sealing: Sendable {
+  let journal: Journal
+  let header: SegmentHeader
+  let path: String
+  let level: Int32
+  let fileSystem: any FileSystem
+
+  var aside: String { path + LogFileName.partialSuffix }
+
+  /// Reads the journal and writes the segment aside, synced. Throws `.damaged` if the journal is, `.system`.
+  package func write() throws(LogError) -> SealedSegment {
+    do throws(LogError) { try fileSystem.remove(aside) } catch {
+      guard error.isNotFound else { throw error }
+    }
+    let contents = try journal.contents()
+    let file = try fileSystem.open(aside, .create)
+    let trailer = try SegmentWriter.write(
+      contents, header: header, end: journal.end, chain: journal.chain, level: level, to: file)
+    return SealedSegment(trailer: trailer)
+  }
+}
+
+/// That a segment was written as a whole.
+package struct SealedSegment: Sendable {
+  let trailer: SegmentTrailer
+}

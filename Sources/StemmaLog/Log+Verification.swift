@@ -1,0 +1,106 @@
+import StemmaEvents
+
+extension Log {
+  /// Reads every byte of the log and compares all checks: checksums, digests, that blocks decode to what the
+  /// footers say, that each file names the one before it. Returns what is wrong, by path and offset; nothing
+  /// else is thrown for damage. `progress` gets the stored bytes of each file when it is done.
+  ///
+  /// A file is read up to its first damage by checksums of its parts: bytes behind it may be damaged too.
+  package func verify(progress: (UInt64) -> Void = { _ in }) throws(LogError) -> [Damage] {
+    var found = Set(recovery.damage)
+    if let watermarkFile {
+      let path = LogFileName.watermark(in: directory)
+      found.formUnion(try Watermark.read(watermarkFile, path: path, log: id).1)
+    }
+    var previous: [SegmentDigest] = [.none]
+    for view in views {
+      do throws(LogError) {
+        switch view {
+        case .damaged: break
+        case .journal(let journal):
+          try verify(journal)
+          progress(journal.size)
+        case .segment(let header, _):
+          let segment = try segment(header)
+          // First: without it a segment of which other parts are damaged would seem to break the chain.
+          let digests = [segment.trailer.digest] + header.replaced.map(\.digest)
+          defer { previous = digests }
+          guard previous.contains(header.predecessor) else {
+            throw .damaged(
+              path: segment.path, offset: 40, .disagreement("it does not name the file before it"))
+          }
+          found.formUnion(try segment.verify())
+          progress(segment.fileSize)
+        }
+      } catch {
+        guard case .damaged(let path, let offset, let flaw) = error else { throw error }
+        found.insert(Damage(path: path, offset: offset, flaw: flaw))
+      }
+    }
+    return found.sorted { a, b in
+      a.path == b.path ? a.offset < b.offset : a.path.utf8.lexicographicallyPrecedes(b.path.utf8)
+    }
+  }
+
+  private func verify(_ journal: Journal) throws(LogError) {
+    var runs = RunCollector(path: journal.path)
+    try journal.collect(into: &runs)
+  }
+}
+
+extension Segment {
+  /// All damage of the parts; if every part is whole, of the digest.
+  fileprivate func verify() throws(LogError) -> [Damage] {
+    // The header was read and kept, perhaps long ago.
+    _ = try SegmentHeader(of: file, path: path, log: header.log, number: header.number)
+    var damage: [Damage] = []
+    func collecting(_ body: () throws(LogError) -> Void) throws(LogError) {
+      do throws(LogError) { try body() } catch {
+        guard case .damaged(let path, let offset, let flaw) = error else { throw error }
+        damage.append(Damage(path: path, offset: offset, flaw: flaw))
+      }
+    }
+    var footer: SegmentFooter?
+    try collecting { () throws(LogError) in footer = try self.footer() }
+    try collecting { () throws(LogError) in _ = try filter() }
+    if let footer {
+      var runs = RunCollector(path: path)
+      var events: [BlockEvent] = []
+      for entry in footer.blocks {
+        try collecting { () throws(LogError) in
+          let block = try block(entry)
+          events += try decoding(path, entry.offset) { () throws(EventsError) in try block.events() }
+        }
+      }
+      if damage.isEmpty {
+        try collecting { () throws(LogError) in try compare(footer, &events, &runs) }
+      }
+    }
+    if damage.isEmpty, try digestOfBytes() != trailer.digest {
+      damage.append(Damage(path: path, offset: 0, flaw: .digest))
+    }
+    return damage
+  }
+
+  /// Whether the footer says what the events say.
+  private func compare(
+    _ footer: SegmentFooter, _ events: inout [BlockEvent], _ runs: inout RunCollector
+  ) throws(LogError) {
+    events.sort { $0.event.dot.sequence < $1.event.dot.sequence }
+    var raw: UInt64 = 0
+    for event in events {
+      try runs.add(event.event, offset: trailer.footerOffset)
+      raw += UInt64(event.event.rawSize)
+    }
+    let told = footer.partitions.map {
+      PartitionRun(partition: $0.partition, blocks: 0..<0, events: $0.events, streams: $0.streams)
+    }
+    try locating(path, trailer.footerOffset) { [events] () throws(Flaw) in
+      guard told == runs.partitions else { throw .disagreement("streams in the footer and in the blocks") }
+      guard raw == trailer.rawBytes else { throw .disagreement("raw bytes in the trailer and in the blocks") }
+      guard Set(events.map(\.arrival)).count == events.count,
+        events.allSatisfy({ $0.arrival < trailer.end })
+      else { throw .disagreement("indices of events") }
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import StemmaEvents
+
+/// The sealed part of a log directory: what the names and the headers of the segments say.
+struct LogDirectory {
+  /// All names, as listed.
+  var names: [String] = []
+  /// Headers of the segments that count, by number.
+  var headers: [UInt64: SegmentHeader] = [:]
+  /// Journals that count, by number; rising.
+  var journalNumbers: [UInt64] = []
+  /// Files that are no longer needed: partial, replaced, or sealed.
+  var obsolete: [String] = []
+  var damage: [(place: UInt64, Damage)] = []
+  var highestNumber: UInt64 = 0
+
+  /// Sealed and damaged files.
+  func views(in directory: String) -> [FileView] {
+    headers.values.map { .segment($0, path: LogFileName.segment($0.number, in: directory)) }
+      + damage.map { .damaged($0.1, place: $0.place) }
+  }
+
+  var hasWatermark: Bool { names.contains(LogFileName.watermarkName) }
+
+  var keptTails: [String] { names.filter { $0.dropFirst(8).hasPrefix(".cut") } }
+
+  init() {}
+
+  /// Reads a directory; writes nothing. `known`: headers that were read before. A segment that has a
+  /// journal of its number, or that replaces a file that is still there, is read as a whole to see whether
+  /// its digest holds.
+  ///
+  /// Throws `.newerFormat`, `.foreignLog`, `.noLog`, `.system`; damage is collected.
+  init(
+    reading directory: String, log: LogID, known: [UInt64: SegmentHeader], fileSystem: any FileSystem
+  ) throws(LogError) {
+    do throws(LogError) { names = try fileSystem.list(directory) } catch {
+      throw error.isNotFound ? .noLog(path: directory) : error
+    }
+    var segments: [UInt64] = []
+    for name in names {
+      switch LogFileName(name) {
+      case .segment(let number): segments.append(number)
+      case .journal(let number): journalNumbers.append(number)
+      case .partial: obsolete.append(directory + "/" + name)
+      case .watermark, .other: break
+      }
+    }
+    if segments.isEmpty, journalNumbers.isEmpty, !hasWatermark { throw .noLog(path: directory) }
+    highestNumber = max(segments.last ?? 0, journalNumbers.last ?? 0)
+    for number in segments {
+      let path = LogFileName.segment(number, in: directory)
+      do throws(LogError) {
+        if let header = known[number] {
+          headers[number] = header
+        } else {
+          let file = try fileSystem.open(path, .read)
+          headers[number] = try SegmentHeader(of: file, path: path, log: log, number: number)
+        }
+      } catch .damaged(_, let offset, let flaw) {
+        damage.append((number, Damage(path: path, offset: offset, flaw: flaw)))
+      }
+    }
+    try settlePairs(directory, fileSystem)
+    try settleReplaced(directory, fileSystem)
+  }
+
+  private func isWhole(
+    _ header: SegmentHeader, _ directory: String, _ fileSystem: any FileSystem
+  ) throws(LogError) -> Bool {
+    let path = LogFileName.segment(header.number, in: directory)
+    do throws(LogError) {
+      let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
+      return try segment.digestOfBytes() == segment.trailer.digest
+    } catch {
+      if case .damaged = error { return false }
+      throw error
+    }
+  }
+
+  /// Where a segment and a journal have the same number, the segment wins if its digest holds.
+  private mutating func settlePairs(_ directory: String, _ fileSystem: any FileSystem) throws(LogError) {
+    for number in journalNumbers where names.contains(LogFileName.digits(number) + ".segment") {
+      let path = LogFileName.segment(number, in: directory)
+      if let header = headers[number], try isWhole(header, directory, fileSystem) {
+        obsolete.append(LogFileName.journal(number, in: directory))
+        journalNumbers.removeAll { $0 == number }
+      } else {
+        // The journal has all that the segment had: sealing makes the segment anew, over this one.
+        headers[number] = nil
+        damage.removeAll { $0.1.path == path }
+      }
+    }
+  }
+
+  /// Files that a whole file replaces do not count; numbers that nobody accounts for are missing.
+  private mutating func settleReplaced(_ directory: String, _ fileSystem: any FileSystem) throws(LogError) {
+    var accounted = Set(journalNumbers)
+    for (_, damage) in damage {
+      if case .segment(let number) = LogFileName(String(damage.path.dropFirst(directory.count + 1))) {
+        accounted.insert(number)
+      }
+    }
+    // Latest first: a file that was replaced itself must not be asked for what it replaced.
+    for number in headers.keys.sorted(by: >) {
+      guard let header = headers[number] else { continue }
+      accounted.insert(number)
+      let present = header.replaced.map(\.number).filter { headers[$0] != nil || isDamaged($0, directory) }
+      if !present.isEmpty, !(try isWhole(header, directory, fileSystem)) {
+        // The file to be replaced is still whole, or both are damaged: either way this one does not count.
+        let path = LogFileName.segment(number, in: directory)
+        headers[number] = nil
+        damage.append((header.place, Damage(path: path, offset: 0, flaw: .digest)))
+        continue
+      }
+      for replaced in header.replaced {
+        accounted.insert(replaced.number)
+        guard present.contains(replaced.number) else { continue }
+        headers[replaced.number] = nil
+        let path = LogFileName.segment(replaced.number, in: directory)
+        damage.removeAll { $0.1.path == path }
+        obsolete.append(path)
+      }
+    }
+    if highestNumber == 0 { return }
+    let unreadable = damage.sorted { $0.place < $1.place }
+    for number in 1...highestNumber where !accounted.contains(number) {
+      // A segment with a header that cannot be read may be the one that stands in this place.
+      let path = LogFileName.segment(number, in: directory)
+      let missing = Damage(path: path, offset: 0, flaw: .missing)
+      damage.append((number, unreadable.first { $0.place > number }?.1 ?? missing))
+    }
+  }
+
+  private func isDamaged(_ number: UInt64, _ directory: String) -> Bool {
+    let path = LogFileName.segment(number, in: directory)
+    return damage.contains { $0.1.path == path }
+  }
+}

@@ -1,0 +1,60 @@
+import StemmaEvents
+
+/// The 64-bit random id of one log: every file of it carries the id.
+package struct LogID: Hashable, Sendable, CustomStringConvertible {
+  package let rawValue: UInt64
+
+  package init(_ rawValue: UInt64) { self.rawValue = rawValue }
+
+  /// Sixteen lowercase hexadecimal digits.
+  package var description: String { Origin(rawValue).description }
+}
+
+/// What a file in `log/` is, by its name: eight digits and the kind.
+enum LogFileName {
+  case segment(UInt64)
+  case journal(UInt64)
+  case watermark
+  /// Something that was being written when a process ended: `….partial`.
+  case partial
+  case other
+
+  static let watermarkName = "watermark"
+  static let partialSuffix = ".partial"
+
+  init(_ name: String) {
+    func number(_ suffix: String) -> UInt64? {
+      guard name.hasSuffix(suffix), name.utf8.count == 8 + suffix.utf8.count,
+        name.utf8.prefix(8).allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+        let number = UInt64(name.prefix(8)), number > 0
+      else { return nil }
+      return number
+    }
+    if name == Self.watermarkName {
+      self = .watermark
+    } else if name.hasSuffix(Self.partialSuffix) {
+      self = .partial
+    } else if let number = number(".segment") {
+      self = .segment(number)
+    } else if let number = number(".journal") {
+      self = .journal(number)
+    } else {
+      self = .other
+    }
+  }
+
+  static func digits(_ number: UInt64) -> String {
+    let text = String(number)
+    return String(repeating: "0", count: max(0, 8 - text.utf8.count)) + text
+  }
+
+  static func segment(_ number: UInt64, in directory: String) -> String {
+    directory + "/" + digits(number) + ".segment"
+  }
+
+  static func journal(_ number: UInt64, in directory: String) -> String {
+    directory + "/" + digits(number) + ".journal"
+  }
+
+  static func watermark(in directory: String) -> String { directory + "/" + watermarkName }
+}

@@ -1,0 +1,22 @@
+/// Every limit of this module. Sizes in bytes.
+package enum LogLimits {
+  /// Payload of one journal frame: one commit, encoded.
+  package static let framePayload = 128 << 20
+  /// Files that one file may say to replace.
+  package static let replaced = 4096
+  /// Footer, and key filter, of one segment.
+  package static let footer = 64 << 20
+  /// One stored block of a segment. Its streams have limits of their own (`Limits.blockStream`).
+  package static let block = 512 << 20
+  /// Highest file number: eight digits.
+  package static let fileNumber: UInt64 = 99_999_999
+  /// Raw bytes of a block at which it is cut.
+  package static let blockTarget = 64 << 10
+  /// Bytes read at once when a whole file is scanned.
+  static let scanChunk = 1 << 20
+
+  /// Throws `.overLimit` unless `found` is at most `limit`.
+  static func check(_ subject: String, _ found: Int, _ limit: Int) throws(LogError) {
+    if found > limit { throw .overLimit(subject: subject, found: UInt64(found), limit: UInt64(limit)) }
+  }
+}

@@ -1,0 +1,192 @@
+import StemmaEvents
+
+/// Gives events in the order in which this node came to hold them, or newest first. Memory: the blocks of one
+/// segment at most; of a journal one frame.
+struct ArrivalSource: EventSource {
+  enum Direction: Sendable { case oldestFirst, newestFirst }
+
+  private enum Cursor {
+    case segment(SegmentArrival)
+    case journal(JournalArrival)
+  }
+
+  /// Files to come, the next one last.
+  private var views: [FileView]
+  private let range: Range<Position>
+  private let filter: PartitionFilter?
+  private let direction: Direction
+  private let fileSystem: any FileSystem
+  private var cursor: Cursor?
+
+  /// `views` in the order of their places.
+  init(
+    _ views: [FileView], range: Range<Position>, filter: PartitionFilter?, direction: Direction,
+    fileSystem: any FileSystem
+  ) {
+    let touched = views.filter {
+      let indices = Self.indices(of: $0.place, in: range)
+      return indices.lowerBound < indices.upperBound
+    }
+    self.views = direction == .oldestFirst ? touched.reversed() : touched
+    self.range = range
+    self.filter = filter
+    self.direction = direction
+    self.fileSystem = fileSystem
+  }
+
+  /// The indices of a file that lie in a range of positions.
+  private static func indices(of place: UInt64, in range: Range<Position>) -> Range<UInt64> {
+    guard range.lowerBound.file <= place, place <= range.upperBound.file else { return 0..<0 }
+    let low = range.lowerBound.file == place ? range.lowerBound.index : 0
+    let high = range.upperBound.file == place ? range.upperBound.index : .max
+    return low..<max(low, high)
+  }
+
+  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+    while true {
+      if let event = try nextOfFile() { return event }
+      cursor = nil
+      guard let view = views.last else { return nil }
+      cursor = try opened(view)
+      views.removeLast()
+    }
+  }
+
+  /// The cursor is taken out while it changes, so that its arrays are not copied, and put back in any case:
+  /// after an error the next call must meet the same error.
+  private mutating func nextOfFile() throws(LogError) -> (StoredEvent, CommitNote?)? {
+    switch cursor {
+    case .segment(var arrival):
+      cursor = nil
+      defer { cursor = .segment(arrival) }
+      return try arrival.next()
+    case .journal(var arrival):
+      cursor = nil
+      defer { cursor = .journal(arrival) }
+      return try arrival.next()
+    case nil: return nil
+    }
+  }
+
+  private func opened(_ view: FileView) throws(LogError) -> Cursor {
+    let indices = Self.indices(of: view.place, in: range)
+    switch view {
+    case .damaged(let damage, _): throw damage.error
+    case .segment(let header, let path):
+      let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
+      return .segment(try SegmentArrival(segment, indices, filter, direction))
+    case .journal(let journal):
+      return .journal(JournalArrival(journal, indices, filter, direction))
+    }
+  }
+}
+
+/// Merges the blocks of a segment by arrival; a block is opened when its turn may have come.
+private struct SegmentArrival: Sendable {
+  private struct Candidate: Comparable, Sendable {
+    /// The arrival, complemented when the newest comes first.
+    var rank: UInt64
+    var slot: Int
+    static func < (a: Candidate, b: Candidate) -> Bool { a.rank < b.rank }
+  }
+
+  private let segment: Segment
+  private let indices: Range<UInt64>
+  private let isReversed: Bool
+  /// nil: all.
+  private let wanted: Set<Partition>?
+  /// Blocks that are not open yet, the next one last.
+  private var waiting: [BlockEntry] = []
+  private var cursors: [EventRun] = []
+  private var heap = MergeHeap<Candidate>()
+
+  init(
+    _ segment: Segment, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
+    _ direction: ArrivalSource.Direction
+  ) throws(LogError) {
+    self.segment = segment
+    self.indices = indices
+    isReversed = direction == .newestFirst
+    let footer = try segment.footer()
+    var blocks = footer.blocks
+    if let filter {
+      let selection = footer.selection(filter)
+      blocks = selection.blocks.map { footer.blocks[$0] }
+      wanted = selection.partitions
+    } else {
+      wanted = nil
+    }
+    blocks.removeAll { $0.lastArrival < indices.lowerBound || $0.firstArrival >= indices.upperBound }
+    waiting = blocks.sorted { rank(ofFirst: $0) > rank(ofFirst: $1) }
+  }
+
+  private func rank(_ arrival: UInt64) -> UInt64 { isReversed ? ~arrival : arrival }
+  private func rank(ofFirst block: BlockEntry) -> UInt64 {
+    rank(isReversed ? block.lastArrival : block.firstArrival)
+  }
+
+  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+    while let block = waiting.last, heap.first.map({ rank(ofFirst: block) < $0.rank }) ?? true {
+      try open(block)
+      waiting.removeLast()
+    }
+    guard let slot = heap.first?.slot, let event = cursors[slot].current else { return nil }
+    let result = cursors[slot].stored(event, place: segment.header.place)
+    cursors[slot].advance()
+    heap.replaceFirst(with: cursors[slot].current.map { Candidate(rank: rank($0.arrival), slot: slot) })
+    if cursors[slot].current == nil { cursors[slot] = EventRun() }
+    return result
+  }
+
+  private mutating func open(_ entry: BlockEntry) throws(LogError) {
+    let block = try segment.block(entry)
+    var events = try decoding(segment.path, entry.offset) { () throws(EventsError) in try block.events() }
+    events.removeAll { !indices.contains($0.arrival) || wanted?.contains($0.event.partition) == false }
+    if isReversed { events.reverse() }
+    guard let first = events.first else { return }
+    cursors.append(EventRun(events, notes: block.notes))
+    heap.insert(Candidate(rank: rank(first.arrival), slot: cursors.count - 1))
+  }
+}
+
+/// Gives the events of a journal, frame by frame.
+private struct JournalArrival: Sendable {
+  private let journal: Journal
+  private let indices: Range<UInt64>
+  private let filter: PartitionFilter?
+  private let isReversed: Bool
+  /// Frames to come.
+  private var marks: Range<Int>
+  private var cursor = EventRun()
+
+  init(
+    _ journal: Journal, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
+    _ direction: ArrivalSource.Direction
+  ) {
+    self.journal = journal
+    self.indices = indices
+    self.filter = filter
+    isReversed = direction == .newestFirst
+    let first = journal.mark(of: indices.lowerBound)
+    let last = journal.firstMark { $0.first >= indices.upperBound }
+    marks = first..<max(first, last)
+  }
+
+  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+    while true {
+      if let event = cursor.current {
+        cursor.advance()
+        return cursor.stored(event, place: journal.number)
+      }
+      guard let mark = isReversed ? marks.last : marks.first else { return nil }
+      let block = try journal.block(mark)
+      var events = try journal.events(mark, of: block)
+      events.removeAll { event in
+        !indices.contains(event.arrival) || filter.map { !$0(event.event.partition) } ?? false
+      }
+      if isReversed { events.reverse() }
+      cursor = EventRun(events, notes: block.notes)
+      marks = isReversed ? marks.dropLast() : marks.dropFirst()
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import StemmaEvents
+
+/// Gives events in the order of (partition, model, key), and for one key in arrival order: a merge of all
+/// files. Memory: one block for each segment, and each journal as a whole.
+struct KeySource: EventSource {
+  private struct Candidate: Comparable, Sendable {
+    var key: RecordKey
+    var position: Position
+    var slot: Int
+
+    static func == (a: Candidate, b: Candidate) -> Bool { a.position == b.position }
+    static func < (a: Candidate, b: Candidate) -> Bool {
+      a.key == b.key ? a.position < b.position : a.key < b.key
+    }
+  }
+
+  private var cursors: [KeyCursor] = []
+  private var heap = MergeHeap<Candidate>()
+
+  init(
+    _ views: [FileView], upTo end: Position, filter: PartitionFilter?, fileSystem: any FileSystem
+  ) throws(LogError) {
+    for view in views where view.place <= end.file {
+      let limit = view.place == end.file ? end.index : .max
+      if limit == 0 { continue }
+      var cursor = try KeyCursor(view, below: limit, filter, fileSystem)
+      if let event = try cursor.current() {
+        heap.insert(candidate(event, cursor.place, cursors.count))
+        cursors.append(cursor)
+      }
+    }
+  }
+
+  private func candidate(_ event: BlockEvent, _ place: UInt64, _ slot: Int) -> Candidate {
+    Candidate(
+      key: RecordKey(event.event), position: Position(file: place, index: event.arrival), slot: slot)
+  }
+
+  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+    guard let slot = heap.first?.slot else { return nil }
+    guard let result = try cursors[slot].take() else { return nil }
+    let following = try cursors[slot].current()
+    heap.replaceFirst(with: following.map { candidate($0, cursors[slot].place, slot) })
+    return result
+  }
+}
+
+/// One file in key order.
+private struct KeyCursor: Sendable {
+  let place: UInt64
+  private let segment: Segment?
+  private let limit: UInt64
+  private let wanted: Set<Partition>?
+  /// Blocks to come, the next one last.
+  private var waiting: [BlockEntry] = []
+  private var cursor = EventRun()
+
+  init(
+    _ view: FileView, below limit: UInt64, _ filter: PartitionFilter?, _ fileSystem: any FileSystem
+  ) throws(LogError) {
+    place = view.place
+    self.limit = limit
+    switch view {
+    case .damaged(let damage, _): throw damage.error
+    case .segment(let header, let path):
+      let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
+      let footer = try segment.footer()
+      var blocks = footer.blocks
+      if let filter {
+        let selection = footer.selection(filter)
+        blocks = selection.blocks.map { footer.blocks[$0] }
+        wanted = selection.partitions
+      } else {
+        wanted = nil
+      }
+      self.segment = segment
+      waiting = blocks.filter { $0.firstArrival < limit }.reversed()
+    case .journal(let journal):
+      segment = nil
+      wanted = nil
+      let contents = try journal.contents(below: limit)
+      var events = contents.events
+      events.removeAll { event in filter.map { !$0(event.event.partition) } ?? false }
+      events.sort { a, b in
+        let (keyA, keyB) = (RecordKey(a.event), RecordKey(b.event))
+        return keyA == keyB ? a.arrival < b.arrival : keyA < keyB
+      }
+      cursor = EventRun(events, notes: contents.notes)
+    }
+  }
+
+  /// The next event, which stays.
+  mutating func current() throws(LogError) -> BlockEvent? {
+    while cursor.current == nil, let entry = waiting.last, let segment {
+      let block = try segment.block(entry)
+      var events = try decoding(segment.path, entry.offset) { () throws(EventsError) in
+        try block.eventsByKey()
+      }
+      events.removeAll { $0.arrival >= limit || wanted?.contains($0.event.partition) == false }
+      cursor = EventRun(events, notes: block.notes)
+      waiting.removeLast()
+    }
+    return cursor.current
+  }
+
+  mutating func take() throws(LogError) -> (StoredEvent, CommitNote?)? {
+    guard let event = try current() else { return nil }
+    cursor.advance()
+    return cursor.stored(event, place: place)
+  }
+}

@@ -1,0 +1,36 @@
+/// A binary heap whose least element comes first.
+struct MergeHeap<Element: Comparable & Sendable>: Sendable {
+  private var items: [Element] = []
+
+  var first: Element? { items.first }
+
+  mutating func insert(_ item: Element) {
+    items.append(item)
+    var child = items.count - 1
+    while child > 0, items[child] < items[(child - 1) / 2] {
+      items.swapAt(child, (child - 1) / 2)
+      child = (child - 1) / 2
+    }
+  }
+
+  /// Takes the least element away and, if there is one, puts `item` in. In O(log n) comparisons.
+  mutating func replaceFirst(with item: Element?) {
+    if let item {
+      items[0] = item
+    } else {
+      let last = items.removeLast()
+      if items.isEmpty { return }
+      items[0] = last
+    }
+    var parent = 0
+    while true {
+      var least = parent
+      for child in [2 * parent + 1, 2 * parent + 2] where child < items.count && items[child] < items[least] {
+        least = child
+      }
+      if least == parent { return }
+      items.swapAt(parent, least)
+      parent = least
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import StemmaEvents
+
+/// Gives the events of one record in arrival order. Memory: those of one file.
+struct RecordSource: EventSource {
+  /// Files to come, the next one last.
+  private var views: [FileView]
+  private let record: RecordKey
+  private let end: Position
+  private let fileSystem: any FileSystem
+  private var run = EventRun()
+  private var place: UInt64 = 0
+
+  init(_ views: [FileView], record: RecordKey, upTo end: Position, fileSystem: any FileSystem) {
+    self.views = views.filter { Position(file: $0.place, index: 0) < end }.reversed()
+    self.record = record
+    self.end = end
+    self.fileSystem = fileSystem
+  }
+
+  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+    while true {
+      if let event = run.current {
+        run.advance()
+        return run.stored(event, place: place)
+      }
+      guard let view = views.last else { return nil }
+      let contents = try contents(of: view)
+      place = view.place
+      run = EventRun(contents.events, notes: contents.notes)
+      views.removeLast()
+    }
+  }
+
+  private func contents(of view: FileView) throws(LogError) -> NumberedEvents {
+    let limit = view.place == end.file ? end.index : .max
+    var contents: NumberedEvents
+    switch view {
+    case .damaged(let damage, _): throw damage.error
+    case .journal(let journal): contents = try journal.contents(below: limit)
+    case .segment(let header, let path):
+      let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
+      contents = try segment.contents(of: record)
+    }
+    contents.events.removeAll { $0.arrival >= limit || RecordKey($0.event) != record }
+    return contents
+  }
+}
+
+extension Segment {
+  /// The contents of the blocks in which a record may stand: among its events those of others.
+  fileprivate func contents(of record: RecordKey) throws(LogError) -> NumberedEvents {
+    guard try filter().mayContain(record) else { return NumberedEvents() }
+    let footer = try footer()
+    var contents = NumberedEvents()
+    guard let run = footer.partitions.first(where: { $0.partition == record.partition }) else {
+      return contents
+    }
+    for index in run.blocks where footer.mayStand(record, inBlock: index) {
+      let entry = footer.blocks[index]
+      let block = try block(entry)
+      contents.events += try decoding(path, entry.offset) { () throws(EventsError) in try block.events() }
+      for (commit, note) in block.notes { contents.notes[commit] = note }
+    }
+    contents.events.sort { $0.arrival < $1.arrival }
+    return contents
+  }
+}
+
+extension SegmentFooter {
+  /// A block may hold a record if it does not begin behind it and the next one does not begin before it.
+  fileprivate func mayStand(_ record: RecordKey, inBlock index: Int) -> Bool {
+    let isBefore = index + 1 < blocks.count && blocks[index + 1].firstKey < record
+    return !isBefore && !(record < blocks[index].firstKey)
+  }
+}

@@ -1,0 +1,107 @@
+import Crypto
+import StemmaEvents
+
+/// An open segment. Reads the trailer at once and everything else on demand, nothing that is not asked for.
+struct Segment: Sendable {
+  let path: String
+  let header: SegmentHeader
+  let file: any File
+  let fileSize: UInt64
+  let trailer: SegmentTrailer
+
+  /// Throws `.damaged` if the trailer is not whole.
+  init(path: String, header: SegmentHeader, fileSystem: any FileSystem) throws(LogError) {
+    let file = try fileSystem.open(path, .read)
+    let size = try file.size()
+    let least = UInt64(header.size + SegmentTrailer.size)
+    guard size >= least else {
+      throw .damaged(path: path, offset: size, .cutShort(expected: least, found: size))
+    }
+    let offset = size - UInt64(SegmentTrailer.size)
+    let bytes = try file.read(at: offset, count: SegmentTrailer.size)
+    trailer = try locating(path, offset) { () throws(Flaw) in
+      try SegmentTrailer(decoding: bytes, fileSize: size, headerSize: header.size)
+    }
+    self.path = path
+    self.header = header
+    self.file = file
+    fileSize = size
+  }
+
+  private func read(at offset: UInt64, count: Int, crc expected: UInt32) throws(LogError) -> [UInt8] {
+    let bytes = try file.read(at: offset, count: count)
+    try locating(path, offset) { () throws(Flaw) in
+      guard bytes.count == count else { throw .cutShort(expected: UInt64(count), found: UInt64(bytes.count)) }
+      let found = bytes.crc32c
+      guard found == expected else { throw .checksum(expected: expected, found: found) }
+    }
+    return bytes
+  }
+
+  /// Reads the index. Throws `.damaged`.
+  func footer() throws(LogError) -> SegmentFooter {
+    let bytes = try read(at: trailer.footerOffset, count: trailer.footerLength, crc: trailer.footerCRC)
+    return try locating(path, trailer.footerOffset) { () throws(Flaw) in
+      let footer = try SegmentFooter(decoding: bytes, data: UInt64(header.size)..<trailer.footerOffset)
+      guard footer.blocks.reduce(0, { $0 + UInt64($1.events) }) == trailer.events else {
+        throw .malformed("count of events")
+      }
+      return footer
+    }
+  }
+
+  /// Reads the key filter. Throws `.damaged`.
+  func filter() throws(LogError) -> KeyFilter {
+    let offset = trailer.footerOffset + UInt64(trailer.footerLength)
+    let bytes = try read(at: offset, count: trailer.filterLength, crc: trailer.filterCRC)
+    return try locating(path, offset) { () throws(Flaw) in try KeyFilter(decoding: bytes) }
+  }
+
+  /// The stored bytes of a block, checked.
+  func bytes(of entry: BlockEntry) throws(LogError) -> [UInt8] {
+    try read(at: entry.offset, count: entry.length, crc: entry.crc)
+  }
+
+  /// Reads a block. Throws `.damaged`.
+  func block(_ entry: BlockEntry) throws(LogError) -> BlockReader {
+    let bytes = try bytes(of: entry)
+    return try decoding(path, entry.offset) { () throws(EventsError) in
+      let block = try BlockReader(bytes)
+      guard block.count == entry.events else { throw .malformed("block", "\(block.count) events") }
+      return block
+    }
+  }
+
+  /// All events in the order of their indices, but those of partitions that are not `isWanted`; with notes.
+  /// Memory: all of them.
+  func contents(_ isWanted: (Partition) -> Bool = { _ in true }) throws(LogError) -> NumberedEvents {
+    let footer = try footer()
+    let (partitions, indices) = footer.selection(isWanted)
+    var contents = NumberedEvents()
+    for index in indices {
+      let block = try block(footer.blocks[index])
+      let events = try decoding(path, footer.blocks[index].offset) { () throws(EventsError) in
+        try block.events()
+      }
+      contents.events += events.filter { partitions.contains($0.event.partition) }
+      for (commit, note) in block.notes { contents.notes[commit] = note }
+    }
+    contents.events.sort { $0.arrival < $1.arrival }
+    return contents
+  }
+
+  /// The digest of the bytes that are there, to be compared with the one that the trailer says. Reads the
+  /// whole file, in pieces.
+  func digestOfBytes() throws(LogError) -> SegmentDigest {
+    var hasher = SHA256()
+    let end = fileSize - UInt64(SegmentTrailer.size) + UInt64(SegmentTrailer.digestOffset)
+    var offset: UInt64 = 0
+    while offset < end {
+      let bytes = try file.read(at: offset, count: Int(min(end - offset, UInt64(LogLimits.scanChunk))))
+      if bytes.isEmpty { throw .damaged(path: path, offset: offset, .cutShort(expected: end, found: offset)) }
+      hasher.update(bytes)
+      offset += UInt64(bytes.count)
+    }
+    return SegmentDigest(bytes: Array(hasher.finalize()))
+  }
+}

@@ -1,0 +1,238 @@
+import Crypto
+import StemmaEvents
+
+extension Event {
+  /// What the event counts for where files and blocks are cut: about the bytes of its key and values.
+  package var rawSize: Int {
+    var size = 24 + key.bytes.count
+    for assignment in assignments {
+      size += 4
+      switch assignment.value {
+      case .null: break
+      case .bool: size += 1
+      case .int, .double: size += 8
+      case .string(let text), .json(let text): size += text.utf8.count
+      }
+    }
+    return size
+  }
+}
+
+/// Events and the indices that they have in their place.
+struct NumberedEvents: Sendable {
+  /// Rising `arrival`.
+  var events: [BlockEvent] = []
+  var notes: [CommitID: CommitNote] = [:]
+}
+
+/// Writes a segment: everything but its name. Memory: the events, 32 bytes for each, and one block.
+struct SegmentWriter {
+  /// An event in the order of the file, without the event.
+  private struct Entry {
+    /// The partition's place among the sorted partitions, and the model's among the models.
+    var partition: UInt32
+    var model: UInt32
+    /// The first eight bytes of the key, so that most comparisons end here.
+    var prefix: UInt64
+    var index: Int
+  }
+
+  private let input: NumberedEvents
+  private let file: any File
+  private var entries: [Entry]
+  private var writer: BlockWriter
+  private var digester = EventDigester()
+  private var hasher = SHA256()
+  private var offset: UInt64 = 0
+  private var footer = SegmentFooter()
+  private var rawBytes: UInt64 = 0
+  private let blockTarget: Int
+
+  /// Writes the whole segment to `file` and syncs it. `end`: the end index of its place. `chain`: the chain
+  /// value of the journal that is sealed, nil for a file that comes from elsewhere.
+  /// Throws `.hole` if a stream has one, or `.system`; the file is of no use then.
+  static func write(
+    _ input: NumberedEvents, header: SegmentHeader, end: UInt64, chain: UInt32?, level: Int32,
+    blockTarget: Int = LogLimits.blockTarget, to file: any File
+  ) throws(LogError) -> SegmentTrailer {
+    var writer = SegmentWriter(input, file, level, blockTarget)
+    try writer.put(header.encoded())
+    try writer.putPartitions()
+    return try writer.putEnd(header, end, chain)
+  }
+
+  private init(_ input: NumberedEvents, _ file: any File, _ level: Int32, _ blockTarget: Int) {
+    self.input = input
+    self.file = file
+    self.blockTarget = blockTarget
+    writer = BlockWriter(level: level)
+    entries = Self.sorted(input.events)
+  }
+
+  private mutating func put(_ bytes: [UInt8]) throws(LogError) {
+    try file.write(bytes, at: offset)
+    hasher.update(bytes)
+    offset += UInt64(bytes.count)
+  }
+
+  private static func sorted(_ events: [BlockEvent]) -> [Entry] {
+    func ranks(_ names: Set<[UInt8]>) -> [[UInt8]: UInt32] {
+      let sorted = names.sorted { $0.lexicographicallyPrecedes($1) }
+      return Dictionary(uniqueKeysWithValues: zip(sorted, 0...))
+    }
+    let partitions = ranks(Set(events.map(\.event.partition.bytes)))
+    let models = ranks(Set(events.map { Array($0.event.model.utf8) }))
+    var entries: [Entry] = []
+    entries.reserveCapacity(events.count)
+    for (index, event) in events.enumerated() {
+      var prefix: UInt64 = 0
+      let key = event.event.key.bytes
+      for place in 0..<8 { prefix = prefix << 8 | (place < key.count ? UInt64(key[place]) : 0) }
+      entries.append(
+        Entry(
+          partition: partitions[event.event.partition.bytes, default: 0],
+          model: models[Array(event.event.model.utf8), default: 0], prefix: prefix, index: index))
+    }
+    entries.sort { a, b in
+      if a.partition != b.partition { return a.partition < b.partition }
+      if a.model != b.model { return a.model < b.model }
+      if a.prefix != b.prefix { return a.prefix < b.prefix }
+      let keyA = events[a.index].event.key
+      let keyB = events[b.index].event.key
+      return keyA == keyB ? a.index < b.index : keyA < keyB
+    }
+    return entries
+  }
+
+  /// Cuts at partition borders and writes the blocks.
+  private mutating func putPartitions() throws(LogError) {
+    var blockStart = 0
+    var blockSize = 0
+    var start = 0
+    while start < entries.count {
+      var end = start
+      var size = 0
+      while end < entries.count, entries[end].partition == entries[start].partition {
+        size += input.events[entries[end].index].event.rawSize
+        end += 1
+      }
+      let ownsBlocks = size * 2 >= blockTarget
+      if ownsBlocks || blockSize + size > blockTarget {
+        try putBlock(blockStart..<start)
+        (blockStart, blockSize) = (start, 0)
+      }
+      let firstBlock = footer.blocks.count
+      if ownsBlocks {
+        try putOwnBlocks(start..<end)
+        (blockStart, blockSize) = (end, 0)
+      } else {
+        blockSize += size
+      }
+      let last = max(firstBlock + 1, footer.blocks.count)
+      try addPartition(start..<end, blocks: firstBlock..<last)
+      rawBytes += UInt64(size)
+      start = end
+    }
+    try putBlock(blockStart..<start)
+  }
+
+  /// Cuts where the target is reached. Leaves no block much smaller than the others at the end.
+  private mutating func putOwnBlocks(_ range: Range<Int>) throws(LogError) {
+    var start = range.lowerBound
+    var size = 0
+    for index in range {
+      size += input.events[entries[index].index].event.rawSize
+      if size >= blockTarget {
+        try putBlock(start..<index + 1)
+        (start, size) = (index + 1, 0)
+      }
+    }
+    try putBlock(start..<range.upperBound)
+  }
+
+  private mutating func putBlock(_ range: Range<Int>) throws(LogError) {
+    guard let first = range.first else { return }
+    let indices = entries[range].map(\.index).sorted()
+    var lowest = Timestamp(rawValue: .max)
+    var highest = Timestamp.zero
+    var noted: Set<CommitID> = []
+    for index in indices {
+      let event = input.events[index]
+      writer.append(event.event, arrival: event.arrival)
+      lowest = min(lowest, event.event.timestamp)
+      highest = max(highest, event.event.timestamp)
+      if noted.insert(event.event.commit).inserted, let note = input.notes[event.event.commit] {
+        writer.setNote(note, of: event.event.commit)
+      }
+    }
+    guard writer.isWithinLimits else {
+      throw .overLimit(
+        subject: "block", found: UInt64(writer.rawBytes), limit: UInt64(Limits.blockStream))
+    }
+    let bytes = writer.finish()
+    try LogLimits.check("block", bytes.count, LogLimits.block)
+    footer.blocks.append(
+      BlockEntry(
+        offset: offset, length: bytes.count, crc: bytes.crc32c, events: indices.count,
+        firstArrival: input.events[indices[0]].arrival,
+        lastArrival: input.events[indices[indices.count - 1]].arrival, lowestTimestamp: lowest,
+        highestTimestamp: highest, firstKey: RecordKey(input.events[entries[first].index].event)))
+    try put(bytes)
+  }
+
+  private mutating func addPartition(_ range: Range<Int>, blocks: Range<Int>) throws(LogError) {
+    let partition = input.events[entries[range.lowerBound].index].event.partition
+    var dots: [(dot: Dot, index: Int)] = []
+    dots.reserveCapacity(range.count)
+    for entry in entries[range] { dots.append((input.events[entry.index].event.dot, entry.index)) }
+    dots.sort { $0.dot < $1.dot }
+    var streams: [StreamRun] = []
+    for (dot, index) in dots {
+      let hash = digester.digest(of: input.events[index].event).hash
+      if let last = streams.last, last.origin == dot.origin {
+        guard dot.sequence.rawValue == last.to.rawValue + 1 else {
+          throw .hole(
+            partition: partition, origin: dot.origin, expected: last.to.next, found: dot.sequence)
+        }
+        streams[streams.count - 1].to = dot.sequence
+        streams[streams.count - 1].hash += hash
+      } else {
+        streams.append(StreamRun(origin: dot.origin, from: dot.sequence, to: dot.sequence, hash: hash))
+      }
+    }
+    footer.partitions.append(
+      PartitionRun(partition: partition, blocks: blocks, events: UInt64(range.count), streams: streams))
+  }
+
+  /// One hash for each record.
+  private func keyHashes() -> [UInt64] {
+    var hashes: [UInt64] = []
+    var previous: RecordKey?
+    for entry in entries {
+      let key = RecordKey(input.events[entry.index].event)
+      if key != previous { hashes.append(KeyFilter.hash(key)) }
+      previous = key
+    }
+    return hashes
+  }
+
+  private mutating func putEnd(
+    _ header: SegmentHeader, _ end: UInt64, _ chain: UInt32?
+  ) throws(LogError) -> SegmentTrailer {
+    let footerOffset = offset
+    let footerBytes = footer.encoded()
+    let filter = KeyFilter.encoded(keyHashes(), storedBytes: footerOffset - UInt64(header.size))
+    try LogLimits.check("footer", footerBytes.count, LogLimits.footer)
+    try put(footerBytes)
+    try put(filter)
+    var trailer = SegmentTrailer(
+      footerOffset: footerOffset, footer: footerBytes, filter: filter, events: UInt64(input.events.count),
+      end: end, rawBytes: rawBytes, chain: 0)
+    trailer.chain = chain ?? header.encoded().crc32c(0..<header.size, from: trailer.footerCRC)
+    hasher.update(trailer.fieldsBeforeDigest())
+    trailer.digest = SegmentDigest(bytes: Array(hasher.finalize()))
+    try file.write(trailer.encoded(), at: offset)
+    try file.sync()
+    return trailer
+  }
+}

@@ -1,0 +1,122 @@
+import StemmaEvents
+import StemmaSimulation
+import Testing
+
+@testable import StemmaLog
+
+@Suite struct LimitTests {
+  private func overLimit(_ body: () throws -> Void) -> Bool {
+    do {
+      try body()
+      return false
+    } catch LogError.overLimit { return true } catch {
+      Issue.record("an error of another kind: \(error)")
+      return false
+    }
+  }
+
+  @Test(arguments: [LogLimits.framePayload, LogLimits.replaced, LogLimits.footer, LogLimits.block])
+  func whatIsWrittenIsCheckedAtTheLimit(limit: Int) {
+    #expect(!overLimit { try LogLimits.check("x", limit - 1, limit) })
+    #expect(!overLimit { try LogLimits.check("x", limit, limit) })
+    #expect(overLimit { try LogLimits.check("x", limit + 1, limit) })
+  }
+
+  /// The header of a frame that says to be `length` long.
+  private func frame(_ length: Int) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    _ = try JournalFrame.encode(
+      payload: [], events: 0, raw: 0, synced: 64, previous: 0, log: testLog, number: 1, offset: 64,
+      into: &bytes)
+    bytes.replaceSubrange(4..<8, with: withUnsafeBytes(of: UInt32(length).bigEndian, Array.init))
+    return bytes
+  }
+
+  @Test func aFrameLengthIsCheckedBeforeItIsBelieved() throws {
+    let limit = LogLimits.framePayload
+    let plenty = UInt64.max
+    for length in [limit - 1, limit] {
+      #expect(
+        try JournalFrame(decoding: try frame(length), at: 0, previous: 0, available: plenty).length == length)
+    }
+    #expect(throws: Flaw.malformed("frame length")) {
+      try JournalFrame(decoding: try frame(limit + 1), at: 0, previous: 0, available: plenty)
+    }
+    #expect(throws: Flaw.cutShort(expected: 100, found: 99)) {
+      try JournalFrame(decoding: try frame(100), at: 0, previous: 0, available: 99)
+    }
+  }
+
+  @Test func fileNumbersEndAtEightDigits() throws {
+    let disk = SimulatedFileSystem()
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    log.listing.highestNumber = LogLimits.fileNumber - 2
+    try log.makeJournal(after: log.token)
+    try log.makeJournal(after: log.token)
+    #expect(overLimit { try log.makeJournal(after: log.token) })
+    #expect(try disk.list("/log").contains("99999999.journal"))
+  }
+
+  @Test func aSegmentHeaderNamesAsManyFilesAsTheLimitAllows() throws {
+    let disk = SimulatedFileSystem()
+    for count in [LogLimits.replaced - 1, LogLimits.replaced, LogLimits.replaced + 1] {
+      let replaced = (1...UInt64(count)).map { ReplacedFile(number: $0, digest: .none) }
+      let header = SegmentHeader(
+        log: testLog, number: 10_000, place: 1, predecessor: .none, replaced: replaced)
+      disk.plant(header.encoded(), at: "/f")
+      let file = try disk.open("/f", .read)
+      if count <= LogLimits.replaced {
+        #expect(try SegmentHeader(of: file, path: "/f", log: testLog, number: 10_000) == header)
+      } else {
+        #expect(throws: LogError.damaged(path: "/f", offset: 16, .malformed("replaced files"))) {
+          _ = try SegmentHeader(of: file, path: "/f", log: testLog, number: 10_000)
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [100, 1_000_000]) func aHoleInAStreamIsNotAdopted(segmentSize: Int) throws {
+    let disk = SimulatedFileSystem()
+    let log = try Log.create(
+      in: "/log", id: testLog, fileSystem: disk, options: .init(segmentSize: segmentSize))
+    var maker = EventMaker(seed: 1)
+    maker.partitions = ["a"]
+    var events = maker.commit(5)
+    events.remove(at: 2)
+    #expect(
+      throws: LogError.hole(
+        partition: Partition("tenant=a"), origin: Origin(7), expected: Sequence(3), found: Sequence(4))
+    ) { _ = try log.adopt(AdoptedEvents(events)) }
+    #expect(try log.allEvents() == [])
+    _ = try log.append([Commit(maker.commit(1))])
+    try log.sync()
+  }
+
+  @Test func thePlaceOfACutIsThePartitionsBorder() throws {
+    // Small partitions share blocks; one of at least half a block owns its own.
+    let disk = SimulatedFileSystem()
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    var maker = EventMaker(seed: 2)
+    var events: [Event] = []
+    for (name, count) in [("a", 20), ("b", 400), ("c", 20), ("d", 20), ("e", 1500)] {
+      maker.partitions = [name]
+      events += maker.commit(count, textLength: 100)
+    }
+    _ = try log.append([Commit(events)])
+    try log.seal()
+    let file = try log.files()[0]
+    let runs = try log.partitions(of: file)
+    let blocks = runs.map(\.blocks)
+    #expect(blocks[0] == 0..<1)
+    #expect(blocks[1].lowerBound == 1)
+    #expect(blocks[2] == blocks[3] && blocks[2].lowerBound == blocks[1].upperBound)
+    #expect(blocks[4].lowerBound == blocks[3].upperBound && blocks[4].count > 2)
+    let header = try #require(log.listing.headers[1])
+    let footer = try log.segment(header).footer()
+    for (index, entry) in footer.blocks.enumerated() {
+      let block = try log.segment(header).block(entry)
+      let raw = try block.events().reduce(0) { $0 + $1.event.rawSize }
+      #expect(raw < LogLimits.blockTarget + 1000, "block \(index)")
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import StemmaEvents
+import StemmaSimulation
+import Testing
+
+@testable import StemmaLog
+
+/// Any sequence of operations on a log equals the same on a list in memory.
+@Suite struct LogModelTests {
+  @Test(arguments: 1...40 as ClosedRange<UInt64>) func anySequenceEqualsAListInMemory(seed: UInt64) throws {
+    let disk = SimulatedFileSystem(seed: seed)
+    var random = SplitMix64(seed: seed &* 7919)
+    var maker = EventMaker(seed: seed)
+    let options = Log.Options(segmentSize: 1500 + random.below(6000), level: 1)
+    var log = try Log.create(in: "/log", id: testLog, fileSystem: disk, options: options)
+    var model: [StoredEvent] = []
+    var notes: [CommitID: CommitNote] = [:]
+    var purged: Set<Partition> = []
+    for step in 0..<25 {
+      switch random.below(10) {
+      case 0...4:
+        let commits = (0..<1 + random.below(3)).map { _ in
+          let events = maker.commit(random.below(12)).filter { !purged.contains($0.partition) }
+          return Commit(events, note: random.below(2) == 0 ? CommitNote(by: "tim \(step)") : CommitNote())
+        }
+        let positions = try log.append(commits)
+        for (commit, first) in zip(commits, positions) {
+          for (index, event) in commit.events.enumerated() {
+            model.append(
+              StoredEvent(event, at: Position(file: first.file, index: first.index + UInt64(index))))
+            if !commit.note.isEmpty { notes[event.commit] = commit.note }
+          }
+        }
+        try log.sync()
+      case 5:
+        let events = maker.commit(1 + random.below(40), origin: Origin(99))
+          .filter { !purged.contains($0.partition) }
+        if events.isEmpty { break }
+        let note = CommitNote(by: "peer", note: "step \(step)")
+        let first = try log.adopt(AdoptedEvents(events, notes: [events[0].commit: note]))
+        for (index, event) in events.enumerated() {
+          model.append(StoredEvent(event, at: Position(file: first.file, index: first.index + UInt64(index))))
+          notes[event.commit] = note
+        }
+      case 6: try log.seal()
+      case 7:
+        if random.below(3) == 0 {
+          let partition = Partition("tenant=" + maker.partitions[random.below(3)])
+          purged.insert(partition)
+          try log.purge { $0 == partition }
+          model.removeAll { $0.event.partition == partition }
+        }
+      case 8: log = try Log.open(in: "/log", id: testLog, fileSystem: disk, options: options)
+      default: _ = try log.refresh()
+      }
+      log.checkInvariants()
+      try expect(log, equals: model, notes)
+      let readOnly = try Log.open(
+        in: "/log", id: testLog, fileSystem: disk, options: Log.Options(mode: .readOnly))
+      try expect(readOnly, equals: model, notes)
+      let filter: PartitionFilter = { $0 == Partition("tenant=b") }
+      var reader = log.events(partitions: filter)
+      #expect(try reader.rest() == model.filter { filter($0.event.partition) })
+      reader = try log.eventsByKey(partitions: filter)
+      #expect(try reader.rest() == sortedByKey(model.filter { filter($0.event.partition) }))
+      if let picked = model.isEmpty ? nil : model[random.below(model.count)] {
+        reader = log.events(of: RecordKey(picked.event))
+        #expect(try reader.rest() == model.filter { RecordKey($0.event) == RecordKey(picked.event) })
+        reader = log.events(from: picked.position)
+        #expect(try reader.rest() == model.filter { $0.position >= picked.position })
+        reader = log.eventsNewestFirst(to: picked.position)
+        #expect(try reader.rest() == model.filter { $0.position < picked.position }.reversed())
+        reader = try log.eventsByKey(to: picked.position)
+        #expect(try reader.rest() == sortedByKey(model.filter { $0.position < picked.position }))
+      }
+      if purged.isEmpty { #expect(try log.streams() == knowledge(of: model)) }
+    }
+    #expect(try log.verify() == [])
+    log.close()
+    #expect(disk.openFiles == 0)
+  }
+
+  private func expect(_ log: Log, equals model: [StoredEvent], _ notes: [CommitID: CommitNote]) throws {
+    var reader = log.events()
+    var found: [StoredEvent] = []
+    while let event = try reader.next() {
+      found.append(event)
+      #expect(reader.note == notes[event.event.commit])
+    }
+    #expect(found == model)
+    reader = log.eventsNewestFirst()
+    #expect(try reader.rest() == model.reversed())
+    reader = try log.eventsByKey()
+    #expect(try reader.rest() == sortedByKey(model))
+    #expect(try log.files().reduce(0) { $0 + $1.events } == UInt64(model.count))
+  }
+
+  private func knowledge(of events: [StoredEvent]) -> Knowledge {
+    var knowledge = Knowledge()
+    for stored in events {
+      let event = stored.event
+      let head = knowledge[event.partition, event.dot.origin]
+      knowledge[event.partition, event.dot.origin] = StreamHead(
+        sequence: event.dot.sequence, hash: head.hash + event.digest.hash)
+    }
+    return knowledge
+  }
+}
