@@ -59,6 +59,7 @@ let package = Package(
 
     tests("StemmaSchemaTests", ["StemmaSchema"]),
     tests("StemmaEventsTests", ["StemmaSchema", "StemmaEvents"]),
+    tests("StemmaMergeTests", ["StemmaMerge", "StemmaSimulation"]),
     tests("StemmaLogTests", ["StemmaEvents", "StemmaLog", "StemmaSimulation"]),
   ],
   swiftLanguageModes: [.v6]

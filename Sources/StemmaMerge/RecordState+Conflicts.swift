@@ -1,0 +1,124 @@
+import StemmaEvents
+import StemmaSchema
+
+/// A register whose siblings differ: what people decide.
+package struct RegisterConflict: Hashable, Sendable {
+  package enum Kind: String, Sendable {
+    /// Fields were written differently.
+    case value
+    /// The record was deleted, and changed or created anew.
+    case delete
+  }
+
+  package var kind: Kind
+  /// The stored names of all fields of the register, in the rules' order; empty for existence.
+  package var fields: [String]
+  /// Those of `fields` in which the siblings differ.
+  package var differing: [String]
+  /// The siblings: the one that is shown first, then from the strongest to the weakest.
+  package var candidates: [Candidate]
+
+  /// ⚑ A resolver is not asked when this is so: two nodes that resolve each other's resolutions would never
+  /// end. People can still decide.
+  package var allAreResolutions: Bool { candidates.allSatisfy(\.isResolution) }
+}
+
+/// One sibling of a register.
+package struct Candidate: Hashable, Sendable {
+  package var dot: Dot
+  package var version: Version
+  package var timestamp: Timestamp
+  package var operation: Operation
+  /// What the event says of existence.
+  package var exists: Bool
+  /// A value for each field of the register; null where the event gave none.
+  package var values: [Assignment]
+
+  package var isResolution: Bool { operation == .resolve }
+}
+
+extension RecordState {
+  /// The open conflicts: existence first, then fields in the rules' order, then fields that the schema does
+  /// not know. Those of fields are listed while the record exists or its existence is in conflict.
+  package func conflicts(_ rules: MergeRules) -> [RegisterConflict] {
+    guard hasSeveralSiblings else { return [] }
+    var conflicts: [RegisterConflict] = []
+    if existenceIsInConflict {
+      let candidates = candidates(of: MergeRules.existence, fields: [], rules)
+      conflicts.append(RegisterConflict(kind: .delete, fields: [], differing: [], candidates: candidates))
+    } else if !exists(rules) {
+      return []
+    }
+    for (register, fields) in fieldsByRegister(rules) where siblings(of: register).count > 1 {
+      let differing = fields.filter { differs($0, in: register, rules) }
+      if differing.isEmpty { continue }
+      conflicts.append(
+        RegisterConflict(
+          kind: .value, fields: fields.map { name(of: $0, rules) },
+          differing: differing.map { name(of: $0, rules) },
+          candidates: candidates(of: register, fields: fields, rules)))
+    }
+    return conflicts
+  }
+
+  /// The siblings of the register that a field belongs to, as in a conflict; also where they agree.
+  package func siblings(of field: String, _ rules: MergeRules) -> [Candidate] {
+    let unnamed = rules.isOptimistic ? MergeRules.firstRegister : MergeRules.base
+    let register = index(of: field, rules).map { rules.register(of: $0) } ?? unnamed
+    let fields = fieldsByRegister(rules).first { $0.register == register }?.fields ?? []
+    return candidates(of: register, fields: fields, rules)
+  }
+
+  /// What each sibling says of one field, sorted by dot: `siblings(of:)` without all that is around it.
+  package func valuesBySibling(of field: String, _ rules: MergeRules) -> [(dot: Dot, value: Value)] {
+    let index = index(of: field, rules)
+    let unnamed = rules.isOptimistic ? MergeRules.firstRegister : MergeRules.base
+    return siblings[siblings(of: index.map { rules.register(of: $0) } ?? unnamed)].map { sibling in
+      (writes[Int(sibling.write)].dot, index.map { value(field: $0, write: sibling.write) } ?? .null)
+    }
+  }
+
+  /// The siblings of existence.
+  package func existenceSiblings(_ rules: MergeRules) -> [Candidate] {
+    candidates(of: MergeRules.existence, fields: [], rules)
+  }
+
+  private var hasSeveralSiblings: Bool {
+    zip(siblings, siblings.dropFirst()).contains { $0.register == $1.register }
+  }
+
+  /// Every register of fields, in the order of its first field.
+  func fieldsByRegister(_ rules: MergeRules) -> [(register: UInt32, fields: [UInt32])] {
+    var groups: [(register: UInt32, fields: [UInt32])] = []
+    for field in 0..<UInt32(rules.fields.count + names.count) {
+      let register = rules.register(of: field)
+      // Registers are numbered by their first field.
+      let place = Int(register - MergeRules.firstRegister)
+      if place < groups.count {
+        groups[place].fields.append(field)
+      } else {
+        groups.append((register, [field]))
+      }
+    }
+    return groups
+  }
+
+  private func differs(_ field: UInt32, in register: UInt32, _ rules: MergeRules) -> Bool {
+    if rules.mergesByTime(Int(field)) { return false }
+    let group = siblings(of: register)
+    let first = value(field: field, write: siblings[group.lowerBound].write)
+    return siblings[group].dropFirst().contains { value(field: field, write: $0.write) != first }
+  }
+
+  private func candidates(of register: UInt32, fields: [UInt32], _ rules: MergeRules) -> [Candidate] {
+    siblings[siblings(of: register)].map(\.write)
+      .sorted { isOutdone($1, by: $0, in: register, rules) }
+      .map { index in
+        let write = writes[Int(index)]
+        return Candidate(
+          dot: write.dot, version: write.version, timestamp: write.timestamp, operation: write.operation,
+          exists: write.exists,
+          values: fields.map { Assignment(name(of: $0, rules), value(field: $0, write: index)) })
+      }
+  }
+}

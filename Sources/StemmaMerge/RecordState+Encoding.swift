@@ -1,0 +1,394 @@
+import StemmaEvents
+import StemmaSchema
+
+/// The bytes of a state: `_state` in the tables.
+///
+/// A table's row has the values shown in its columns, so the state next to it leaves them out; a tombstone
+/// has no columns, and its state is complete. Field and register numbers are those of `MergeRules`: the bytes
+/// are read with the rules of an equal schema only (tables are rebuilt when it changes). All integers are
+/// LEB128 varints, zz = zigzag, unless a width is given (then big-endian).
+///
+///     1 byte   format 1; bit 4: shown values are left out, bit 5: `latest` stands at the end,
+///              bit 6: there are names
+///     context  n, then n × (origin: 8 bytes, sequence)
+///     writes   n, then n × (origin's index in the context × 8 + operation, context's sequence − sequence,
+///              version, zz(milliseconds − those of the write before), counter), sorted by dot
+///     names    if bit 6: n, then n × (length, UTF-8), sorted: fields that the schema does not know
+///     existence, base: two sets
+///     registers n, then n × (number − the one before − 1, set), from number 2; the others have the
+///              base's
+///     cells    n, then n × (field, write, tag, value), sorted by field and write: the values that are not
+///              null, less those that stand in columns
+///     latest   if bit 5: milliseconds, counter; otherwise it is the highest of the writes
+///
+/// Set of writes: 0 is the empty one, 1 + w that of write w alone, 1 + n (n = number of writes) is followed
+/// by a count of at least 2 and that many (w − the one before − 1). Tags: 1 false, 2 true, 3 integer zz, 4
+/// double 8 bytes, 5 string and 6 JSON: length and UTF-8.
+///
+/// A value is left out if it is that of the sibling shown, its field is in the schema, the column gives it
+/// back exactly, and it is not one of several siblings of `createdAt` or `updatedAt` (whose column shows the
+/// earliest or latest, whichever sibling wins).
+///
+/// A set of events has one encoding; bytes that break the order of a list or the normal form are refused.
+extension RecordState {
+  private enum Flag {
+    static let format: UInt8 = 1
+    static let formatMask: UInt8 = 0b1000_1111
+    static let omitsShown: UInt8 = 1 << 4
+    static let latest: UInt8 = 1 << 5
+    static let names: UInt8 = 1 << 6
+  }
+
+  private enum Tag {
+    static let no: UInt8 = 1
+    static let yes: UInt8 = 2
+    static let int: UInt8 = 3
+    static let double: UInt8 = 4
+    static let string: UInt8 = 5
+    static let json: UInt8 = 6
+  }
+
+  /// The canonical bytes. `omitsShown`: leave out the values that the table's columns hold.
+  package func encoded(_ rules: MergeRules, omitsShown: Bool) -> [UInt8] {
+    var bytes = StateBytes(capacity: 24 + 12 * (context.entries.count + writes.count))
+    let needsLatest = latest != highestTimestamp
+    bytes.append(
+      Flag.format | (omitsShown ? Flag.omitsShown : 0) | (needsLatest ? Flag.latest : 0)
+        | (names.isEmpty ? 0 : Flag.names))
+    bytes.append(varint: UInt64(context.entries.count))
+    for entry in context.entries {
+      bytes.append(fixed: entry.origin.rawValue)
+      bytes.append(varint: entry.sequence.rawValue)
+    }
+    append(writesTo: &bytes)
+    if !names.isEmpty {
+      bytes.append(varint: UInt64(names.count))
+      for name in names { bytes.append(text: name) }
+    }
+    append(siblingsTo: &bytes)
+    append(cellsTo: &bytes, rules, omitsShown: omitsShown)
+    if needsLatest {
+      bytes.append(varint: latest.milliseconds)
+      bytes.append(varint: UInt64(latest.counter))
+    }
+    return bytes.bytes
+  }
+
+  private var highestTimestamp: Timestamp {
+    var highest = Timestamp.zero
+    for write in writes { highest = max(highest, write.timestamp) }
+    return highest
+  }
+
+  private func append(writesTo bytes: inout StateBytes) {
+    bytes.append(varint: UInt64(writes.count))
+    var entry = 0
+    var milliseconds: UInt64 = 0
+    for write in writes {
+      while context.entries[entry].origin != write.dot.origin { entry += 1 }
+      bytes.append(varint: UInt64(entry) << 3 | UInt64(write.operation.rawValue))
+      bytes.append(varint: context.entries[entry].sequence.rawValue - write.dot.sequence.rawValue)
+      bytes.append(varint: write.version.rawValue)
+      bytes.append(zigzag: Int64(write.timestamp.milliseconds) - Int64(milliseconds))
+      bytes.append(varint: UInt64(write.timestamp.counter))
+      milliseconds = write.timestamp.milliseconds
+    }
+  }
+
+  private func append(siblingsTo bytes: inout StateBytes) {
+    let existence = listed(MergeRules.existence)
+    let base = listed(MergeRules.base)
+    append(set: existence, to: &bytes)
+    append(set: base, to: &bytes)
+    var count: UInt64 = 0
+    var previous = MergeRules.base
+    for sibling in siblings[base.upperBound...] where sibling.register != previous {
+      count += 1
+      previous = sibling.register
+    }
+    bytes.append(varint: count)
+    previous = MergeRules.base
+    var index = base.upperBound
+    while index < siblings.count {
+      let register = siblings[index].register
+      var end = index
+      while end < siblings.count, siblings[end].register == register { end += 1 }
+      bytes.append(varint: UInt64(register - previous - 1))
+      append(set: index..<end, to: &bytes)
+      previous = register
+      index = end
+    }
+  }
+
+  private func append(set: Range<Int>, to bytes: inout StateBytes) {
+    switch set.count {
+    case 0: bytes.append(varint: 0)
+    case 1: bytes.append(varint: 1 + UInt64(siblings[set.lowerBound].write))
+    default:
+      bytes.append(varint: 1 + UInt64(writes.count))
+      bytes.append(varint: UInt64(set.count))
+      var next: UInt32 = 0
+      for sibling in siblings[set] {
+        bytes.append(varint: UInt64(sibling.write - next))
+        next = sibling.write + 1
+      }
+    }
+  }
+
+  private func append(cellsTo bytes: inout StateBytes, _ rules: MergeRules, omitsShown: Bool) {
+    guard omitsShown else {
+      bytes.append(varint: UInt64(cells.count))
+      for index in cells.indices { append(cell: index, to: &bytes) }
+      return
+    }
+    var given: [Int] = []
+    var shown = ShownWrite()
+    for index in cells.indices {
+      let field = cells[index].field
+      let isInColumn =
+        Int(field) < rules.fields.count && write(ofColumn: field, &shown, rules) == cells[index].write
+        && rules.column(Int(field), holds: cells[index].value)
+      if !isInColumn { given.append(index) }
+    }
+    bytes.append(varint: UInt64(given.count))
+    for index in given { append(cell: index, to: &bytes) }
+  }
+
+  private func append(cell index: Int, to bytes: inout StateBytes) {
+    bytes.append(varint: UInt64(cells[index].field))
+    bytes.append(varint: UInt64(cells[index].write))
+    append(cells[index].value, to: &bytes)
+  }
+
+  private func append(_ value: Value, to bytes: inout StateBytes) {
+    switch value {
+    case .null: preconditionFailure("a cell is not null: merge leaves those out")
+    case .bool(let flag): bytes.append(flag ? Tag.yes : Tag.no)
+    case .int(let number):
+      bytes.append(Tag.int)
+      bytes.append(zigzag: number)
+    case .double(let number):
+      bytes.append(Tag.double)
+      bytes.append(fixed: number.bitPattern)
+    case .string(let text):
+      bytes.append(Tag.string)
+      bytes.append(text: text)
+    case .json(let text):
+      bytes.append(Tag.json)
+      bytes.append(text: text)
+    }
+  }
+
+  /// Reads what `encoded` gave. `column` is asked for the values that were left out, by the number of the
+  /// field in the rules; it is asked for no other. Throws `malformedState` for bytes that no state has.
+  package init(
+    decoding bytes: UnsafeRawBufferPointer, _ rules: MergeRules, column: (Int) -> Value
+  ) throws(MergeError) {
+    var reader = StateReader(bytes)
+    let flags = try reader.byte()
+    guard flags & Flag.formatMask == Flag.format else { throw reader.defect(.unknownFormat) }
+    try readContext(&reader)
+    try readWrites(&reader)
+    if flags & Flag.names != 0 { try readNames(&reader, rules) }
+    try readSiblings(&reader, rules)
+    try readCells(&reader, rules)
+    for write in writes { latest = max(latest, write.timestamp) }
+    if flags & Flag.latest != 0 {
+      let highest = latest
+      latest = Timestamp(
+        milliseconds: try reader.number(limit: (1 << 48) - 1),
+        counter: UInt16(try reader.number(limit: 0xffff)))
+      guard latest > highest else { throw reader.defect(.notCanonical) }
+    }
+    guard reader.isAtEnd else { throw reader.defect(.notCanonical) }
+    for index in names.indices {
+      let field = UInt32(rules.fields.count + index)
+      guard
+        cells.contains(where: { $0.field == field })
+          || !rules.isOptimistic && !listed(rules.register(of: field)).isEmpty
+      else { throw reader.defect(.notCanonical) }
+    }
+    if flags & Flag.omitsShown != 0 { takeColumns(rules, column) }
+  }
+
+  package init(
+    decoding bytes: [UInt8], _ rules: MergeRules, column: (Int) -> Value = { _ in .null }
+  ) throws(MergeError) {
+    let result: Result<RecordState, MergeError> = bytes.withUnsafeBytes { buffer in
+      do throws(MergeError) {
+        return .success(try RecordState(decoding: buffer, rules, column: column))
+      } catch {
+        return .failure(error)
+      }
+    }
+    self = try result.get()
+  }
+
+  private mutating func readContext(_ reader: inout StateReader) throws(MergeError) {
+    let count = try reader.count(each: 9)
+    var entries: [Context.Entry] = []
+    entries.reserveCapacity(count)
+    for _ in 0..<count {
+      let origin = Origin(try reader.fixed())
+      let sequence = Sequence(try reader.number(limit: Limits.highestNumber))
+      entries.append(Context.Entry(origin: origin, sequence: sequence))
+    }
+    guard let context = Context(canonical: entries) else { throw reader.defect(.unsorted) }
+    self.context = context
+  }
+
+  private mutating func readWrites(_ reader: inout StateReader) throws(MergeError) {
+    let count = try reader.count(each: 5)
+    // With room for the event that is usually applied next.
+    writes.reserveCapacity(count + 1)
+    var milliseconds: Int64 = 0
+    for _ in 0..<count {
+      let head = try reader.number(limit: .max)
+      guard head >> 3 < UInt64(context.entries.count),
+        let operation = Operation(rawValue: UInt8(truncatingIfNeeded: head & 7))
+      else { throw reader.defect(.outOfRange) }
+      let entry = context.entries[Int(head >> 3)]
+      let gap = try reader.number(limit: entry.sequence.rawValue - 1)
+      let dot = Dot(entry.origin, Sequence(entry.sequence.rawValue - gap))
+      if let last = writes.last, last.dot >= dot { throw reader.defect(.unsorted) }
+      let version = Version(try reader.number(limit: Limits.highestNumber))
+      let (sum, overflow) = milliseconds.addingReportingOverflow(try reader.zigzag())
+      guard !overflow, (0..<(1 << 48)).contains(sum), version > .zero else {
+        throw reader.defect(.outOfRange)
+      }
+      milliseconds = sum
+      let counter = UInt16(try reader.number(limit: 0xffff))
+      writes.append(
+        Write(
+          dot: dot, version: version, timestamp: Timestamp(milliseconds: UInt64(sum), counter: counter),
+          operation: operation))
+    }
+  }
+
+  private mutating func readNames(_ reader: inout StateReader, _ rules: MergeRules) throws(MergeError) {
+    let count = try reader.count(each: 1)
+    guard count > 0 else { throw reader.defect(.notCanonical) }
+    for _ in 0..<count {
+      let name = try reader.text(limit: Limits.name)
+      if let last = names.last, !last.hasBytes(before: name) { throw reader.defect(.unsorted) }
+      var hint = 0
+      guard rules.index(of: name, hint: &hint) == nil, !rules.isIgnored(name) else {
+        throw reader.defect(.notCanonical)
+      }
+      names.append(name)
+    }
+  }
+
+  private mutating func readSiblings(_ reader: inout StateReader, _ rules: MergeRules) throws(MergeError) {
+    try readSet(of: MergeRules.existence, &reader)
+    try readSet(of: MergeRules.base, &reader)
+    let base = listed(MergeRules.base)
+    guard siblings[base].allSatisfy({ writes[Int($0.write)].operation == .create }),
+      writes.isEmpty || base.lowerBound > 0
+    else { throw reader.defect(.notCanonical) }
+    let end = UInt64(rules.registerCount) + (rules.isOptimistic ? 0 : UInt64(names.count))
+    var next = UInt64(MergeRules.firstRegister)
+    for _ in 0..<(try reader.count(each: 2)) {
+      let gap = try reader.number(limit: end)
+      guard next + gap < end else { throw reader.defect(.outOfRange) }
+      let start = siblings.count
+      try readSet(of: UInt32(next + gap), &reader)
+      guard start < siblings.count,
+        !siblings[start...].elementsEqual(siblings[base], by: { $0.write == $1.write })
+      else { throw reader.defect(.notCanonical) }
+      next += gap + 1
+    }
+    let before = writes.count
+    removeUnusedWrites()
+    guard writes.count == before else { throw reader.defect(.notCanonical) }
+  }
+
+  private mutating func readSet(of register: UInt32, _ reader: inout StateReader) throws(MergeError) {
+    let code = try reader.number(limit: UInt64(writes.count) + 1)
+    if code == 0 { return }
+    if code <= UInt64(writes.count) {
+      siblings.append(Sibling(register: register, write: UInt32(code - 1)))
+      return
+    }
+    let count = try reader.count(each: 1)
+    guard count >= 2 else { throw reader.defect(.notCanonical) }
+    var next: UInt64 = 0
+    for _ in 0..<count {
+      let gap = try reader.number(limit: UInt64(writes.count))
+      guard next + gap < UInt64(writes.count) else { throw reader.defect(.outOfRange) }
+      siblings.append(Sibling(register: register, write: UInt32(next + gap)))
+      next += gap + 1
+    }
+  }
+
+  private mutating func readCells(_ reader: inout StateReader, _ rules: MergeRules) throws(MergeError) {
+    let count = try reader.count(each: 3)
+    let fieldCount = UInt64(rules.fields.count + names.count)
+    cells.reserveCapacity(count + Int(fieldCount))
+    for _ in 0..<count {
+      let field = try reader.number(limit: .max)
+      let write = try reader.number(limit: .max)
+      guard field < fieldCount, write < UInt64(writes.count) else { throw reader.defect(.outOfRange) }
+      let cell = Cell(field: UInt32(field), write: UInt32(write), value: try readValue(&reader))
+      if let last = cells.last, !last.isBefore(field: cell.field, write: cell.write) {
+        throw reader.defect(.unsorted)
+      }
+      guard
+        siblings[siblings(of: rules.register(of: cell.field))].contains(where: { $0.write == cell.write })
+      else { throw reader.defect(.notCanonical) }
+      cells.append(cell)
+    }
+  }
+
+  private func readValue(_ reader: inout StateReader) throws(MergeError) -> Value {
+    switch try reader.byte() {
+    case Tag.no: return .bool(false)
+    case Tag.yes: return .bool(true)
+    case Tag.int: return .int(try reader.zigzag())
+    case Tag.double: return .double(Double(bitPattern: try reader.fixed()))
+    case Tag.string: return .string(try reader.text(limit: Limits.value))
+    case Tag.json: return .json(try reader.text(limit: Limits.value))
+    default: throw reader.defect(.outOfRange)
+    }
+  }
+
+  /// Fills in the values that were left out.
+  private mutating func takeColumns(_ rules: MergeRules, _ column: (Int) -> Value) {
+    let given = cells.count
+    var shown = ShownWrite()
+    for field in 0..<UInt32(rules.fields.count) {
+      guard let write = write(ofColumn: field, &shown, rules), !isGiven(field, write, among: given) else {
+        continue
+      }
+      let value = column(Int(field))
+      if !value.isNull { cells.append(Cell(field: field, write: write, value: value)) }
+    }
+    if given > 0 { cells.sort { $0.isBefore(field: $1.field, write: $1.write) } }
+  }
+
+  private func isGiven(_ field: UInt32, _ write: UInt32, among given: Int) -> Bool {
+    for index in 0..<given where cells[index].field == field && cells[index].write == write { return true }
+    return false
+  }
+
+  /// What was last found out of a register, which neighbouring fields often share.
+  private struct ShownWrite {
+    var register: UInt32 = .max
+    var write: UInt32?
+    var hasSeveral = false
+  }
+
+  /// Which write's value the column of a known field has; nil if none's in particular.
+  private func write(ofColumn field: UInt32, _ shown: inout ShownWrite, _ rules: MergeRules) -> UInt32? {
+    let register = rules.registers[Int(field)]
+    if register != shown.register {
+      let group = siblings(of: register)
+      shown = ShownWrite(register: register, write: nil, hasSeveral: group.count > 1)
+      if !group.isEmpty {
+        let index = group.count == 1 ? group.lowerBound : strongest(of: group, in: register, rules)
+        shown.write = siblings[index].write
+      }
+    }
+    return shown.hasSeveral && rules.mergesByTime(Int(field)) ? nil : shown.write
+  }
+}

@@ -1,0 +1,95 @@
+import StemmaEvents
+import StemmaSchema
+
+/// What the next event of a record builds on.
+package struct Heads: Hashable, Sendable {
+  /// The next event's context.
+  package var context: Context
+  /// The next event's version: 1 + the highest in the context.
+  package var version: Version
+  /// The highest timestamp of the context; the next event's is above it.
+  package var latest: Timestamp
+
+  package init(context: Context, version: Version, latest: Timestamp) {
+    self.context = context
+    self.version = version
+    self.latest = latest
+  }
+}
+
+extension RecordState {
+  /// What an event that has seen all of this state builds on. Whoever reads values keeps it with them: it is
+  /// the state that was read that counts, not the one that is there when the event is written.
+  package var heads: Heads { Heads(context: context, version: version.next, latest: latest) }
+
+  /// `version-hash`: names this exact set of events of the record, for writes that must not meet a newer
+  /// state. The hash is FNV-1a (64 bit) over each entry of the context, origin and sequence as 8 bytes
+  /// big-endian, in the order of origins; its two halves are combined by exclusive or, then the upper 8 bits
+  /// of that with the lowest 8, and the lower 24 are printed as 6 hexadecimal digits.
+  package var revision: String {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for entry in context.entries {
+      for number in [entry.origin.rawValue, entry.sequence.rawValue] {
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+          hash = (hash ^ (number >> shift & 0xff)) &* 0x0100_0000_01b3
+        }
+      }
+    }
+    let folded = UInt32(truncatingIfNeeded: hash ^ hash >> 32)
+    let digits = String((folded ^ folded >> 24) & 0xff_ffff, radix: 16)
+    return "\(version)-" + String(repeating: "0", count: 6 - digits.count) + digits
+  }
+
+  /// The assignments with the fields that have to be written along with them: the other fields of their
+  /// registers, as they are shown now. So an event that names one reference field of two records both, and
+  /// under OPTIMISTIC each event records all fields of the record, unknown ones too. Sorted by name.
+  ///
+  /// Nothing is added to an event that assigns no field, such as a delete or a resolve of existence alone.
+  package func completed(_ assignments: [Assignment], _ rules: MergeRules) -> [Assignment] {
+    var completed = assignments
+    var hint = 0
+    var given = Set<UInt32>()
+    for assignment in assignments {
+      if let index = rules.index(of: assignment.field, hint: &hint) {
+        given.insert(rules.registers[index])
+      } else if rules.isOptimistic, !rules.isIgnored(assignment.field) {
+        given.insert(MergeRules.firstRegister)
+      }
+    }
+    for (register, fields) in fieldsByRegister(rules) where given.contains(register) {
+      for field in fields {
+        let name = name(of: field, rules)
+        if assignments.contains(where: { $0.field.hasSameBytes(as: name) }) { continue }
+        completed.append(Assignment(name, shownValue(of: field, rules)))
+      }
+    }
+    return completed.sorted { $0.field.hasBytes(before: $1.field) }
+  }
+
+  /// What an event has to do so that a conflict is closed by choosing one of its candidates. Its context must
+  /// cover the dots of all candidates; `heads` does.
+  ///
+  /// Of existence: a `delete` if the candidate is a deletion, otherwise a `resolve` that assigns
+  /// `Event.existenceField`. Of fields: a `resolve` that assigns every field of the register, but for the
+  /// times that merge by themselves, which keep what is shown.
+  package func resolution(
+    of conflict: RegisterConflict, taking candidate: Candidate, _ rules: MergeRules
+  ) -> (operation: Operation, assignments: [Assignment]) {
+    switch conflict.kind {
+    case .delete:
+      candidate.exists
+        ? (.resolve, [Assignment(Event.existenceField, .bool(true))]) : (.delete, [])
+    case .value:
+      (
+        .resolve,
+        candidate.values.map { given in
+          guard let field = index(of: given.field, rules), rules.mergesByTime(Int(field)) else {
+            return given
+          }
+          return Assignment(given.field, shownValue(of: field, rules))
+        }
+        .sorted { $0.field.hasBytes(before: $1.field) }
+      )
+    }
+  }
+}

@@ -1,0 +1,241 @@
+import StemmaEvents
+import StemmaSchema
+
+/// A law that a merge broke, with the history that shows it.
+package struct LawFailure: Error, Sendable, CustomStringConvertible {
+  package enum Law: String, Sendable {
+    case order = "every order that keeps causes before effects gives the same state"
+    case grouping = "a state that was stored in between goes on as if it had not been"
+    case repetition = "an event that was applied before changes nothing"
+    case fold = "all events at once, shuffled and doubled, give the same state"
+    case definition = "no update is lost and none survives: siblings and winners are those of the definition"
+    case resolution = "a resolve removes exactly what it covers"
+    case refusal = "no honest event is refused"
+  }
+
+  package var law: Law
+  package var history: [Event]
+  package var policy: String
+  package var detail: String
+
+  package var description: String {
+    let events = history.map { event in
+      let fields = event.assignments.map { "\($0.field)=\($0.value)" }.joined(separator: " ")
+      let seen = event.context.entries.map { "\($0.origin.rawValue):\($0.sequence)" }.joined(separator: " ")
+      return "  \(event.dot.origin.rawValue):\(event.dot.sequence) \(event.operation.name) \(fields)"
+        + " after [\(seen)] v\(event.version) t\(event.timestamp.milliseconds)"
+    }
+    return ([law.rawValue, "  \(policy)"] + events + ["  " + detail]).joined(separator: "\n")
+  }
+}
+
+/// Numbers of what was checked.
+package struct LawCounts: Sendable, Equatable {
+  package var histories: UInt64 = 0
+  /// Sets of events that a node can hold.
+  package var closedSets: UInt64 = 0
+  /// Single deliveries: an event to a closed set.
+  package var deliveries: UInt64 = 0
+  /// Delivery orders of whole histories that these deliveries make up.
+  package var orders: UInt64 = 0
+
+  package init() {}
+
+  package static func += (a: inout LawCounts, b: LawCounts) {
+    a.histories += b.histories
+    a.closedSets += b.closedSets
+    a.deliveries += b.deliveries
+    a.orders += b.orders
+  }
+}
+
+/// Grows a history event by event, and checks each law on every set of its events that a node can hold.
+///
+/// Those sets are closed: with an event they have its causes and the earlier events of its stream. Every
+/// delivery order is a path through them from the empty set to the full one. A merge that takes every single
+/// step into a set to the same state therefore gives one state for all orders of all sets; and since each
+/// state equals what its bytes give, for every grouping into transactions. So n events need at most n·2^n
+/// steps instead of n! orders.
+package struct HistoryWalk<Subject: MergeSubject> {
+  package typealias Events = UInt32
+
+  package struct ClosedSet {
+    package var events: Events
+    var state: Subject.State
+    var orders: UInt64
+  }
+
+  package private(set) var events: [Event] = []
+  /// Of each event: what has to be delivered before it.
+  package private(set) var pasts: [Events] = []
+  /// In rising order of `events`.
+  package private(set) var closed: [ClosedSet]
+  package private(set) var counts = LawCounts()
+
+  private let subject: Subject
+  private let checksParts: Bool
+  private let naive: [NaiveMerge]
+  private var places: [Int]
+
+  /// `checksParts`: whether the laws other than that of order are checked on sets that leave out an event of
+  /// the history too. Where all histories are walked, such a set is, up to renaming, one of the smaller ones.
+  package init(_ subject: Subject, limit: Int, checksParts: Bool) {
+    self.subject = subject
+    self.checksParts = checksParts
+    naive = subject.policies.map(NaiveMerge.init)
+    places = [Int](repeating: -1, count: 1 << limit)
+    places[0] = 0
+    closed = [ClosedSet(events: 0, state: subject.empty, orders: 1)]
+  }
+
+  /// Adds an event that is to be delivered after `past`, and checks every closed set that has it.
+  package mutating func push(_ event: Event, past: Events) throws(LawFailure) {
+    let bit: Events = 1 << Events(events.count)
+    events.append(event)
+    pasts.append(past)
+    for index in closed.indices where closed[index].events & past == past {
+      try add(closed[index].events | bit)
+    }
+  }
+
+  package mutating func pop() {
+    events.removeLast()
+    pasts.removeLast()
+    let bit: Events = 1 << Events(events.count)
+    while let last = closed.last, last.events & bit != 0 {
+      places[Int(last.events)] = -1
+      closed.removeLast()
+    }
+  }
+
+  /// Counts the history as it stands as a whole one.
+  package mutating func finish() {
+    counts.histories += 1
+    counts.orders &+= closed.last?.orders ?? 0
+  }
+
+  private mutating func add(_ set: Events) throws(LawFailure) {
+    let policy = Int(counts.closedSets % UInt64(subject.policies.count))
+    var state: Subject.State?
+    var orders: UInt64 = 0
+    for last in events.indices where isLast(last, in: set) {
+      let before = closed[places[Int(set & ~(1 << Events(last)))]]
+      orders &+= before.orders
+      counts.deliveries += 1
+      let after = try delivered(events[last], to: before.state, set, policy)
+      if state == nil { state = after }
+      if state != after { throw failure(.order, set, policy, "the last event was \(events[last].dot)") }
+      if events[last].operation == .resolve { try checkResolution(events[last], before, after, set, policy) }
+    }
+    guard let state else { preconditionFailure("a closed set has a last event") }
+    if checksParts || set == (1 << Events(events.count)) - 1 {
+      try checkBytes(state, set, policy)
+      try checkRepetition(state, set, policy)
+      try checkFold(state, orders: orders, set, policy)
+      try checkDefinition(state, set, policy)
+    }
+    counts.closedSets += 1
+    places[Int(set)] = closed.count
+    closed.append(ClosedSet(events: set, state: state, orders: orders))
+  }
+
+  private func isLast(_ index: Int, in set: Events) -> Bool {
+    let bit: Events = 1 << Events(index)
+    guard set & bit != 0 else { return false }
+    return !events.indices.contains { set & (1 << Events($0)) != 0 && pasts[$0] & bit != 0 }
+  }
+
+  private func members(_ set: Events) -> [Event] {
+    events.indices.filter { set & (1 << Events($0)) != 0 }.map { events[$0] }
+  }
+
+  private func delivered(
+    _ event: Event, to state: Subject.State, _ set: Events, _ policy: Int
+  ) throws(LawFailure) -> Subject.State {
+    do {
+      var after = state
+      guard try subject.apply(event, to: &after) else {
+        throw failure(.refusal, set, policy, "\(event.dot) was taken for a repetition")
+      }
+      return after
+    } catch let failure as LawFailure {
+      throw failure
+    } catch {
+      throw failure(.refusal, set, policy, "\(event.dot): \(error)")
+    }
+  }
+
+  /// A state that comes back from its bytes as it was goes on as it would have gone on: states are values.
+  private func checkBytes(_ state: Subject.State, _ set: Events, _ policy: Int) throws(LawFailure) {
+    do {
+      if try subject.restored(state, policy: policy) != state {
+        throw failure(.grouping, set, policy, "the bytes give another state, or are not canonical")
+      }
+    } catch let failure as LawFailure {
+      throw failure
+    } catch {
+      throw failure(.grouping, set, policy, "\(error)")
+    }
+  }
+
+  private func checkRepetition(_ state: Subject.State, _ set: Events, _ policy: Int) throws(LawFailure) {
+    for event in members(set) {
+      var again = state
+      do {
+        if try subject.apply(event, to: &again) || again != state {
+          throw failure(.repetition, set, policy, "\(event.dot) again")
+        }
+      } catch let failure as LawFailure {
+        throw failure
+      } catch {
+        throw failure(.refusal, set, policy, "\(event.dot) again: \(error)")
+      }
+    }
+  }
+
+  private func checkFold(
+    _ state: Subject.State, orders: UInt64, _ set: Events, _ policy: Int
+  ) throws(LawFailure) {
+    let members = members(set)
+    do {
+      guard let folded = try subject.fold(members.reversed() + members) else { return }
+      if folded != state { throw failure(.fold, set, policy, "reversed and doubled") }
+      // A history with one order may be folded without sorting.
+      if orders == 1, try subject.fold(members) != state {
+        throw failure(.fold, set, policy, "in its only order")
+      }
+    } catch let failure as LawFailure {
+      throw failure
+    } catch {
+      throw failure(.refusal, set, policy, "fold: \(error)")
+    }
+  }
+
+  private func checkDefinition(_ state: Subject.State, _ set: Events, _ policy: Int) throws(LawFailure) {
+    let outcome = subject.outcome(state, policy: policy)
+    let expected = naive[policy].outcome(of: members(set))
+    if outcome != expected {
+      throw failure(.definition, set, policy, outcome.differences(from: expected))
+    }
+  }
+
+  private func checkResolution(
+    _ event: Event, _ before: ClosedSet, _ after: Subject.State, _ set: Events, _ policy: Int
+  ) throws(LawFailure) {
+    let fields = subject.outcome(after, policy: policy).fields
+    for (old, new) in zip(subject.outcome(before.state, policy: policy).fields, fields)
+    where new.siblings.contains(where: { $0.dot == event.dot }) {
+      let kept = old.siblings.filter { !event.context.covers($0.dot) }
+      if kept != new.siblings.filter({ $0.dot != event.dot }) {
+        throw failure(.resolution, set, policy, "\(event.dot) on \(new.name)")
+      }
+    }
+  }
+
+  private func failure(_ law: LawFailure.Law, _ set: Events, _ policy: Int, _ detail: String) -> LawFailure {
+    let model = subject.policies[policy]
+    return LawFailure(
+      law: law, history: members(set),
+      policy: "\(model.conflictPolicy.rawValue), deletes \(model.deletePolicy.rawValue)", detail: detail)
+  }
+}

@@ -1,0 +1,122 @@
+import StemmaEvents
+import StemmaSchema
+
+/// A second merge, written from the definition alone: it keeps all events, and looks at every pair.
+///
+/// A sibling is a write that no other write of its register has in its context. Shares no code with
+/// `RecordState`. Siblings are places in the list of events.
+package final class NaiveMerge: Sendable {
+  package let model: Model
+
+  package init(_ model: Model) { self.model = model }
+
+  package func outcome(of events: [Event]) -> MergeOutcome {
+    let seen = events.map { b in events.map { a in b.context.covers(a.dot) } }
+    let existence = events.indices.filter { a in
+      !events.indices.contains { b in
+        seen[b][a] && (events[a].operation != .delete || settlesExistence(events[b]))
+      }
+    }
+    let written = events.map(fieldsWritten)
+    let fields = LawModel.fields.indices.map { field in
+      let writers = events.indices.filter { written[$0].contains(field) }
+      return writers.filter { a in !writers.contains { b in seen[b][a] } }
+    }
+    return outcome(of: events, existence: existence, fields: fields)
+  }
+
+  private func settlesExistence(_ event: Event) -> Bool {
+    event.operation == .delete || event.operation == .create
+      || event.operation == .resolve && event.assignments.contains { $0.field == "_exists" }
+  }
+
+  /// Fields that are written together with this one, as places in `LawModel.fields`.
+  func group(_ field: Int) -> Range<Int> {
+    if model.conflictPolicy == .optimistic { return LawModel.fields.indices }
+    return LawModel.reference.contains(field) ? LawModel.reference : field..<field + 1
+  }
+
+  func fieldsWritten(_ event: Event) -> [Int] {
+    if event.operation == .create { return Array(LawModel.fields.indices) }
+    return event.assignments.flatMap { given in
+      LawModel.fields.firstIndex(of: given.field).map { Array(group($0)) } ?? []
+    }
+  }
+
+  private func value(_ event: Event, _ field: Int) -> Value {
+    for given in event.assignments where given.field == LawModel.fields[field] { return given.value }
+    return .null
+  }
+
+  /// What is shown of given siblings. `wins`: another rule for who wins, for merges with a planted bug.
+  func outcome(
+    of events: [Event], existence: [Int], fields: [[Int]], wins: ((Event, Event) -> Bool)? = nil
+  ) -> MergeOutcome {
+    let ranked = existence.sorted { a, b in
+      if model.deletePolicy != .byVersion, isDeletion(events[a]) != isDeletion(events[b]) {
+        return isDeletion(events[a]) == (model.deletePolicy == .deleteWins)
+      }
+      return wins?(events[a], events[b]) ?? isAbove(events[a], events[b])
+    }
+    var outcome = MergeOutcome(
+      context: Context(), version: .zero, latest: .zero,
+      exists: ranked.first.map { !isDeletion(events[$0]) } ?? false,
+      existence: siblings(existence, events) { .bool(!isDeletion($0)) }, fields: [], conflicts: [])
+    for event in events {
+      outcome.context.insert(event.dot)
+      outcome.version = max(outcome.version, event.version)
+      outcome.latest = max(outcome.latest, event.timestamp)
+    }
+    let isInConflict =
+      existence.contains { isDeletion(events[$0]) } && existence.contains { !isDeletion(events[$0]) }
+    if isInConflict { outcome.conflicts.append(.init(fields: [], candidates: ranked.map { events[$0].dot })) }
+    for field in fields.indices {
+      let ranked = fields[field].sorted {
+        wins?(events[$0], events[$1]) ?? isFieldAbove(events[$0], events[$1])
+      }
+      let shown =
+        isTime(field)
+        ? timeShown(field, ranked.map { value(events[$0], field) })
+        : ranked.first.map { value(events[$0], field) } ?? .null
+      outcome.fields.append(
+        .init(
+          name: LawModel.fields[field], siblings: siblings(ranked, events) { value($0, field) }, shown: shown)
+      )
+      guard outcome.exists || isInConflict, ranked.count > 1, group(field).lowerBound == field else {
+        continue
+      }
+      let differing = group(field).filter { other in
+        !isTime(other) && ranked.contains { value(events[$0], other) != value(events[ranked[0]], other) }
+      }
+      if differing.isEmpty { continue }
+      outcome.conflicts.append(
+        .init(fields: differing.map { LawModel.fields[$0] }, candidates: ranked.map { events[$0].dot }))
+    }
+    return outcome
+  }
+
+  private func siblings(
+    _ places: [Int], _ events: [Event], _ value: (Event) -> Value
+  ) -> [MergeOutcome.Sibling] {
+    places.map { .init(dot: events[$0].dot, value: value(events[$0])) }.sorted { $0.dot < $1.dot }
+  }
+
+  private func isDeletion(_ event: Event) -> Bool { event.operation == .delete }
+
+  private func isAbove(_ a: Event, _ b: Event) -> Bool {
+    (a.version, a.timestamp, a.dot) > (b.version, b.timestamp, b.dot)
+  }
+
+  private func isFieldAbove(_ a: Event, _ b: Event) -> Bool {
+    model.conflictPolicy == .latest
+      ? (a.timestamp, a.version, a.dot) > (b.timestamp, b.version, b.dot) : isAbove(a, b)
+  }
+
+  private func isTime(_ field: Int) -> Bool { field == LawModel.createdAt || field == LawModel.updatedAt }
+
+  private func timeShown(_ field: Int, _ values: [Value]) -> Value {
+    let ranked = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
+      .sorted { (LawModel.times[$0] ?? 0, $0) < (LawModel.times[$1] ?? 0, $1) }
+    return (field == LawModel.createdAt ? ranked.first : ranked.last).map(Value.string) ?? .null
+  }
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+import Foundation
+import StemmaSchema
+import StemmaSimulation
+
+struct Laws: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Checks the merge laws on every small history, and on a sample of larger ones.",
+    discussion: """
+      Every history of four events with all operations and of five events with updates only, up to renaming,
+      under every conflict and delete policy; then random histories of up to eight events.
+      """)
+
+  @Option(help: "Events of the histories with all operations.") var events = 4
+  @Option(help: "Events of the histories with updates only.") var updates = 5
+  @Option(help: "Random histories, for each way to number registers.") var sample = 20_000
+  @Option(help: "Most events of a random history.") var sampleEvents = 8
+  @Option(help: "Seed of the sample.") var seed: UInt64 = 1
+  @Option(help: "Parallel workers.") var workers = ProcessInfo.processInfo.activeProcessorCount
+
+  func run() async throws {
+    say("seed \(seed)")
+    var passed: UInt64 = 0
+    var failed: UInt64 = 0
+    for (name, policies) in [
+      ("AUTOMERGE and LATEST", LawModel.perField), ("OPTIMISTIC", LawModel.perRecord),
+    ] {
+      let suites: [(String, Suite)] = [
+        ("\(events) events, all operations", .all(events, Content.everyOperation)),
+        ("\(updates) events, updates only", .all(updates, Content.updates)),
+        ("random, up to \(sampleEvents) events", .sample(sample, upTo: sampleEvents, seed: seed)),
+      ]
+      for (title, suite) in suites {
+        let report = await report(of: suite, policies)
+        let counts = report.counts
+        say(
+          "\(name), \(title): \(counts.histories) histories, \(counts.orders) delivery orders, "
+            + "\(counts.closedSets) sets of events, \(counts.deliveries) deliveries")
+        for failure in report.failures { say(failure.description) }
+        passed += counts.histories
+        failed += report.failed
+      }
+    }
+    say("\(passed) passed, \(failed) failed")
+    if failed > 0 { throw ExitCode(1) }
+  }
+
+  /// At once, also into a pipe: a suite takes a minute.
+  private func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+
+  private static let pieceSize = 250
+
+  private enum Suite: Sendable {
+    case all(Int, [Content])
+    case sample(Int, upTo: Int, seed: UInt64)
+  }
+
+  private struct Report: Sendable {
+    var counts = LawCounts()
+    var failures: [LawFailure] = []
+    var failed: UInt64 = 0
+  }
+
+  private func report(of suite: Suite, _ policies: [Model]) async -> Report {
+    await withTaskGroup(of: Report.self) { group in
+      for worker in 0..<workers {
+        group.addTask { Self.work(suite, policies, worker: worker, of: workers) }
+      }
+      var sum = Report()
+      for await report in group {
+        sum.counts += report.counts
+        sum.failures += report.failures
+        sum.failed += report.failed
+      }
+      return sum
+    }
+  }
+
+  private static func work(_ suite: Suite, _ policies: [Model], worker: Int, of workers: Int) -> Report {
+    switch suite {
+    case .all(let events, let contents):
+      var laws = MergeLaws(RealMerge(policies), contents: contents, limit: events, checksParts: false)
+      laws.checkAll(events: events, share: worker, of: workers)
+      return Report(counts: laws.counts, failures: laws.failures, failed: laws.failed)
+    case .sample(let count, let limit, let seed):
+      // Pieces with seeds of their own: the histories are the same however many workers there are.
+      var laws = MergeLaws(RealMerge(policies), contents: Content.varied, limit: limit)
+      let pieces = max(1, count / pieceSize)
+      for piece in stride(from: worker, to: pieces, by: workers) {
+        var seeds = SplitMix64(seed: seed &+ UInt64(piece))
+        laws.checkSample(of: count / pieces, upTo: limit, seed: seeds.next())
+      }
+      return Report(counts: laws.counts, failures: laws.failures, failed: laws.failed)
+    }
+  }
+}

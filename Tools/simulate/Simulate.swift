@@ -1,0 +1,9 @@
+import ArgumentParser
+
+/// The suites that take too long for a debug test run. Each ends with `N passed, N failed`, and exits with 1
+/// if one failed.
+@main
+struct Simulate: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Runs Stemma's exhaustive and randomised suites.", subcommands: [Laws.self])
+}
