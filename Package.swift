@@ -61,6 +61,7 @@ let package = Package(
     tests("StemmaEventsTests", ["StemmaSchema", "StemmaEvents"]),
     tests("StemmaMergeTests", ["StemmaMerge", "StemmaSimulation"]),
     tests("StemmaLogTests", ["StemmaEvents", "StemmaLog", "StemmaSimulation"]),
+    tests("StemmaTablesTests", ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables"]),
   ],
   swiftLanguageModes: [.v6]
 )

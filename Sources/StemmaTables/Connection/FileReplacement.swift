@@ -1,0 +1,68 @@
+import Foundation
+
+/// Which file a path names now.
+struct FileIdentity: Equatable, Sendable {
+  private let device: UInt64
+  private let inode: UInt64
+
+  /// Nil if there is no such file, or it cannot be looked at.
+  init?(of path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    device = UInt64(status.st_dev)
+    inode = UInt64(status.st_ino)
+  }
+
+  static func exists(_ path: String) -> Bool { FileIdentity(of: path) != nil }
+}
+
+/// Puts a finished SQLite file in the place of another that may be in use.
+///
+/// SQLite finds a file's log of transactions (`-wal`) and its index (`-shm`) by name. Were they left, SQLite
+/// would replay the old file's log into the new file. So: the old name goes first, then its sidecars, then
+/// the new file gets the name. A crash in between leaves no file, which opening reports as missing; a new
+/// file never stands beside an old log. Connections to the old file keep it and its sidecars (they hold them
+/// open), and on closing SQLite notices that the file has moved and deletes nothing by name.
+enum FileReplacement {
+  static let sidecars = ["-wal", "-shm", "-journal"]
+
+  static func removeSidecars(of path: String) {
+    // A sidecar that cannot be removed shows when the file is opened.
+    for sidecar in sidecars { unlink(path + sidecar) }
+  }
+
+  /// Removes a file and its sidecars, if they are there.
+  static func remove(_ path: String) throws(TablesError) {
+    if unlink(path) != 0, errno != ENOENT { throw failure("unlink", path) }
+    for sidecar in sidecars where unlink(path + sidecar) != 0 {
+      if errno != ENOENT { throw failure("unlink", path + sidecar) }
+    }
+  }
+
+  /// Makes the file durable and gives it the name `target`. The caller holds the node's writer lock, and has
+  /// closed all connections to `staged`.
+  static func replace(_ target: String, with staged: String) throws(TablesError) {
+    try sync(staged)
+    try remove(target)
+    if rename(staged, target) != 0 { throw failure("rename", target) }
+    try sync(directory(of: target))
+  }
+
+  private static func sync(_ path: String) throws(TablesError) {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure("open", path) }
+    let code = fsync(descriptor)
+    let error = errno
+    close(descriptor)
+    if code != 0 { throw .io(path: path, operation: "fsync", errno: error) }
+  }
+
+  private static func directory(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  private static func failure(_ operation: String, _ path: String) -> TablesError {
+    .io(path: path, operation: operation, errno: errno)
+  }
+}

@@ -1,0 +1,172 @@
+import GRDBSQLite
+import StemmaEvents
+
+/// One open SQLite connection, as the raw statements of this module see it. It belongs to GRDB, which opens
+/// and closes it; this value must not outlive the access in which GRDB lent it.
+struct Connection {
+  let handle: OpaquePointer
+  let path: String
+
+  func prepare(_ sql: String) throws(TablesError) -> Statement { try Statement(self, sql) }
+
+  func execute(_ sql: String) throws(TablesError) {
+    let code = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw failure(code) }
+  }
+
+  /// Ends the transaction, if there is one: SQLite rolls back by itself on some errors. ROLLBACK cannot
+  /// fail in a way that leaves the transaction open.
+  func rollBack() {
+    if sqlite3_get_autocommit(handle) == 0 { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+  }
+
+  /// The first column of the first row, or nil if there is none or it is NULL.
+  func integer(_ sql: String) throws(TablesError) -> Int64? {
+    let statement = try prepare(sql)
+    guard try statement.step(), !statement.isNull(0) else { return nil }
+    return statement.int(0)
+  }
+
+  /// The error that stands for a result code other than OK, ROW and DONE.
+  func failure(_ code: Int32) -> TablesError {
+    .from(
+      code: sqlite3_extended_errcode(handle), primary: code, path: path,
+      message: String(cString: sqlite3_errmsg(handle)))
+  }
+}
+
+extension TablesError {
+  static func from(code: Int32, primary: Int32, path: String, message: String) -> TablesError {
+    switch primary & 0xFF {
+    case SQLITE_CORRUPT, SQLITE_NOTADB: .needsRebuild(path: path, .damaged(message))
+    case SQLITE_BUSY: .busy(path: path)
+    default: .sqlite(path: path, code: code, message: message)
+    }
+  }
+}
+
+/// A prepared statement. The C API through GRDB's own module, because GRDB's cached statements cost two to
+/// three times as much per row.
+final class Statement {
+  let handle: OpaquePointer
+  let connection: Connection
+
+  init(_ connection: Connection, _ sql: String) throws(TablesError) {
+    var handle: OpaquePointer?
+    let code = sqlite3_prepare_v3(connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
+    guard code == SQLITE_OK else { throw connection.failure(code) }
+    guard let handle else { throw .notAQuery(sql) }
+    self.handle = handle
+    self.connection = connection
+  }
+
+  /// Takes over a statement that was prepared elsewhere.
+  init(adopting handle: OpaquePointer, _ connection: Connection) {
+    self.handle = handle
+    self.connection = connection
+  }
+
+  deinit { sqlite3_finalize(handle) }
+
+  /// True if there is a row. Resets the statement when it ends or fails, so that it holds no lock.
+  func step() throws(TablesError) -> Bool {
+    let code = sqlite3_step(handle)
+    if code == SQLITE_ROW { return true }
+    if code == SQLITE_DONE {
+      sqlite3_reset(handle)
+      return false
+    }
+    let failure = connection.failure(code)
+    sqlite3_reset(handle)
+    throw failure
+  }
+
+  /// Runs a statement that gives no rows.
+  func run() throws(TablesError) { while try step() {} }
+
+  func reset() { sqlite3_reset(handle) }
+
+  // MARK: Parameters, counted from 1
+
+  /// SQLite's SQLITE_TRANSIENT: the bytes are copied during the call. The macro's cast is not imported.
+  private static var copied: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+
+  func bind(_ index: Int32, null: Void) { sqlite3_bind_null(handle, index) }
+  func bind(_ index: Int32, _ number: Int64) { sqlite3_bind_int64(handle, index, number) }
+  func bind(_ index: Int32, _ number: Double) { sqlite3_bind_double(handle, index, number) }
+
+  /// Copies the text.
+  func bind(_ index: Int32, _ text: String) {
+    var text = text
+    text.withUTF8 { bytes in
+      _ = sqlite3_bind_text64(
+        handle, index, Self.start(bytes), UInt64(bytes.count), Self.copied, UInt8(SQLITE_UTF8))
+    }
+  }
+
+  /// Copies bytes that are UTF-8.
+  func bind(_ index: Int32, text: [UInt8]) {
+    text.withUnsafeBufferPointer { bytes in
+      _ = sqlite3_bind_text64(
+        handle, index, Self.start(bytes), UInt64(bytes.count), Self.copied, UInt8(SQLITE_UTF8))
+    }
+  }
+
+  /// Copies the bytes.
+  func bind(_ index: Int32, blob: [UInt8]) {
+    blob.withUnsafeBytes { bytes in
+      // A null pointer would bind NULL, which no column of ours that takes blobs may hold.
+      let start = bytes.baseAddress ?? UnsafeRawPointer(Self.emptyText)
+      _ = sqlite3_bind_blob64(handle, index, start, UInt64(bytes.count), Self.copied)
+    }
+  }
+
+  func bind(_ index: Int32, _ value: Value) {
+    switch value {
+    case .null: bind(index, null: ())
+    case .bool(let flag): bind(index, Int64(flag ? 1 : 0))
+    case .int(let number): bind(index, number)
+    case .double(let number): bind(index, number)
+    case .string(let text), .json(let text): bind(index, text)
+    }
+  }
+
+  /// Binds UTF-8 where it stands. It must stay there, unchanged, until the statement was stepped and reset.
+  func bind(_ index: Int32, inPlace text: UnsafeRawBufferPointer) {
+    let start = text.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.emptyText
+    sqlite3_bind_text64(handle, index, start, UInt64(text.count), nil, UInt8(SQLITE_UTF8))
+  }
+
+  /// A null pointer would bind NULL: empty text needs an address. One for the life of the process.
+  nonisolated(unsafe) private static let emptyText: UnsafePointer<CChar> = {
+    let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
+    byte.initialize(to: 0)
+    return UnsafePointer(byte)
+  }()
+
+  private static func start(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafePointer<CChar> {
+    guard let start = bytes.baseAddress else { return emptyText }
+    return UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self)
+  }
+
+  // MARK: Columns of the current row, counted from 0
+
+  var columnCount: Int32 { sqlite3_column_count(handle) }
+  func columnName(_ index: Int32) -> String {
+    sqlite3_column_name(handle, index).map { String(cString: $0) } ?? ""
+  }
+  func type(_ index: Int32) -> Int32 { sqlite3_column_type(handle, index) }
+  func isNull(_ index: Int32) -> Bool { type(index) == SQLITE_NULL }
+  func int(_ index: Int32) -> Int64 { sqlite3_column_int64(handle, index) }
+  func double(_ index: Int32) -> Double { sqlite3_column_double(handle, index) }
+
+  /// The bytes of text or a blob, valid until the next step.
+  func bytes(_ index: Int32) -> UnsafeRawBufferPointer {
+    // The pointer first: sqlite3_column_bytes may otherwise convert the value under it.
+    let start = sqlite3_column_blob(handle, index)
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, index)))
+  }
+
+  func text(_ index: Int32) -> String { String(decoding: bytes(index), as: UTF8.self) }
+  func blob(_ index: Int32) -> [UInt8] { Array(bytes(index)) }
+}

@@ -1,0 +1,84 @@
+import StemmaEvents
+import StemmaLog
+
+/// Names and values in `_stemma_meta`.
+enum Meta {
+  static func write(_ name: String, _ value: Value, to connection: Connection) throws(TablesError) {
+    let statement = try connection.prepare(
+      "INSERT INTO _stemma_meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
+    statement.bind(1, name)
+    statement.bind(2, value)
+    try statement.run()
+  }
+
+  private static func row(
+    _ name: String, of connection: Connection
+  ) throws(TablesError) -> Statement? {
+    let statement = try connection.prepare("SELECT value FROM _stemma_meta WHERE name = ?")
+    statement.bind(1, name)
+    return try statement.step() ? statement : nil
+  }
+
+  static func integer(_ name: String, of connection: Connection) throws(TablesError) -> Int64? {
+    try row(name, of: connection)?.int(0)
+  }
+
+  static func text(_ name: String, of connection: Connection) throws(TablesError) -> String? {
+    try row(name, of: connection)?.text(0)
+  }
+
+  // MARK: Format and schema
+
+  static func write(_ tableSet: TableSet, to connection: Connection) throws(TablesError) {
+    try write("format", .int(TableSet.format), to: connection)
+    try write("schema", .string(tableSet.digest), to: connection)
+  }
+
+  /// Throws `needsRebuild` unless the tables have this software's format and were made for this schema.
+  /// `isLive`: they must also follow the log, not show a state of the past.
+  static func check(
+    _ connection: Connection, _ tableSet: TableSet, isLive: Bool
+  ) throws(TablesError) {
+    let isStemma =
+      try connection.integer("SELECT count(*) FROM sqlite_master WHERE name = '_stemma_meta'") == 1
+    let format = isStemma ? try integer("format", of: connection) : nil
+    let reason: RebuildReason
+    if format != TableSet.format {
+      reason = .format(found: format)
+    } else if try text("schema", of: connection) != tableSet.digest {
+      reason = .schema
+    } else if isLive, try text("as_of", of: connection) != nil {
+      reason = .asOf
+    } else if try token(of: connection) == nil {
+      reason = .damaged("no position in the log")
+    } else {
+      return
+    }
+    throw .needsRebuild(path: connection.path, reason)
+  }
+
+  // MARK: Position
+
+  static func write(_ token: LogToken, to connection: Connection) throws(TablesError) {
+    try write("file", .int(Int64(bitPattern: token.position.file)), to: connection)
+    try write("index", .int(Int64(bitPattern: token.position.index)), to: connection)
+    try write("chain", .int(Int64(token.chain)), to: connection)
+  }
+
+  static func token(of connection: Connection) throws(TablesError) -> LogToken? {
+    guard let file = try integer("file", of: connection), let index = try integer("index", of: connection),
+      let chain = try integer("chain", of: connection), let chain = UInt32(exactly: chain)
+    else { return nil }
+    return LogToken(
+      position: Position(file: UInt64(bitPattern: file), index: UInt64(bitPattern: index)), chain: chain)
+  }
+}
+
+extension TableSet {
+  /// Creates all tables, without the indexes.
+  func create(in connection: Connection) throws(TablesError) {
+    for statement in Self.ownTables { try connection.execute(statement) }
+    for layout in layouts { try connection.execute(layout.createTable) }
+  }
+}

@@ -1,0 +1,275 @@
+import GRDBSQLite
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+/// How the records of one model lie in their table.
+///
+/// A record is one row:
+///
+///     CREATE TABLE "books" (
+///       "isbn" TEXT NOT NULL, "title" TEXT, "pages" INTEGER,      -- the fields, as the schema declares them
+///       "_version" INTEGER NOT NULL, "_state" BLOB NOT NULL,      -- the record's version; what merging needs
+///       PRIMARY KEY ("isbn")) WITHOUT ROWID
+///
+/// - A key that is one integer is `INTEGER PRIMARY KEY`, SQLite's own row number. Every other table is
+///   WITHOUT ROWID: the primary key is the table, in key order.
+/// - Fields other than key parts may be NULL whatever the schema says: a record can come from a peer or from
+///   a time that did not know the field.
+/// - SQLite orders the columns of a primary key as `Key` orders its bytes (BINARY text, integers, doubles,
+///   false before true), so `ORDER BY` the key columns is key order.
+/// - A field's shown value is kept in its column alone, unless it is of another type than the schema's (an
+///   older schema's, a foreign writer's): then `_state` has it, since the column's affinity may change it.
+final class TableLayout: Sendable {
+  /// The Swift and SQLite type of a column; the type of `Value` that it holds exactly.
+  enum Kind: String, Sendable {
+    case text = "TEXT"
+    case json = "TEXT /* JSON */"
+    case integer = "INTEGER"
+    case real = "REAL"
+    case boolean = "INTEGER /* Boolean */"
+
+    init(_ type: FieldType) {
+      guard !type.isList else {
+        self = .json
+        return
+      }
+      switch type.base {
+      case .embedded: self = .json
+      case .enumeration: self = .text
+      case .scalar(.int), .scalar(.awsTimestamp): self = .integer
+      case .scalar(.float): self = .real
+      case .scalar(.boolean): self = .boolean
+      case .scalar: self = .text
+      }
+    }
+  }
+
+  struct Column: Sendable {
+    let field: Field
+    let kind: Kind
+  }
+
+  let model: Model
+  let rules: MergeRules
+  /// Key parts, in the order of the key.
+  let key: [Column]
+  /// All other fields, in order of declaration.
+  let columns: [Column]
+  private let storedName: [UInt8]
+  /// The stored names of the leading key parts that make up the partition's name.
+  private let partitionNames: [[UInt8]]
+  /// For each of the rules' fields, its place in `columns`.
+  let columnOfRule: [Int]
+  /// For each of `columns`, its place among the rules' fields.
+  let ruleOfColumn: [Int]
+
+  init(_ model: Model) {
+    self.model = model
+    let rules = MergeRules(model)
+    self.rules = rules
+    key = model.keyFields.map { Column(field: model.fields[$0], kind: Kind(model.fields[$0].type)) }
+    storedName = Array(model.storedName.utf8)
+    partitionNames = key.prefix(model.partitionDepth).map { Array($0.field.storedName.utf8) }
+    let free = model.fields.indices.filter { !model.isKeyField($0) }
+    columns = free.map { Column(field: model.fields[$0], kind: Kind(model.fields[$0].type)) }
+    columnOfRule = rules.modelFields.compactMap { free.firstIndex(of: $0) }
+    ruleOfColumn = free.compactMap { rules.modelFields.firstIndex(of: $0) }
+  }
+
+  func column(named name: String) -> Column? {
+    key.first { $0.field.name == name } ?? columns.first { $0.field.name == name }
+  }
+
+  /// The partition of a record. Throws if the key has not the parts that the model demands.
+  func partition(of key: Key) throws(TablesError) -> Partition {
+    var index = 0
+    for column in self.key {
+      guard index < key.bytes.count else { throw .unfitKey(model: model.name, key) }
+      let part: KeyPart
+      do { part = try Key.decodePart(key.bytes, &index) } catch { throw .unfitKey(model: model.name, key) }
+      switch (part, column.kind) {
+      case (.string, .text), (.int, .integer), (.double, .real), (.bool, .boolean): break
+      default: throw .unfitKey(model: model.name, key)
+      }
+    }
+    guard index == key.bytes.count else { throw .unfitKey(model: model.name, key) }
+    return Partition(model: model, key: key)
+  }
+
+  /// Whether `partition` is that of a key that has the right parts: what `partition(of:)` tells, without
+  /// making one.
+  func holds(_ key: Key, in partition: Partition) -> Bool {
+    var match = PartitionMatch(partition.bytes)
+    if model.partitionDepth == 0 { return match.take(storedName) && match.isAtEnd }
+    var index = 0
+    for depth in 0..<model.partitionDepth {
+      if depth > 0, !match.take(UInt8(ascii: ",")) { return false }
+      guard match.take(partitionNames[depth]), match.take(UInt8(ascii: "=")) else { return false }
+      if self.key[depth].kind == .text {
+        index += 1
+        while index < key.bytes.count {
+          let byte = key.bytes[index]
+          index += 1
+          if byte == 0 {
+            guard index < key.bytes.count, key.bytes[index] == 0xFF else { break }
+            index += 1
+          }
+          guard match.take(escaping: byte) else { return false }
+        }
+      } else {
+        guard index < key.bytes.count else { return false }
+        let part: KeyPart
+        do { part = try Key.decodePart(key.bytes, &index) } catch { return false }
+        for byte in part.text.utf8 where !match.take(escaping: byte) { return false }
+      }
+    }
+    return match.isAtEnd
+  }
+
+  // MARK: SQL
+
+  /// `name` as an SQL identifier. Names of models, fields and tables hold no quotes.
+  static func quoted(_ name: String) -> String { "\"\(name)\"" }
+
+  var table: String { Self.quoted(model.tableName) }
+  private var keyNames: [String] { key.map { Self.quoted($0.field.name) } }
+  private var allNames: [String] {
+    keyNames + columns.map { Self.quoted($0.field.name) } + ["_version", "_state"]
+  }
+
+  var isIntegerKeyed: Bool { key.count == 1 && key[0].kind == .integer }
+
+  var createTable: String {
+    var lines: [String] = model.fields.enumerated().map { index, field in
+      let isKey = model.isKeyField(index)
+      let kind = Kind(field.type).rawValue
+      return Self.quoted(field.name) + " "
+        + (isKey && isIntegerKeyed ? "INTEGER PRIMARY KEY" : isKey ? kind + " NOT NULL" : kind)
+    }
+    lines += ["_version INTEGER NOT NULL", "_state BLOB NOT NULL"]
+    if !isIntegerKeyed { lines.append("PRIMARY KEY (\(keyNames.joined(separator: ", ")))") }
+    return "CREATE TABLE \(table) (\n  \(lines.joined(separator: ",\n  "))\n)"
+      + (isIntegerKeyed ? "" : " WITHOUT ROWID")
+  }
+
+  /// Parameters: key parts, fields, version, state.
+  var insert: String {
+    let places = allNames.map { _ in "?" }.joined(separator: ", ")
+    return "INSERT INTO \(table) (\(allNames.joined(separator: ", "))) VALUES (\(places))"
+  }
+
+  /// As `insert`; a row with this key is overwritten.
+  var upsert: String {
+    let changes = (columns.map { Self.quoted($0.field.name) } + ["_version", "_state"])
+      .map { "\($0) = excluded.\($0)" }
+    return "\(insert) ON CONFLICT (\(keyNames.joined(separator: ", "))) DO UPDATE SET "
+      + changes.joined(separator: ", ")
+  }
+
+  /// `a = ?1 AND b = ?2 …` for the first `count` key parts.
+  func keyMatches(_ count: Int? = nil) -> String {
+    keyNames.prefix(count ?? key.count).enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
+  }
+
+  var delete: String { "DELETE FROM \(table) WHERE \(keyMatches())" }
+
+  /// What every reader of rows selects: key parts, fields, version, state. `alias` is the table's in a join.
+  func selection(alias: String? = nil) -> String {
+    "SELECT " + allNames.map { (alias.map { $0 + "." } ?? "") + $0 }.joined(separator: ", ")
+  }
+
+  var selectByKey: String { "\(selection()) FROM \(table) WHERE \(keyMatches())" }
+  func keyOrder(alias: String? = nil) -> String {
+    keyNames.map { (alias.map { $0 + "." } ?? "") + $0 }.joined(separator: ", ")
+  }
+  var selectAll: String { "\(selection()) FROM \(table) ORDER BY \(keyOrder())" }
+
+  /// Where `selection` puts `_version` and `_state`.
+  var versionColumn: Int32 { Int32(key.count + columns.count) }
+  var stateColumn: Int32 { versionColumn + 1 }
+
+  // MARK: Columns of a statement that selects `selection`
+
+  func value(_ statement: Statement, _ index: Int32, _ kind: Kind) -> Value {
+    switch (statement.type(index), kind) {
+    case (SQLiteType.null, _): .null
+    case (SQLiteType.integer, .boolean) where (0...1).contains(statement.int(index)):
+      .bool(statement.int(index) == 1)
+    case (SQLiteType.integer, .real): .double(statement.double(index))
+    case (SQLiteType.integer, _): .int(statement.int(index))
+    case (SQLiteType.float, _): .double(statement.double(index))
+    case (_, .json): .json(statement.text(index))
+    default: .string(statement.text(index))
+    }
+  }
+
+  /// The key of the current row, whose parts begin at column `first`.
+  func key(_ statement: Statement, first: Int32 = 0) -> Key {
+    var bytes: [UInt8] = []
+    for (index, column) in key.enumerated() {
+      // A key part is never null: the table's primary key refuses it.
+      if let part = KeyPart(value(statement, first + Int32(index), column.kind)) {
+        Key.encode(part, into: &bytes)
+      }
+    }
+    return Key(trusted: bytes)
+  }
+
+  /// The record of the current row.
+  func state(_ statement: Statement) throws(TablesError) -> RecordState {
+    do {
+      return try RecordState(decoding: statement.bytes(stateColumn), rules) { rule in
+        let column = columnOfRule[rule]
+        return value(statement, Int32(key.count + column), columns[column].kind)
+      }
+    } catch {
+      throw .needsRebuild(
+        path: statement.connection.path,
+        .damaged("_state of \(model.tableName), key \(KeyText(key(statement))): \(error)"))
+    }
+  }
+}
+
+/// Compares the name of a partition piece by piece.
+private struct PartitionMatch {
+  private let name: [UInt8]
+  private var place = 0
+
+  init(_ name: [UInt8]) { self.name = name }
+
+  var isAtEnd: Bool { place == name.count }
+
+  mutating func take(_ byte: UInt8) -> Bool {
+    guard place < name.count, name[place] == byte else { return false }
+    place += 1
+    return true
+  }
+
+  mutating func take(_ bytes: [UInt8]) -> Bool {
+    for byte in bytes where !take(byte) { return false }
+    return true
+  }
+
+  /// A byte of a value, which stands percent-escaped if it is special.
+  mutating func take(escaping byte: UInt8) -> Bool {
+    if !Partition.isSpecial(byte) { return take(byte) }
+    return take(UInt8(ascii: "%")) && take(Hexadecimal.upperDigit(byte >> 4))
+      && take(Hexadecimal.upperDigit(byte & 15))
+  }
+}
+
+/// A key as it stands in error texts: its parts, separated by commas.
+struct KeyText: CustomStringConvertible {
+  let key: Key
+  init(_ key: Key) { self.key = key }
+  var description: String { key.parts.map(\.text).joined(separator: ", ") }
+}
+
+/// SQLite's storage classes as constants that a pattern can name.
+enum SQLiteType {
+  static let null = SQLITE_NULL
+  static let integer = SQLITE_INTEGER
+  static let float = SQLITE_FLOAT
+  static let blob = SQLITE_BLOB
+}

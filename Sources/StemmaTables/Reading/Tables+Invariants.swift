@@ -1,0 +1,83 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+extension TablesReader {
+  /// Checks that the tables agree with themselves; reads everything. Throws `inconsistent` with the first thing
+  /// that does not hold.
+  ///
+  /// - A row's record exists, and `_version` is its state's; a tombstone's does not, and it has no row.
+  /// - Every record's partition is that of its key, has a stream for each origin of its context, and that stream's
+  ///   head covers the context.
+  /// - A record is listed in `_stemma_conflicts` exactly if it has a value or delete conflict.
+  package func checkInvariants() throws(TablesError) {
+    let knowledge = try knowledge()
+    var conflicts = try records("SELECT model, key, partition FROM _stemma_conflicts")
+    func check(_ layout: TableLayout, _ key: Key, _ state: RecordState, _ version: Int64) throws(TablesError)
+    {
+      func require(_ holds: Bool, _ what: String) throws(TablesError) {
+        if !holds { throw .inconsistent("\(layout.model.name) \(KeyText(key)): \(what)") }
+      }
+      let partition = try layout.partition(of: key)
+      try require(Int64(clamping: state.version.rawValue) == version, "_version is not the state's")
+      for entry in state.context.entries {
+        let head = knowledge[partition, entry.origin].sequence
+        try require(head >= entry.sequence, "the stream of \(entry.origin) ends before the context")
+      }
+      let listed = conflicts.removeValue(forKey: RecordName(model: layout.model.storedName, key: key))
+      try require(listed == nil || listed == partition, "conflict in another partition")
+      try require(
+        (listed != nil) == !state.conflicts(layout.rules).isEmpty, "_stemma_conflicts disagrees")
+    }
+    var tombstones = try records("SELECT model, key, partition FROM _stemma_tombstones")
+    for layout in tableSet.layouts {
+      let statement = try connection.prepare(layout.selectAll)
+      while try statement.step() {
+        let key = layout.key(statement)
+        let state = try layout.state(statement)
+        guard state.exists(layout.rules) else {
+          throw .inconsistent("\(layout.model.name) \(KeyText(key)): a row of a deleted record")
+        }
+        guard tombstones[RecordName(model: layout.model.storedName, key: key)] == nil else {
+          throw .inconsistent("\(layout.model.name) \(KeyText(key)): both a row and a tombstone")
+        }
+        try check(layout, key, state, statement.int(layout.versionColumn))
+      }
+    }
+    let statement = try connection.prepare("SELECT model, key, version, state FROM _stemma_tombstones")
+    while try statement.step() {
+      guard let model = tableSet.index(ofStoredName: statement.text(0)) else {
+        throw .inconsistent("tombstone of an unknown model \(statement.text(0))")
+      }
+      let layout = tableSet.layouts[model]
+      let key = Key(trusted: statement.blob(1))
+      let state = try layout.tombstone(statement, 3, key)
+      if state.exists(layout.rules) {
+        throw .inconsistent("\(layout.model.name) \(KeyText(key)): a tombstone of a record that exists")
+      }
+      let partition = try layout.partition(of: key)
+      if tombstones.removeValue(forKey: RecordName(model: layout.model.storedName, key: key)) != partition {
+        throw .inconsistent("\(layout.model.name) \(KeyText(key)): tombstone in another partition")
+      }
+      try check(layout, key, state, statement.int(2))
+    }
+    if !conflicts.isEmpty {
+      throw .inconsistent("\(conflicts.count) conflicts of records that are not there")
+    }
+  }
+
+  private struct RecordName: Hashable {
+    let model: String
+    let key: Key
+  }
+
+  private func records(_ sql: String) throws(TablesError) -> [RecordName: Partition] {
+    let statement = try connection.prepare(sql)
+    var records: [RecordName: Partition] = [:]
+    while try statement.step() {
+      let name = RecordName(model: statement.text(0), key: Key(trusted: statement.blob(1)))
+      records[name] = partition(statement, 2)
+    }
+    return records
+  }
+}

@@ -1,0 +1,233 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+/// Something that people should look at: changes that were made without knowing of each other and do not fit.
+package struct OpenConflict: Hashable, Sendable {
+  package enum Kind: String, Sendable {
+    /// A field, or several that are written together, has differing values.
+    case value
+    /// The record was deleted, and changed or created anew.
+    case delete
+    /// Several children refer to one parent whose `hasOne` shows only one of them.
+    case cardinality
+    /// A reference leads to a record that is not there, though this node holds its partition.
+    case dangling
+  }
+
+  package struct Choice: Hashable, Sendable {
+    package enum Value: Hashable, Sendable {
+      case field(StemmaEvents.Value)
+      /// Of a register of several fields: all of them, by declared name.
+      case fields([Assignment])
+      case exists(Bool)
+      /// The child (cardinality) or the missing parent (dangling).
+      case record(model: String, Key)
+    }
+
+    package var value: Value
+    /// The event that wrote it.
+    package var event: EventName
+    package var version: Version
+    package var timestamp: Timestamp
+    package var operation: Operation
+  }
+
+  package var kind: Kind
+  /// Declared name.
+  package var model: String
+  package var key: Key
+  /// The declared name of the field, or of the relationship where several reference fields are one register, and
+  /// for cardinality and dangling. Nil for `delete`, and for a whole record under OPTIMISTIC.
+  package var field: String?
+  /// The one that is shown first. For dangling: one.
+  package var choices: [Choice]
+}
+
+/// Streams conflicts: by model name; of a model first value and delete by key, then cardinality by the parent's
+/// key, then dangling by the child's.
+package struct ConflictCursor {
+  private let reader: TablesReader
+  private let isInScope: (Partition) -> Bool
+  private var searches: ArraySlice<ConflictSearch>
+  private var current: (search: ConflictSearch, statement: Statement)?
+  private var found: ArraySlice<OpenConflict> = []
+
+  init(_ reader: TablesReader, _ searches: [ConflictSearch], _ isInScope: @escaping (Partition) -> Bool) {
+    self.reader = reader
+    self.searches = searches[...]
+    self.isInScope = isInScope
+  }
+
+  package mutating func next() throws(TablesError) -> OpenConflict? {
+    while true {
+      if let conflict = found.popFirst() { return conflict }
+      if let (search, statement) = current {
+        if try statement.step() {
+          found = try read(search, statement)[...]
+          continue
+        }
+        current = nil
+      }
+      guard let search = searches.popFirst() else { return nil }
+      current = (search, try reader.begin(search))
+    }
+  }
+
+  /// What the current row of a search means.
+  private func read(
+    _ search: ConflictSearch, _ statement: Statement
+  ) throws(TablesError) -> [OpenConflict] {
+    switch search {
+    case .registers(let layout): try reader.registers(layout, statement)
+    case .cardinality(let parent, let reference, let hasOne):
+      [try reader.cardinality(parent, reference, hasOne, statement)]
+    case .dangling(let child, let reference):
+      try reader.dangling(child, reference, statement, isInScope).map { [$0] } ?? []
+    }
+  }
+}
+
+/// One query of the search for conflicts.
+enum ConflictSearch {
+  /// Value and delete conflicts of a model.
+  case registers(TableLayout)
+  /// Of the parent's `hasOne` of this name.
+  case cardinality(TableLayout, Reference, hasOne: String)
+  /// Of the child's reference.
+  case dangling(TableLayout, Reference)
+}
+
+extension TablesReader {
+  /// All open conflicts of these models, or of all. `isInScope` tells the partitions that this node holds: a
+  /// reference into another one is not dangling. Value and delete conflicts cost time in proportion to their
+  /// number; cardinality and dangling references to the number of children.
+  package func conflicts(
+    _ models: [String]? = nil, isInScope: @escaping (Partition) -> Bool
+  ) throws(TablesError) -> ConflictCursor {
+    var layouts = tableSet.layoutsByName
+    if let models {
+      for name in models { _ = try tableSet.layout(named: name) }
+      layouts.removeAll { !models.contains($0.model.name) }
+    }
+    var searches: [ConflictSearch] = []
+    for layout in layouts {
+      searches.append(.registers(layout))
+      for reference in tableSet.references where reference.parent.name == layout.model.name {
+        if let hasOne = reference.hasOne {
+          searches.append(.cardinality(layout, reference, hasOne: hasOne))
+        }
+      }
+      for reference in tableSet.references where reference.child.name == layout.model.name {
+        searches.append(.dangling(layout, reference))
+      }
+    }
+    return ConflictCursor(self, searches, isInScope)
+  }
+
+  /// How many records have a value or delete conflict; costs a count.
+  package func conflictedRecords() throws(TablesError) -> UInt64 {
+    UInt64(try connection.integer("SELECT count(*) FROM _stemma_conflicts") ?? 0)
+  }
+
+  fileprivate func begin(_ search: ConflictSearch) throws(TablesError) -> Statement {
+    switch search {
+    case .registers(let layout):
+      let statement = try connection.prepare(
+        "SELECT key FROM _stemma_conflicts WHERE model = ? ORDER BY key")
+      statement.bind(1, layout.model.storedName)
+      return statement
+    case .cardinality(let parent, let reference, _):
+      let child = TableLayout.quoted(reference.child.tableName)
+      let fields = reference.fields.map { "c.\(TableLayout.quoted($0))" }.joined(separator: ", ")
+      return try connection.prepare(
+        "SELECT \(parent.keyOrder(alias: "p")) FROM \(child) c JOIN \(parent.table) p "
+          + "ON \(match(parent, reference)) GROUP BY \(fields) HAVING count(*) > 1 "
+          + "ORDER BY \(parent.keyOrder(alias: "p"))")
+    case .dangling(let child, let reference):
+      let parent = try tableSet.layout(named: reference.parent.name)
+      let fields = reference.fields.map { "c.\(TableLayout.quoted($0))" }
+      let isSet = fields.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+      return try connection.prepare(
+        "\(child.selection(alias: "c")), \(fields.joined(separator: ", ")) FROM \(child.table) c "
+          + "WHERE \(isSet) "
+          + "AND NOT EXISTS (SELECT 1 FROM \(parent.table) p WHERE \(match(parent, reference))) "
+          + "ORDER BY \(child.keyOrder(alias: "c"))")
+    }
+  }
+
+  fileprivate func registers(
+    _ layout: TableLayout, _ statement: Statement
+  ) throws(TablesError) -> [OpenConflict] {
+    let key = Key(trusted: statement.blob(0))
+    guard let state = try self.state(of: key, in: layout.model) else { return [] }
+    return state.conflicts(layout.rules).map { conflict in
+      OpenConflict(
+        kind: conflict.kind == .delete ? .delete : .value, model: layout.model.name, key: key,
+        field: layout.name(of: conflict),
+        choices: conflict.candidates.map { layout.choice(layout.value(of: $0, conflict), $0, key) })
+    }
+  }
+
+  fileprivate func cardinality(
+    _ parent: TableLayout, _ reference: Reference, _ hasOne: String, _ statement: Statement
+  ) throws(TablesError) -> OpenConflict {
+    let child = try tableSet.layout(named: reference.child.name)
+    let key = parent.key(statement)
+    let choices = try rivals(key, child, reference.fields).map {
+      child.choice(.record(model: child.model.name, $0.key), $0.write, $0.key)
+    }
+    return OpenConflict(
+      kind: .cardinality, model: parent.model.name, key: key, field: hasOne, choices: choices)
+  }
+
+  fileprivate func dangling(
+    _ child: TableLayout, _ reference: Reference, _ statement: Statement, _ isInScope: (Partition) -> Bool
+  ) throws(TablesError) -> OpenConflict? {
+    let parent = try tableSet.layout(named: reference.parent.name)
+    let target = parent.key(statement, first: child.stateColumn + 1)
+    let state = try child.state(statement)
+    guard isInScope(try parent.partition(of: target)),
+      let write = child.write(ofReference: reference.fields, state)
+    else { return nil }
+    let key = child.key(statement)
+    return OpenConflict(
+      kind: .dangling, model: child.model.name, key: key, field: reference.inverse.relationship.name,
+      choices: [child.choice(.record(model: parent.model.name, target), write, key)])
+  }
+
+  private func match(_ parent: TableLayout, _ reference: Reference) -> String {
+    zip(parent.key, reference.fields).map {
+      "p.\(TableLayout.quoted($0.field.name)) = c.\(TableLayout.quoted($1))"
+    }.joined(separator: " AND ")
+  }
+}
+
+extension TableLayout {
+  fileprivate func choice(
+    _ value: OpenConflict.Choice.Value, _ write: Candidate, _ key: Key
+  ) -> OpenConflict.Choice {
+    OpenConflict.Choice(
+      value: value, event: EventName(partition: Partition(model: model, key: key), dot: write.dot),
+      version: write.version, timestamp: write.timestamp, operation: write.operation)
+  }
+
+  fileprivate func value(of candidate: Candidate, _ conflict: RegisterConflict) -> OpenConflict.Choice.Value {
+    if conflict.kind == .delete { return .exists(candidate.exists) }
+    if candidate.values.count == 1 { return .field(candidate.values[0].value) }
+    return .fields(candidate.values.map { Assignment(declaredName($0.field), $0.value) })
+  }
+
+  fileprivate func name(of conflict: RegisterConflict) -> String? {
+    if conflict.kind == .delete || model.conflictPolicy == .optimistic { return nil }
+    let names = conflict.fields.map(declaredName)
+    if names.count == 1 { return names[0] }
+    return model.relationships.first { relationship in
+      relationship.storesReference && names.contains { relationship.referenceFields.contains($0) }
+    }?.name
+  }
+
+  private func declaredName(_ stored: String) -> String {
+    columns.first { $0.field.storedName == stored }?.field.name ?? stored
+  }
+}

@@ -1,0 +1,161 @@
+import Crypto
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+/// What the tables hold of one partition.
+package struct PartitionContents: Hashable, Sendable {
+  package let partition: Partition
+  package var rows: UInt64 = 0
+  package var tombstones: UInt64 = 0
+  package var events: UInt64 = 0
+  package var origins = 0
+}
+
+/// The digest of a partition's rows and tombstones.
+///
+/// The sum modulo 2^128 of a digest for each record, so that the order of reading does not matter. A record's
+/// digest is the first 16 bytes of the SHA-256 of: model (stored name), encoded key, 1 for a row and 0 for a tombstone,
+/// version (8 bytes), `_state`, then each column that is not null by the bytes of the stored names: name, one
+/// byte for the type, value (integers, doubles and Booleans as 8 bytes). Names, key, state and texts are preceded by
+/// their length in 8 bytes; all integers are big-endian. Equal knowledge and schema give equal digests.
+package struct TableDigest: Hashable, Sendable, CustomStringConvertible {
+  package let partition: Partition
+  package var hash = StreamHash.zero
+  package var records: UInt64 = 0
+
+  package var description: String { hash.description }
+}
+
+extension TablesReader {
+  /// Every partition of which there is a stream or a record, in the order of their names. Reads the keys of
+  /// all rows.
+  package func partitions() throws(TablesError) -> [PartitionContents] {
+    var found: [Partition: PartitionContents] = [:]
+    func change(_ partition: Partition, _ body: (inout PartitionContents) -> Void) {
+      body(&found[partition, default: PartitionContents(partition: partition)])
+    }
+    let streams = try connection.prepare(
+      "SELECT partition, sum(sequence), count(*) FROM _stemma_streams GROUP BY partition")
+    while try streams.step() {
+      let (events, origins) = (UInt64(clamping: streams.int(1)), Int(streams.int(2)))
+      change(partition(streams, 0)) {
+        $0.events = events
+        $0.origins = origins
+      }
+    }
+    let tombstones = try connection.prepare(
+      "SELECT partition, count(*) FROM _stemma_tombstones GROUP BY partition")
+    while try tombstones.step() {
+      let count = UInt64(clamping: tombstones.int(1))
+      change(partition(tombstones, 0)) { $0.tombstones = count }
+    }
+    for layout in tableSet.layouts {
+      let rows = try connection.prepare(layout.countByPartition)
+      while try rows.step() {
+        let count = UInt64(clamping: rows.int(Int32(layout.model.partitionDepth)))
+        if count > 0 { change(layout.partition(rows)) { $0.rows += count } }
+      }
+    }
+    return found.values.sorted { $0.partition < $1.partition }
+  }
+
+  /// The digests of the chosen partitions, in the order of their names; none for one without a record.
+  package func digests(
+    where isIncluded: (Partition) -> Bool = { _ in true }
+  ) throws(TablesError) -> [TableDigest] {
+    var sums: [Partition: TableDigest] = [:]
+    var bytes: [UInt8] = []
+    func add(_ partition: Partition) {
+      let hash = bytes.withUnsafeBytes { SHA256.hash(data: $0) }
+      let sum = hash.withUnsafeBytes {
+        StreamHash(
+          high: UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
+          low: UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+      }
+      sums[partition, default: TableDigest(partition: partition)].hash += sum
+      sums[partition, default: TableDigest(partition: partition)].records += 1
+    }
+    for layout in tableSet.layouts {
+      let rows = try connection.prepare(layout.selectAll)
+      while try rows.step() {
+        let key = layout.key(rows)
+        let partition = Partition(model: layout.model, key: key)
+        guard isIncluded(partition) else { continue }
+        layout.digestedRow(rows, key, into: &bytes)
+        add(partition)
+      }
+    }
+    let tombstones = try connection.prepare(
+      "SELECT model, key, partition, version, state FROM _stemma_tombstones")
+    while try tombstones.step() {
+      let partition = partition(tombstones, 2)
+      guard isIncluded(partition) else { continue }
+      bytes.removeAll(keepingCapacity: true)
+      bytes.appendCounted(tombstones.bytes(0))
+      bytes.appendCounted(tombstones.bytes(1))
+      bytes.append(0)
+      bytes.append(number: UInt64(bitPattern: tombstones.int(3)))
+      bytes.appendCounted(tombstones.bytes(4))
+      add(partition)
+    }
+    return sums.values.sorted { $0.partition < $1.partition }
+  }
+}
+
+extension TableLayout {
+  /// Columns: the key parts that name the partition, then the number of rows.
+  fileprivate var countByPartition: String {
+    let parts = key.prefix(model.partitionDepth).map { Self.quoted($0.field.name) }.joined(separator: ", ")
+    if parts.isEmpty { return "SELECT count(*) FROM \(table)" }
+    return "SELECT \(parts), count(*) FROM \(table) GROUP BY \(parts)"
+  }
+
+  /// The partition that the current row of `countByPartition` is about.
+  fileprivate func partition(_ statement: Statement) -> Partition {
+    var bytes: [UInt8] = []
+    for (index, column) in key.prefix(model.partitionDepth).enumerated() {
+      if let part = KeyPart(value(statement, Int32(index), column.kind)) { Key.encode(part, into: &bytes) }
+    }
+    return Partition(model: model, key: Key(trusted: bytes))
+  }
+
+  fileprivate func digestedRow(_ statement: Statement, _ key: Key, into bytes: inout [UInt8]) {
+    bytes.removeAll(keepingCapacity: true)
+    bytes.appendCounted(model.storedName)
+    key.bytes.withUnsafeBytes { bytes.appendCounted($0) }
+    bytes.append(1)
+    bytes.append(number: UInt64(bitPattern: statement.int(versionColumn)))
+    bytes.appendCounted(statement.bytes(stateColumn))
+    for column in columnOfRule {
+      let index = Int32(self.key.count + column)
+      let type = statement.type(index)
+      if type == SQLiteType.null { continue }
+      bytes.appendCounted(columns[column].field.storedName)
+      bytes.append(UInt8(truncatingIfNeeded: type))
+      switch type {
+      case SQLiteType.integer: bytes.append(number: UInt64(bitPattern: statement.int(index)))
+      case SQLiteType.float: bytes.append(number: statement.double(index).bitPattern)
+      default: bytes.appendCounted(statement.bytes(index))
+      }
+    }
+  }
+}
+
+extension [UInt8] {
+  fileprivate mutating func append(number: UInt64) {
+    for shift in stride(from: UInt64(56), through: 0, by: -8) {
+      append(UInt8(truncatingIfNeeded: number >> shift))
+    }
+  }
+
+  fileprivate mutating func appendCounted(_ bytes: UnsafeRawBufferPointer) {
+    append(number: UInt64(bytes.count))
+    append(contentsOf: bytes)
+  }
+
+  fileprivate mutating func appendCounted(_ text: String) {
+    append(number: UInt64(text.utf8.count))
+    append(contentsOf: text.utf8)
+  }
+}

@@ -1,0 +1,193 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+/// One record as it is shown.
+package struct Row: Hashable, Sendable {
+  /// The model's declared name.
+  package let model: String
+  package let key: Key
+  /// Every field that is no key part, null ones too, under its declared name and in the order of the schema.
+  package let fields: [Assignment]
+  package let version: Version
+  /// Names this exact state of the record.
+  package let revision: String
+
+  package func value(of field: String) -> Value? { fields.first { $0.field == field }?.value }
+}
+
+/// Which rows of a model to list.
+package struct Listing: Sendable {
+  package enum Comparison: String, Sendable, CaseIterable {
+    case equal = "="
+    case notEqual = "!="
+    case less = "<"
+    case lessOrEqual = "<="
+    case greater = ">"
+    case greaterOrEqual = ">="
+    case contains = "contains"
+    case beginsWith = "beginsWith"
+  }
+
+  /// Compares a field, which may be a key part. Text compares by its bytes; null equals null, and is neither
+  /// less nor greater than anything.
+  package struct Condition: Sendable {
+    package var field: String
+    package var comparison: Comparison
+    package var value: Value
+
+    package init(_ field: String, _ comparison: Comparison, _ value: Value) {
+      self.field = field
+      self.comparison = comparison
+      self.value = value
+    }
+  }
+
+  package struct Order: Sendable {
+    package var field: String
+    package var isDescending: Bool
+
+    package init(_ field: String, isDescending: Bool = false) {
+      self.field = field
+      self.isDescending = isDescending
+    }
+  }
+
+  package var model: String
+  /// All of them must hold.
+  package var conditions: [Condition]
+  /// Null comes first. Rows that are equal here come in key order.
+  package var order: [Order]
+  package var limit: Int?
+  package var offset: Int
+
+  package init(
+    _ model: String, where conditions: [Condition] = [], order: [Order] = [], limit: Int? = nil,
+    offset: Int = 0
+  ) {
+    self.model = model
+    self.conditions = conditions
+    self.order = order
+    self.limit = limit
+    self.offset = offset
+  }
+}
+
+/// Streams rows of one model.
+package struct RowCursor {
+  let layout: TableLayout
+  let statement: Statement
+
+  package mutating func next() throws(TablesError) -> Row? {
+    try statement.step() ? try layout.row(statement) : nil
+  }
+
+  /// The rows that are left. For few.
+  package mutating func all() throws(TablesError) -> [Row] {
+    var rows: [Row] = []
+    while let row = try next() { rows.append(row) }
+    return rows
+  }
+}
+
+extension TableLayout {
+  func row(_ statement: Statement) throws(TablesError) -> Row {
+    let state = try state(statement)
+    return Row(
+      model: model.name, key: key(statement), fields: fields(statement),
+      version: Version(UInt64(clamping: statement.int(versionColumn))), revision: state.revision)
+  }
+
+  func fields(_ statement: Statement) -> [Assignment] {
+    columns.enumerated().map { index, column in
+      Assignment(column.field.name, value(statement, Int32(key.count + index), column.kind))
+    }
+  }
+
+  /// Binds the parts of a key from parameter `first` on.
+  func bind(_ key: Key, to statement: Statement, first: Int32 = 1) throws(TablesError) {
+    _ = try partition(of: key)
+    for (index, part) in key.parts.enumerated() { statement.bind(first + Int32(index), part.value) }
+  }
+}
+
+extension TablesReader {
+  /// The row of a record that is shown; nil if there is none, or it is deleted.
+  package func get(_ model: String, _ key: Key) throws(TablesError) -> Row? {
+    let layout = try tableSet.layout(named: model)
+    let statement = try connection.prepare(layout.selectByKey)
+    try layout.bind(key, to: statement)
+    return try statement.step() ? try layout.row(statement) : nil
+  }
+
+  /// The state of a record, also of one that is deleted; nil if nothing is known of it.
+  package func state(of key: Key, in model: Model) throws(TablesError) -> RecordState? {
+    let layout = try tableSet.layout(named: model.name)
+    let statement = try connection.prepare(layout.selectByKey)
+    try layout.bind(key, to: statement)
+    if try statement.step() { return try layout.state(statement) }
+    let tombstone = try connection.prepare(
+      "SELECT state FROM _stemma_tombstones WHERE model = ? AND key = ?")
+    tombstone.bind(1, layout.model.storedName)
+    tombstone.bind(2, blob: key.bytes)
+    return try tombstone.step() ? try layout.tombstone(tombstone, 0, key) : nil
+  }
+
+  /// All rows of a model, in key order.
+  package func rows(of model: String) throws(TablesError) -> RowCursor {
+    let layout = try tableSet.layout(named: model)
+    return RowCursor(layout: layout, statement: try connection.prepare(layout.selectAll))
+  }
+
+  /// - Throws: `unknownModel`, `unknownField`.
+  package func list(_ listing: Listing) throws(TablesError) -> RowCursor {
+    let layout = try tableSet.layout(named: listing.model)
+    func quoted(_ field: String) throws(TablesError) -> String {
+      guard layout.column(named: field) != nil else {
+        throw .unknownField(model: listing.model, field: field)
+      }
+      return TableLayout.quoted(field)
+    }
+    var conditions: [String] = []
+    for (index, condition) in listing.conditions.enumerated() {
+      let field = try quoted(condition.field)
+      let place = "?\(index + 1)"
+      let term =
+        switch condition.comparison {
+        case .equal: "\(field) IS \(place)"
+        case .notEqual: "\(field) IS NOT \(place)"
+        case .less, .lessOrEqual, .greater, .greaterOrEqual:
+          "\(field) \(condition.comparison.rawValue) \(place)"
+        case .contains: "instr(\(field), \(place)) > 0"
+        case .beginsWith: "instr(\(field), \(place)) = 1"
+        }
+      conditions.append(term)
+    }
+    var order: [String] = []
+    for term in listing.order { order.append(try quoted(term.field) + (term.isDescending ? " DESC" : "")) }
+    order.append(layout.keyOrder())
+    var sql = "\(layout.selection()) FROM \(layout.table)"
+    if !conditions.isEmpty { sql += " WHERE " + conditions.joined(separator: " AND ") }
+    sql += " ORDER BY " + order.joined(separator: ", ")
+    sql += " LIMIT \(max(listing.limit ?? -1, -1)) OFFSET \(max(listing.offset, 0))"
+    let statement = try connection.prepare(sql)
+    for (index, condition) in listing.conditions.enumerated() {
+      statement.bind(Int32(index + 1), condition.value)
+    }
+    return RowCursor(layout: layout, statement: statement)
+  }
+
+  /// Whether there is a record of a model, or was one.
+  package func hasEvents(of model: Model) throws(TablesError) -> Bool {
+    if try count(of: model.name) > 0 { return true }
+    let tombstones = try connection.prepare("SELECT 1 FROM _stemma_tombstones WHERE model = ? LIMIT 1")
+    tombstones.bind(1, model.storedName)
+    return try tombstones.step()
+  }
+
+  /// How many records of a model are shown.
+  package func count(of model: String) throws(TablesError) -> UInt64 {
+    let layout = try tableSet.layout(named: model)
+    return UInt64(try connection.integer("SELECT count(*) FROM \(layout.table)") ?? 0)
+  }
+}

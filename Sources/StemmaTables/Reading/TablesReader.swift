@@ -1,0 +1,105 @@
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaSchema
+
+/// Reads one committed state of the tables, or within a transaction what it has made so far.
+///
+/// Cursors that it gives out stream rows and hold memory for one. Neither it nor they may be used after the
+/// block of `Tables.read` or `Tables.write` that it was given to.
+package struct TablesReader {
+  let connection: Connection
+  package let tableSet: TableSet
+
+  // MARK: The log's side
+
+  /// Up to where the log has been applied.
+  package func token() throws(TablesError) -> LogToken {
+    guard let token = try Meta.token(of: connection) else {
+      throw .needsRebuild(path: connection.path, .damaged("no position in the log"))
+    }
+    return token
+  }
+
+  /// The heads of all streams that were applied.
+  package func knowledge() throws(TablesError) -> Knowledge {
+    let statement = try connection.prepare("SELECT partition, origin, sequence, hash FROM _stemma_streams")
+    var knowledge = Knowledge()
+    while try statement.step() {
+      knowledge[partition(statement, 0), try origin(statement, 1)] = try StreamCache.head(statement, 2)
+    }
+    return knowledge
+  }
+
+  package func head(_ partition: Partition, _ origin: Origin) throws(TablesError) -> StreamHead {
+    var cache = StreamCache()
+    return try cache.head(partition, origin, connection)
+  }
+
+  package func highestCommit(of origin: Origin) throws(TablesError) -> UInt64 {
+    var cache = StreamCache()
+    return try cache.highestCommit(of: origin, connection)
+  }
+
+  package func latestTimestamp() throws(TablesError) -> Timestamp {
+    var cache = StreamCache()
+    return try cache.latestTimestamp(connection)
+  }
+
+  /// What the tables show, if it is a state of the past: `time …` or `position …`.
+  package func asOf() throws(TablesError) -> String? { try Meta.text("as_of", of: connection) }
+
+  package func acknowledgements() throws(TablesError) -> [Acknowledgement] {
+    let statement = try connection.prepare(
+      "SELECT peer, partition, origin, sequence FROM _stemma_acknowledged ORDER BY peer, partition, origin")
+    var found: [Acknowledgement] = []
+    while try statement.step() {
+      found.append(
+        Acknowledgement(
+          peer: statement.text(0), partition: partition(statement, 1), origin: try origin(statement, 2),
+          sequence: Sequence(UInt64(clamping: statement.int(3)))))
+    }
+    return found
+  }
+
+  func partition(_ statement: Statement, _ column: Int32) -> Partition {
+    Partition(statement.text(column))
+  }
+
+  private func origin(_ statement: Statement, _ column: Int32) throws(TablesError) -> Origin {
+    let text = statement.text(column)
+    guard text.utf8.count == 16, let number = UInt64(text, radix: 16) else {
+      throw .needsRebuild(path: connection.path, .damaged("origin \(text)"))
+    }
+    return Origin(number)
+  }
+}
+
+/// What a peer has confirmed to hold of a stream.
+package struct Acknowledgement: Hashable, Sendable {
+  package var peer: String
+  package var partition: Partition
+  package var origin: Origin
+  package var sequence: Sequence
+
+  package init(peer: String, partition: Partition, origin: Origin, sequence: Sequence) {
+    self.peer = peer
+    self.partition = partition
+    self.origin = origin
+    self.sequence = sequence
+  }
+
+  /// Numbers only rise.
+  func write(to connection: Connection) throws(TablesError) {
+    let statement = try connection.prepare(
+      """
+      INSERT INTO _stemma_acknowledged (peer, partition, origin, sequence) VALUES (?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET sequence = max(sequence, excluded.sequence)
+      """)
+    statement.bind(1, peer)
+    statement.bind(2, text: partition.bytes)
+    statement.bind(3, origin.description)
+    statement.bind(4, Int64(clamping: sequence.rawValue))
+    try statement.run()
+  }
+}

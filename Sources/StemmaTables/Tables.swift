@@ -1,0 +1,263 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+
+/// The projection of a log into SQLite: one row per record, next to what merging and replication need.
+///
+/// The file is a cache. It is in WAL mode with synchronous=NORMAL, so a crash of the machine may undo the last
+/// transactions; as the position in the log and the rows change in one transaction, the tables then are those of
+/// an earlier position and catch up from the log. Whatever else is wrong with the file, a rebuild mends it.
+///
+/// Several processes may have one file open. Writers take turns under the node's writer lock; readers each see
+/// one committed state. A rebuild puts a new file in the place of the old one: `read` and `write` then throw
+/// `replaced`, and a read under way goes on with the old file.
+package final class Tables: Sendable {
+  package enum Mode: Sendable {
+    case readOnly
+    case readWrite
+  }
+
+  /// How long to wait for another connection's transaction, in seconds.
+  static let busyLimit: TimeInterval = 5
+
+  package let path: String
+  package let mode: Mode
+  package let tableSet: TableSet
+  private let database: any DatabaseWriter
+  private let identity: FileIdentity?
+  private let prepared = PreparedWriters()
+
+  /// The statements of the writing connection, kept from one transaction to the next. Unchecked, because they are
+  /// only touched inside of `writeWithoutTransaction`, which runs one block at a time.
+  private final class PreparedWriters: @unchecked Sendable {
+    var writers: [RowWriter] = []
+  }
+
+  private init(path: String, mode: Mode, tableSet: TableSet, database: any DatabaseWriter) {
+    self.path = path
+    self.mode = mode
+    self.tableSet = tableSet
+    self.database = database
+    identity = FileIdentity(of: path)
+  }
+
+  // MARK: Opening
+
+  /// Opens the tables of a node; `readWrite` makes empty ones if there is no file (position: the start of
+  /// the log).
+  ///
+  /// - Throws: `needsRebuild` if the file is missing (`readOnly`), damaged, of another format, made for another
+  ///   schema, or a state of the past. Damage that the header and Stemma's own tables do not show is found when
+  ///   the rows are read.
+  package static func open(at path: String, schema: Schema, mode: Mode) throws(TablesError) -> Tables {
+    let isNew = !FileIdentity.exists(path)
+    if isNew {
+      if mode == .readOnly { throw .needsRebuild(path: path, .missing) }
+      // A log of transactions that outlived its file would be replayed into the new one.
+      FileReplacement.removeSidecars(of: path)
+    }
+    let tableSet = TableSet(schema)
+    let tables = Tables(
+      path: path, mode: mode, tableSet: tableSet,
+      database: try connect(path, mode))
+    if isNew {
+      try tables.access { connection throws(TablesError) in
+        try connection.execute("BEGIN IMMEDIATE")
+        defer { connection.rollBack() }
+        try tableSet.create(in: connection)
+        for statement in tableSet.createIndexes { try connection.execute(statement) }
+        try Meta.write(tableSet, to: connection)
+        try Meta.write(LogToken.start, to: connection)
+        try connection.execute("COMMIT")
+      }
+    } else {
+      try tables.read { reader throws(TablesError) in
+        try Meta.check(reader.connection, tableSet, isLive: true)
+      }
+    }
+    return tables
+  }
+
+  /// Opens any file that `rebuild` made for this schema, also one that shows the past, for reading.
+  package static func openForReading(at path: String, schema: Schema) throws(TablesError) -> Tables {
+    guard FileIdentity.exists(path) else { throw .needsRebuild(path: path, .missing) }
+    let tableSet = TableSet(schema)
+    let tables = Tables(
+      path: path, mode: .readOnly, tableSet: tableSet, database: try connect(path, .readOnly))
+    try tables.read { reader throws(TablesError) in
+      try Meta.check(reader.connection, tableSet, isLive: false)
+    }
+    return tables
+  }
+
+  /// Empty tables in memory that are gone when they are released.
+  package static func inMemory(schema: Schema) throws(TablesError) -> Tables {
+    try open(at: ":memory:", schema: schema, mode: .readWrite)
+  }
+
+  private static func connect(_ path: String, _ mode: Mode) throws(TablesError) -> any DatabaseWriter {
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(busyLimit)
+    configuration.readonly = mode == .readOnly
+    configuration.prepareDatabase { database in
+      let connection = Connection(handle: try database.sqliteHandle, path: path)
+      try connection.execute("PRAGMA synchronous = NORMAL")
+      // GRDB's authorizer notes what each statement touches, for observation of its own statements. Ours are
+      // prepared beside it, so nothing would ever empty its list.
+      sqlite3_set_authorizer(connection.handle, nil, nil)
+    }
+    do {
+      if path == ":memory:" { return try DatabaseQueue(configuration: configuration) }
+      do { return try DatabasePool(path: path, configuration: configuration) } catch let error
+        as DatabaseError
+        where mode == .readOnly && error.resultCode == .SQLITE_CANTOPEN
+      {
+        // In a directory that cannot be written, SQLite reads a WAL file only if it is told that nobody
+        // changes it; which holds if there is no log of transactions.
+        guard !FileIdentity.exists(path + "-wal") else { throw error }
+        return try DatabaseQueue(path: immutableURI(path), configuration: configuration)
+      }
+    } catch {
+      throw .from(error, path)
+    }
+  }
+
+  private static func immutableURI(_ path: String) -> String {
+    URL(fileURLWithPath: path).absoluteString + "?immutable=1"
+  }
+
+  /// Ends all statements and connections. Waits for reads that are under way.
+  package func close() throws(TablesError) {
+    try access { _ in prepared.writers = [] }
+    do { try database.close() } catch { throw .from(error, path) }
+  }
+
+  // MARK: Access
+
+  /// Whether another file stands in the place of this one.
+  package var isReplaced: Bool { path != ":memory:" && FileIdentity(of: path) != identity }
+
+  /// Reads one committed state of the tables.
+  package func read<Result>(
+    _ body: (TablesReader) throws(TablesError) -> Result
+  ) throws(TablesError) -> Result {
+    try read({ $0 }, body)
+  }
+
+  /// As above, for a body that throws errors of its own; `wrap` makes one of them from the tables' errors.
+  package func read<Result, Failure: Error>(
+    _ wrap: (TablesError) -> Failure, _ body: (TablesReader) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    if isReplaced { throw wrap(.replaced(path: path)) }
+    let outcome: Swift.Result<Result, Failure>
+    do {
+      outcome = try database.read { [path, tableSet] database in
+        let connection = Connection(handle: try database.sqliteHandle, path: path)
+        let reader = TablesReader(connection: connection, tableSet: tableSet)
+        do throws(Failure) { return .success(try body(reader)) } catch { return .failure(error) }
+      }
+    } catch {
+      throw wrap(.from(error, path))
+    }
+    return try outcome.get()
+  }
+
+  /// Runs `body` inside one transaction, which is committed when it returns and rolled back when it throws.
+  /// The node's writer lock must be held.
+  @discardableResult
+  package func write<Result>(
+    _ body: (TablesTransaction) throws(TablesError) -> Result
+  ) throws(TablesError) -> Result {
+    try write({ $0 }, body)
+  }
+
+  /// As above, for a body that throws errors of its own.
+  @discardableResult
+  package func write<Result, Failure: Error>(
+    _ wrap: (TablesError) -> Failure, _ body: (TablesTransaction) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    if isReplaced { throw wrap(.replaced(path: path)) }
+    let outcome: Swift.Result<Result, Failure>
+    do {
+      outcome = try database.writeWithoutTransaction { [path, tableSet] database in
+        let connection = Connection(handle: try database.sqliteHandle, path: path)
+        try connection.execute("BEGIN IMMEDIATE")
+        let transaction = TablesTransaction(
+          connection: connection, tableSet: tableSet, writers: try rowWriters(connection))
+        let outcome: Swift.Result<Result, Failure>
+        do throws(Failure) { outcome = .success(try body(transaction)) } catch { outcome = .failure(error) }
+        do {
+          guard case .success = outcome else {
+            connection.rollBack()
+            return outcome
+          }
+          try transaction.flush()
+          try connection.execute("COMMIT")
+        } catch {
+          connection.rollBack()
+          throw error
+        }
+        return outcome
+      }
+    } catch {
+      throw wrap(.from(error, path))
+    }
+    return try outcome.get()
+  }
+
+  private func rowWriters(_ connection: Connection) throws(TablesError) -> [RowWriter] {
+    if prepared.writers.isEmpty {
+      for layout in tableSet.layouts {
+        prepared.writers.append(try RowWriter(layout, connection, isEmpty: false))
+      }
+    }
+    return prepared.writers
+  }
+
+  /// Runs `body` on the writing connection, outside of any transaction.
+  func access<Result>(_ body: (Connection) throws(TablesError) -> Result) throws(TablesError) -> Result {
+    do {
+      return try database.writeWithoutTransaction { [path] database in
+        try body(Connection(handle: try database.sqliteHandle, path: path))
+      }
+    } catch {
+      throw .from(error, path)
+    }
+  }
+
+  /// Moves the log of transactions into the file, as far as readers allow.
+  package func checkpoint() throws(TablesError) {
+    try access { connection throws(TablesError) in
+      try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    }
+  }
+}
+
+extension Database {
+  /// The handle that raw statements run on. GRDB makes it nil when the connection is closed.
+  var sqliteHandle: OpaquePointer {
+    get throws {
+      guard let handle = sqliteConnection else {
+        throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "the connection is closed")
+      }
+      return handle
+    }
+  }
+}
+
+extension TablesError {
+  /// Any error that comes out of GRDB: one of its own, or ours passing through.
+  static func from(_ error: any Error, _ path: String) -> TablesError {
+    switch error {
+    case let error as TablesError: error
+    case let error as DatabaseError:
+      .from(
+        code: error.extendedResultCode.rawValue, primary: error.resultCode.rawValue, path: path,
+        message: error.message ?? "")
+    default: .sqlite(path: path, code: -1, message: String(describing: error))
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import StemmaEvents
+import StemmaMerge
+
+/// What can go wrong with tables. None of these touches the log.
+package enum TablesError: Error, Equatable, Sendable {
+  /// The file cannot serve as it is; a rebuild from the log mends every case.
+  case needsRebuild(path: String, RebuildReason)
+  /// Another process has put rebuilt tables in this file's place: open them again.
+  case replaced(path: String)
+  /// Another connection held the file for longer than the busy limit.
+  case busy(path: String)
+  /// Any other refusal by SQLite. `code` is its extended result code.
+  case sqlite(path: String, code: Int32, message: String)
+  /// A system call outside of SQLite failed.
+  case io(path: String, operation: String, errno: Int32)
+  /// The event is not the next one of its stream: `held` is the last one that was applied.
+  case gap(Partition, Dot, held: Sequence)
+  /// The event cannot be merged into its record.
+  case merge(model: String, Key, MergeError)
+  /// The key of an event has not the parts that the schema demands of its model.
+  case unfitKey(model: String, Key)
+  /// The event stands in another partition than its key demands.
+  case foreignPartition(Partition, model: String, Key)
+  case unknownModel(String)
+  case unknownField(model: String, field: String)
+  case unknownRelationship(model: String, relationship: String)
+  /// `query` takes exactly one statement, and only one that changes nothing.
+  case notAQuery(String)
+  /// `checkInvariants` found the tables to disagree with themselves.
+  case inconsistent(String)
+}
+
+package enum RebuildReason: Equatable, Sendable {
+  case missing
+  /// What SQLite or a decoder found wrong with the bytes.
+  case damaged(String)
+  /// Written by a version of this software with another layout of the tables; nil: no Stemma tables at all.
+  case format(found: Int64?)
+  /// The tables were made for another schema.
+  case schema
+  /// The tables show a state of the past (`Tables.rebuild` with a filter), so nothing can be applied to them.
+  case asOf
+}

@@ -1,0 +1,277 @@
+import GRDB
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaSchema
+
+/// Which events tables are made of.
+package enum RebuildFilter: Sendable, Equatable {
+  case all
+  /// Those with a timestamp up to this one: comparable across nodes.
+  case time(Timestamp)
+  /// Those that this node held when the event at this position was its newest.
+  case position(Position)
+
+  func includes(_ stored: StoredEvent) -> Bool {
+    switch self {
+    case .all: true
+    case .time(let latest): stored.event.timestamp <= latest
+    case .position(let last): stored.position <= last
+    }
+  }
+
+  /// What `_stemma_meta` says of a file that shows the past.
+  var name: String? {
+    switch self {
+    case .all: nil
+    case .time(let latest): "time \(latest.milliseconds).\(latest.counter)"
+    case .position(let last): "position \(last)"
+    }
+  }
+}
+
+/// How far a rebuild is, or what it made.
+package struct RebuildProgress: Sendable, Equatable {
+  package enum Step: String, Sendable { case rows, indexes, sync, done }
+
+  package var step = Step.rows
+  /// Events read, those that the filter leaves out included.
+  package var events: UInt64 = 0
+  package var rows: UInt64 = 0
+  package var tombstones: UInt64 = 0
+}
+
+extension Tables {
+  /// Makes tables from all events of a log and puts them in the place of `path`.
+  ///
+  /// `next` gives the events by (partition, model, key), those of one key in an order that keeps causes before
+  /// effects (arrival order does). Each record is folded once and inserted, in key order inside of each partition;
+  /// indexes come last. Memory: one record, SQLite's page cache, and one head per stream. The file is made beside
+  /// the target (`….building`), synced, and only then renamed, so that a crash or an error leaves the old
+  /// tables as they were. What peers have acknowledged is taken over from the old tables if these can be read.
+  ///
+  /// The node's writer lock must be held, and connections of this process to the old file be closed afterwards:
+  /// they go on with it.
+  ///
+  /// - Parameters:
+  ///   - knowledge: the streams' heads, if the log has them; otherwise they are taken from the events.
+  ///     Pass nil with a filter.
+  ///   - token: up to where the log was read.
+  ///   - progress: called every few thousand events; may throw to give up.
+  /// - Throws: what `next` and `progress` throw; `TablesError` otherwise.
+  @discardableResult
+  package static func rebuild(
+    at path: String, schema: Schema, knowledge: Knowledge?, token: LogToken, filter: RebuildFilter = .all,
+    progress: (RebuildProgress) throws -> Void = { _ in }, next: () throws -> StoredEvent?
+  ) throws -> RebuildProgress {
+    let staged = path + ".building"
+    try FileReplacement.remove(staged)
+    do {
+      let acknowledged = acknowledgements(ofOld: path)
+      var configuration = Configuration()
+      configuration.busyMode = .immediateError
+      let queue = try DatabaseQueue(path: staged, configuration: configuration)
+      let result = try queue.writeWithoutTransaction { database in
+        let connection = Connection(handle: try database.sqliteHandle, path: staged)
+        // Nobody else sees the file before it is complete, and a crash leaves it to be made anew.
+        for pragma in ["journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"] {
+          try connection.execute("PRAGMA \(pragma)")
+        }
+        try connection.execute("BEGIN EXCLUSIVE")
+        defer { connection.rollBack() }
+        var builder = try TablesBuilder(TableSet(schema), connection, filter, knowledge)
+        try builder.insert(next, progress)
+        try builder.finish(token, acknowledged, progress)
+        try connection.execute("COMMIT")
+        try connection.execute("PRAGMA journal_mode = WAL")
+        return builder.progress
+      }
+      try queue.close()
+      var report = result
+      report.step = .sync
+      try progress(report)
+      try FileReplacement.replace(path, with: staged)
+      report.step = .done
+      try progress(report)
+      return report
+    } catch let error as DatabaseError {
+      try FileReplacement.remove(staged)
+      throw TablesError.from(error, path)
+    } catch {
+      try FileReplacement.remove(staged)
+      throw error
+    }
+  }
+
+  /// None if the old tables cannot be read: peers then confirm again at the next sync.
+  private static func acknowledgements(ofOld path: String) -> [Acknowledgement] {
+    guard FileIdentity.exists(path) else { return [] }
+    do {
+      var configuration = Configuration()
+      configuration.readonly = true
+      let queue = try DatabaseQueue(path: path, configuration: configuration)
+      return try queue.read { database in
+        let connection = Connection(handle: try database.sqliteHandle, path: path)
+        guard try Meta.integer("format", of: connection) == TableSet.format else { return [] }
+        return try TablesReader(connection: connection, tableSet: TableSet(Schema())).acknowledgements()
+      }
+    } catch {
+      return []
+    }
+  }
+}
+
+/// Fills new tables from events that come key by key.
+struct TablesBuilder {
+  private let tableSet: TableSet
+  private let connection: Connection
+  private let filter: RebuildFilter
+  private let writers: [RowWriter]
+  private var streams: BuiltStreams
+  private(set) var progress = RebuildProgress()
+
+  private var model: Int?
+  private var key = Key(trusted: [])
+  private var partition = Partition("")
+  private var state = RecordState()
+  /// Events of the current record that came before one that their context names.
+  private var held: [Event] = []
+
+  init(
+    _ tableSet: TableSet, _ connection: Connection, _ filter: RebuildFilter, _ knowledge: Knowledge?
+  ) throws(TablesError) {
+    self.tableSet = tableSet
+    self.connection = connection
+    self.filter = filter
+    try tableSet.create(in: connection)
+    var writers: [RowWriter] = []
+    for layout in tableSet.layouts { writers.append(try RowWriter(layout, connection, isEmpty: true)) }
+    self.writers = writers
+    streams = BuiltStreams(knowledge)
+  }
+
+  mutating func insert(
+    _ next: () throws -> StoredEvent?, _ report: (RebuildProgress) throws -> Void
+  ) throws {
+    while let stored = try next() {
+      progress.events += 1
+      if progress.events & 8191 == 0 { try report(progress) }
+      guard filter.includes(stored) else { continue }
+      let event = stored.event
+      streams.note(event)
+      if model == nil || event.key != key || event.partition != partition
+        || writers[model ?? 0].layout.model.storedName != event.model
+      {
+        try finishRecord()
+        model = tableSet.index(ofStoredName: event.model)
+        key = event.key
+        partition = event.partition
+      }
+      if let model { try apply(event, writers[model].layout) }
+    }
+    try finishRecord()
+  }
+
+  private mutating func apply(_ event: Event, _ layout: TableLayout) throws(TablesError) {
+    do { _ = try state.apply(event, layout.rules) } catch {
+      guard case .gap = error else { throw .merge(model: layout.model.name, event.key, error) }
+      held.append(event)
+    }
+  }
+
+  /// Writes the record whose events have all been read.
+  private mutating func finishRecord() throws(TablesError) {
+    guard let model else { return }
+    let writer = writers[model]
+    if !held.isEmpty { try applyHeld(writer.layout) }
+    self.model = nil
+    guard !state.isEmpty else { return }
+    let rules = writer.layout.rules
+    // The key's parts are checked when it is bound, or with its partition.
+    guard writer.layout.holds(key, in: partition) else {
+      _ = try writer.layout.partition(of: key)
+      throw .foreignPartition(partition, model: writer.layout.model.name, key)
+    }
+    if state.exists(rules) {
+      try writer.write(key, state)
+      progress.rows += 1
+    } else {
+      try writer.writeTombstone(key, partition, state)
+      progress.tombstones += 1
+    }
+    if state.isInConflict(rules) { try writer.writeConflict(key, partition) }
+    state = RecordState()
+  }
+
+  /// Causes before effects: no event has a version at or below one that it has seen.
+  private mutating func applyHeld(_ layout: TableLayout) throws(TablesError) {
+    held.sort { $0.version != $1.version ? $0.version < $1.version : $0.dot < $1.dot }
+    for event in held {
+      do { _ = try state.apply(event, layout.rules) } catch {
+        // A state of the past may lack a cause whose clock was ahead of its effect's; nothing was known
+        // then that could show the effect.
+        if case .gap = error, filter != .all { continue }
+        throw .merge(model: layout.model.name, event.key, error)
+      }
+    }
+    held.removeAll()
+  }
+
+  mutating func finish(
+    _ token: LogToken, _ acknowledged: [Acknowledgement], _ report: (RebuildProgress) throws -> Void
+  ) throws {
+    progress.step = .indexes
+    try report(progress)
+    for statement in tableSet.createIndexes { try connection.execute(statement) }
+    try streams.write(to: connection)
+    for acknowledgement in acknowledged { try acknowledgement.write(to: connection) }
+    try Meta.write(tableSet, to: connection)
+    try Meta.write(token, to: connection)
+    if let name = filter.name { try Meta.write("as_of", .string(name), to: connection) }
+  }
+}
+
+/// The streams, commits and time of the events that a rebuild reads.
+private struct BuiltStreams {
+  private struct Name: Hashable {
+    let partition: Partition
+    let origin: Origin
+  }
+
+  private let known: Knowledge?
+  private var heads: [Name: StreamHead] = [:]
+  private var commits: [Origin: UInt64] = [:]
+  private var latest = Timestamp.zero
+  private var digester = EventDigester()
+
+  init(_ known: Knowledge?) { self.known = known }
+
+  mutating func note(_ event: Event) {
+    if commits[event.commit.origin] ?? 0 < event.commit.number {
+      commits[event.commit.origin] = event.commit.number
+    }
+    latest = max(latest, event.timestamp)
+    guard known == nil else { return }
+    let name = Name(partition: event.partition, origin: event.dot.origin)
+    var head = heads[name] ?? .none
+    head.sequence = max(head.sequence, event.dot.sequence)
+    head.hash += digester.digest(of: event).hash
+    heads[name] = head
+  }
+
+  func write(to connection: Connection) throws(TablesError) {
+    var all: [(Partition, Origin, StreamHead)] = heads.map { ($0.partition, $0.origin, $1) }
+    for (partition, streams) in known?.partitions ?? [:] {
+      all += streams.map { (partition, $0, $1) }
+    }
+    all.sort { $0.0 != $1.0 ? $0.0 < $1.0 : $0.1 < $1.1 }
+    let statement = try connection.prepare(StreamCache.upsertStream)
+    for (partition, origin, head) in all where head.sequence > .zero {
+      try StreamCache.write(partition, origin, head, statement)
+    }
+    for (origin, number) in commits.sorted(by: { $0.key < $1.key }) {
+      try StreamCache.write(origin, number, connection)
+    }
+    try Meta.write("latest", .int(Int64(bitPattern: latest.rawValue)), to: connection)
+  }
+}

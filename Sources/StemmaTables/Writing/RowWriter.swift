@@ -1,0 +1,242 @@
+import GRDBSQLite
+import StemmaEvents
+import StemmaMerge
+
+/// Memory for the text of one row, bound in place: SQLite reads it while it steps and takes no copy before.
+final class RowText {
+  fileprivate private(set) var bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 1)
+  fileprivate private(set) var used = 0
+
+  deinit { bytes.deallocate() }
+
+  /// Forgets all text and makes room for `count` bytes. What was bound in place before is no longer valid.
+  func begin(_ count: Int) {
+    used = 0
+    if count > bytes.count {
+      bytes.deallocate()
+      bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: count + count / 2, alignment: 1)
+    }
+  }
+
+  /// Copies the text behind the earlier ones. The room must have been announced.
+  func append(_ text: String) -> UnsafeRawBufferPointer {
+    var text = text
+    return text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+  }
+
+  func append(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    let place = UnsafeMutableRawBufferPointer(rebasing: bytes[used..<used + text.count])
+    place.copyMemory(from: text)
+    used += text.count
+    return UnsafeRawBufferPointer(place)
+  }
+}
+
+extension RowText {
+  /// Copies the string part of a key that begins at `index`, without its escapes, and moves `index` behind it. Nil
+  /// if there is none.
+  func append(keyPart key: [UInt8], _ index: inout Int) -> UnsafeRawBufferPointer? {
+    key.withUnsafeBytes { key in
+      guard key[index] == 0x02 else { return nil }
+      let start = used
+      index += 1
+      while true {
+        var end = index
+        while end < key.count, key[end] != 0 { end += 1 }
+        if end == key.count { return nil }
+        _ = append(UnsafeRawBufferPointer(rebasing: key[index..<end]))
+        index = end + 1
+        guard index < key.count, key[index] == 0xFF else { break }
+        _ = append(UnsafeRawBufferPointer(rebasing: key[end..<end + 1]))
+        index += 1
+      }
+      return UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[start..<used])
+    }
+  }
+}
+
+/// Writes the rows and tombstones of one model through statements that are prepared once.
+final class RowWriter {
+  let layout: TableLayout
+  private let connection: Connection
+  private let storedName: [UInt8]
+  private let text = RowText()
+  private let kinds: [TableLayout.Kind]
+  private var values: [Value] = []
+  private let put: Statement
+  private var remove: Statement?
+  private var find: Statement?
+  private var putTombstone: Statement?
+  private var removeTombstone: Statement?
+  private var findTombstone: Statement?
+  private var putConflict: Statement?
+  private var removeConflict: Statement?
+
+  /// `isEmpty`: the tables are new, so rows are inserted, and one that is there already is an error.
+  init(_ layout: TableLayout, _ connection: Connection, isEmpty: Bool) throws(TablesError) {
+    self.layout = layout
+    self.connection = connection
+    storedName = Array(layout.model.storedName.utf8)
+    kinds = layout.key.map(\.kind)
+    put = try connection.prepare(isEmpty ? layout.insert : layout.upsert)
+    values.reserveCapacity(layout.columns.count)
+  }
+
+  private func prepared(
+    _ statement: inout Statement?, _ sql: @autoclosure () -> String
+  ) throws(TablesError) -> Statement {
+    if let statement { return statement }
+    let made = try connection.prepare(sql())
+    statement = made
+    return made
+  }
+
+  // MARK: Rows
+
+  /// Writes the row of a record that exists.
+  func write(_ key: Key, _ state: RecordState) throws(TablesError) {
+    let rules = layout.rules
+    var room = key.bytes.count
+    values.removeAll(keepingCapacity: true)
+    for column in layout.ruleOfColumn {
+      let value = state.value(ofField: column, rules)
+      switch value {
+      case .string(let text), .json(let text): room += text.utf8.count
+      default: break
+      }
+      values.append(value)
+    }
+    text.begin(room)
+    try bind(key, to: put)
+    var index = Int32(layout.key.count)
+    for value in values {
+      index += 1
+      switch value {
+      case .string(let value), .json(let value): put.bind(index, inPlace: text.append(value))
+      case .null: put.bind(index, null: ())
+      case .bool(let flag): put.bind(index, Int64(flag ? 1 : 0))
+      case .int(let number): put.bind(index, number)
+      case .double(let number): put.bind(index, number)
+      }
+    }
+    put.bind(index + 1, Int64(clamping: state.version.rawValue))
+    let bytes = state.encoded(rules, omitsShown: true)
+    try put.run(blob: bytes, at: index + 2)
+  }
+
+  /// Binds the parts of a key to the first parameters. Their text is copied to `text`, whose room must
+  /// have been made; it lies there until the next row.
+  private func bind(_ key: Key, to statement: Statement) throws(TablesError) {
+    var index = 0
+    for number in kinds.indices {
+      guard index < key.bytes.count else { throw unfit(key) }
+      let parameter = Int32(number + 1)
+      if kinds[number] == .text {
+        guard let string = text.append(keyPart: key.bytes, &index) else { throw unfit(key) }
+        statement.bind(parameter, inPlace: string)
+        continue
+      }
+      let part: KeyPart
+      do { part = try Key.decodePart(key.bytes, &index) } catch { throw unfit(key) }
+      switch (part, kinds[number]) {
+      case (.int(let integer), .integer): statement.bind(parameter, integer)
+      case (.double(let double), .real): statement.bind(parameter, double)
+      case (.bool(let flag), .boolean): statement.bind(parameter, Int64(flag ? 1 : 0))
+      default: throw unfit(key)
+      }
+    }
+    guard index == key.bytes.count else { throw unfit(key) }
+  }
+
+  private func unfit(_ key: Key) -> TablesError { .unfitKey(model: layout.model.name, key) }
+
+  func deleteRow(_ key: Key) throws(TablesError) {
+    let statement = try prepared(&remove, layout.delete)
+    text.begin(key.bytes.count)
+    try bind(key, to: statement)
+    try statement.run()
+  }
+
+  /// The state of a record that has a row, nil if it has none.
+  func row(_ key: Key) throws(TablesError) -> RecordState? {
+    let statement = try prepared(&find, layout.selectByKey)
+    text.begin(key.bytes.count)
+    try bind(key, to: statement)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return try layout.state(statement)
+  }
+
+  // MARK: Tombstones and conflicts
+
+  func writeTombstone(_ key: Key, _ partition: Partition, _ state: RecordState) throws(TablesError) {
+    let statement = try prepared(
+      &putTombstone,
+      """
+      INSERT INTO _stemma_tombstones (model, key, partition, version, state) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (model, key) DO UPDATE SET version = excluded.version, state = excluded.state
+      """)
+    statement.bind(1, text: storedName)
+    statement.bind(2, blob: key.bytes)
+    statement.bind(3, text: partition.bytes)
+    statement.bind(4, Int64(clamping: state.version.rawValue))
+    try statement.run(blob: state.encoded(layout.rules, omitsShown: false), at: 5)
+  }
+
+  func deleteTombstone(_ key: Key) throws(TablesError) {
+    try runNamed(
+      prepared(&removeTombstone, "DELETE FROM _stemma_tombstones WHERE model = ? AND key = ?"), key)
+  }
+
+  func tombstone(_ key: Key) throws(TablesError) -> RecordState? {
+    let statement = try prepared(
+      &findTombstone, "SELECT state FROM _stemma_tombstones WHERE model = ? AND key = ?")
+    statement.bind(1, text: storedName)
+    statement.bind(2, blob: key.bytes)
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return try layout.tombstone(statement, 0, key)
+  }
+
+  func writeConflict(_ key: Key, _ partition: Partition) throws(TablesError) {
+    let statement = try prepared(
+      &putConflict, "INSERT OR IGNORE INTO _stemma_conflicts (model, key, partition) VALUES (?, ?, ?)")
+    statement.bind(3, text: partition.bytes)
+    try runNamed(statement, key)
+  }
+
+  func deleteConflict(_ key: Key) throws(TablesError) {
+    try runNamed(prepared(&removeConflict, "DELETE FROM _stemma_conflicts WHERE model = ? AND key = ?"), key)
+  }
+
+  /// Runs a statement whose first parameters are the model and the encoded key.
+  private func runNamed(_ statement: Statement, _ key: Key) throws(TablesError) {
+    statement.bind(1, text: storedName)
+    statement.bind(2, blob: key.bytes)
+    try statement.run()
+  }
+}
+
+extension Statement {
+  /// Binds a blob where it stands and runs the statement.
+  func run(blob: [UInt8], at index: Int32) throws(TablesError) {
+    let code = blob.withUnsafeBytes { bytes in
+      sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), nil)
+      let code = sqlite3_step(handle)
+      sqlite3_reset(handle)
+      return code
+    }
+    guard code == SQLITE_DONE || code == SQLITE_ROW else { throw connection.failure(code) }
+  }
+}
+
+extension TableLayout {
+  /// The state of a tombstone, from the column that holds it.
+  func tombstone(_ statement: Statement, _ column: Int32, _ key: Key) throws(TablesError) -> RecordState {
+    do { return try RecordState(decoding: statement.bytes(column), rules) { _ in .null } } catch {
+      throw .needsRebuild(
+        path: statement.connection.path,
+        .damaged("tombstone of \(model.name), key \(KeyText(key)): \(error)"))
+    }
+  }
+}

@@ -1,0 +1,292 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaSchema
+
+/// One transaction of a writer: applies events to records.
+///
+/// Records are read once and kept in memory; changes are collected there and written, in key order, when the
+/// transaction ends, when a savepoint begins or ends, or before rows are queried with SQL (`reader`). So a record
+/// that a commit changes ten times is written once, and checking that a new key is free costs one look-up
+/// for the check and the event together.
+///
+/// Must not be used after the block of `Tables.write` that it was given to.
+package final class TablesTransaction {
+  let connection: Connection
+  package let tableSet: TableSet
+  private let writers: [RowWriter]
+
+  private var records: [Record] = []
+  private var recordIndex: [RecordName: Int] = [:]
+  /// The places in `records` of those that were changed and not written.
+  private var dirty: [Int] = []
+  private var streams = StreamCache()
+  /// For each model, whether it has tombstones at all; nil: not asked yet. Most models have none, and
+  /// then a new key needs no look-up there.
+  private var hasTombstones: [Bool?]
+  private var token: LogToken?
+  private var digester = EventDigester()
+
+  /// How many records are kept; beyond it, all are written and forgotten.
+  private static let recordLimit = 16_384
+
+  private struct RecordName: Hashable {
+    let model: Int
+    let key: Key
+  }
+
+  private struct Record {
+    /// What the tables hold of it.
+    enum Stored {
+      case nothing
+      case row
+      case tombstone
+    }
+
+    let name: RecordName
+    var state: RecordState
+    var stored: Stored
+    var isConflictStored: Bool
+    var isDirty = false
+  }
+
+  init(connection: Connection, tableSet: TableSet, writers: [RowWriter]) {
+    self.connection = connection
+    self.tableSet = tableSet
+    self.writers = writers
+    hasTombstones = Array(repeating: nil, count: writers.count)
+  }
+
+  // MARK: Reading
+
+  /// The state of a record, also of one that is deleted; nil if nothing is known of it.
+  package func state(of key: Key, in model: Model) throws(TablesError) -> RecordState? {
+    guard let index = tableSet.index(ofStoredName: model.storedName) else { throw .unknownModel(model.name) }
+    let record = try load(RecordName(model: index, key: key), nil)
+    let state = records[record].state
+    return state.isEmpty ? nil : state
+  }
+
+  /// How far a stream was applied; earlier events of this transaction included.
+  package func head(_ partition: Partition, _ origin: Origin) throws(TablesError) -> StreamHead {
+    try streams.head(partition, origin, connection)
+  }
+
+  /// The highest commit number that an origin's applied events carry; 0 if there are none.
+  package func highestCommit(of origin: Origin) throws(TablesError) -> UInt64 {
+    try streams.highestCommit(of: origin, connection)
+  }
+
+  /// The highest timestamp of all applied events.
+  package func latestTimestamp() throws(TablesError) -> Timestamp {
+    try streams.latestTimestamp(connection)
+  }
+
+  /// Rows as the events applied so far make them.
+  package func reader() throws(TablesError) -> TablesReader {
+    try flush()
+    return TablesReader(connection: connection, tableSet: tableSet)
+  }
+
+  /// The keys of the records whose reference leads to this key, in key order.
+  package func children(of key: Key, through inverse: InverseReference) throws(TablesError) -> [Key] {
+    try reader().children(of: key, through: inverse)
+  }
+
+  // MARK: Changing
+
+  /// Applies the next event of its stream. False, and nothing changes, if it was applied before. An event of a
+  /// model that the schema does not know moves its stream only.
+  ///
+  /// - Parameter digest: the event's, if the caller has it already.
+  /// - Throws: `gap` if an earlier event of the stream is missing, `merge`, `unfitKey` or `foreignPartition` if the
+  ///   event cannot be applied. The record and its stream are as before.
+  @discardableResult
+  package func apply(_ event: Event, digest: StreamHash? = nil) throws(TablesError) -> Bool {
+    let stream = try streams.index(event.partition, event.dot.origin, connection)
+    let held = streams.heads[stream].head.sequence
+    guard event.dot.sequence > held else { return false }
+    guard event.dot.sequence == held.next else { throw .gap(event.partition, event.dot, held: held) }
+    if let model = tableSet.index(ofStoredName: event.model) {
+      let record = try load(RecordName(model: model, key: event.key), event.partition)
+      do { _ = try records[record].state.apply(event, writers[model].layout.rules) } catch {
+        throw .merge(model: event.model, event.key, error)
+      }
+      if !records[record].isDirty {
+        records[record].isDirty = true
+        dirty.append(record)
+      }
+    }
+    try streams.advance(stream, by: event, digest ?? digester.digest(of: event).hash, connection)
+    return true
+  }
+
+  /// Says that everything in the log before the token's position has been applied.
+  package func advance(to token: LogToken) { self.token = token }
+
+  /// Notes what a peer has confirmed to hold. Numbers only rise.
+  package func acknowledge(
+    peer: String, partition: Partition, origin: Origin, sequence: Sequence
+  ) throws(TablesError) {
+    try Acknowledgement(peer: peer, partition: partition, origin: origin, sequence: sequence)
+      .write(to: connection)
+  }
+
+  // MARK: Savepoints
+
+  /// Runs `body`; if it throws, everything that it changed is undone, and the transaction goes on. For one of
+  /// several commits that share a transaction. Savepoints may be nested.
+  @discardableResult
+  package func savepoint<Result>(
+    _ body: () throws(TablesError) -> Result
+  ) throws(TablesError) -> Result {
+    try savepoint({ $0 }, body)
+  }
+
+  /// As above, for a body that throws errors of its own.
+  @discardableResult
+  package func savepoint<Result, Failure: Error>(
+    _ wrap: (TablesError) -> Failure, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let tokenBefore = token
+    do throws(TablesError) {
+      try flush()
+      try connection.execute("SAVEPOINT stemma")
+    } catch {
+      throw wrap(error)
+    }
+    var outcome: Swift.Result<Result, Failure>
+    do throws(Failure) { outcome = .success(try body()) } catch { outcome = .failure(error) }
+    if case .success = outcome {
+      do throws(TablesError) {
+        try flush()
+        try connection.execute("RELEASE stemma")
+      } catch {
+        outcome = .failure(wrap(error))
+      }
+    }
+    if case .success(let result) = outcome { return result }
+    forget()
+    token = tokenBefore
+    do throws(TablesError) {
+      try connection.execute("ROLLBACK TO stemma")
+      try connection.execute("RELEASE stemma")
+    } catch {
+      throw wrap(error)
+    }
+    return try outcome.get()
+  }
+
+  // MARK: Memory
+
+  private func load(_ name: RecordName, _ partition: Partition?) throws(TablesError) -> Int {
+    if let index = recordIndex[name] { return index }
+    if records.count >= Self.recordLimit {
+      try flush()
+      forgetRecords()
+    }
+    let writer = writers[name.model]
+    var state = try writer.row(name.key)
+    if let partition, !writer.layout.holds(name.key, in: partition) {
+      throw .foreignPartition(partition, model: writer.layout.model.name, name.key)
+    }
+    var stored = state == nil ? Record.Stored.nothing : .row
+    if state == nil, try mayHaveTombstones(name.model) {
+      state = try writer.tombstone(name.key)
+      if state != nil { stored = .tombstone }
+    }
+    let index = records.count
+    records.append(
+      Record(
+        name: name, state: state ?? RecordState(), stored: stored,
+        isConflictStored: state.map { $0.isInConflict(writer.layout.rules) } ?? false))
+    recordIndex[name] = index
+    return index
+  }
+
+  private func mayHaveTombstones(_ model: Int) throws(TablesError) -> Bool {
+    if let known = hasTombstones[model] { return known }
+    let statement = try connection.prepare("SELECT 1 FROM _stemma_tombstones WHERE model = ? LIMIT 1")
+    statement.bind(1, writers[model].layout.model.storedName)
+    let has = try statement.step()
+    hasTombstones[model] = has
+    return has
+  }
+
+  /// Writes everything that was collected.
+  func flush() throws(TablesError) {
+    if !dirty.isEmpty {
+      sortDirty()
+      for index in dirty { try write(index) }
+      dirty.removeAll(keepingCapacity: true)
+    }
+    try streams.flush(connection)
+    if let token {
+      try Meta.write(token, to: connection)
+      self.token = nil
+    }
+  }
+
+  /// By model and key: rows that are written in the order of the table cost a fraction of others.
+  private func sortDirty() {
+    records.withUnsafeBufferPointer { records in
+      dirty.sort { a, b in
+        let (modelA, modelB) = (records[a].name.model, records[b].name.model)
+        if modelA != modelB { return modelA < modelB }
+        return records[a].name.key.bytes.withUnsafeBytes { a in
+          records[b].name.key.bytes.withUnsafeBytes { b in
+            guard let startA = a.baseAddress, let startB = b.baseAddress else { return a.count < b.count }
+            let order = memcmp(startA, startB, min(a.count, b.count))
+            return order == 0 ? a.count < b.count : order < 0
+          }
+        }
+      }
+    }
+  }
+
+  private func write(_ index: Int) throws(TablesError) {
+    let writer = writers[records[index].name.model]
+    let rules = writer.layout.rules
+    let key = records[index].name.key
+    let stored = records[index].stored
+    if records[index].state.exists(rules) {
+      try writer.write(key, records[index].state)
+      if stored == .tombstone { try writer.deleteTombstone(key) }
+      records[index].stored = .row
+    } else {
+      try writer.writeTombstone(key, try writer.layout.partition(of: key), records[index].state)
+      if stored == .row { try writer.deleteRow(key) }
+      records[index].stored = .tombstone
+      hasTombstones[records[index].name.model] = true
+    }
+    let isInConflict = records[index].state.isInConflict(rules)
+    if isInConflict != records[index].isConflictStored {
+      if isInConflict {
+        try writer.writeConflict(key, try writer.layout.partition(of: key))
+      } else {
+        try writer.deleteConflict(key)
+      }
+      records[index].isConflictStored = isInConflict
+    }
+    records[index].isDirty = false
+  }
+
+  /// Drops what is kept in memory, changes included: SQLite holds the truth again.
+  func forget() {
+    forgetRecords()
+    dirty.removeAll(keepingCapacity: true)
+    streams = StreamCache()
+    hasTombstones = Array(repeating: nil, count: writers.count)
+  }
+
+  private func forgetRecords() {
+    records.removeAll(keepingCapacity: true)
+    recordIndex.removeAll(keepingCapacity: true)
+  }
+}
+
+extension RecordState {
+  /// Whether `_stemma_conflicts` lists the record.
+  func isInConflict(_ rules: MergeRules) -> Bool { !conflicts(rules).isEmpty }
+}

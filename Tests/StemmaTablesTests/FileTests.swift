@@ -1,0 +1,236 @@
+import Foundation
+import StemmaEvents
+import StemmaSchema
+import Testing
+
+@testable import StemmaTables
+
+/// The file as a cache: whatever happens to it, a rebuild mends it, and nothing traps.
+@Suite struct FileTests {
+  private func sqlite3(_ path: String, _ sql: String) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["sqlite3", path, sql]
+    try process.run()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+  }
+
+  private func made(_ folder: TemporaryFolder, seed: UInt64) throws -> Writers {
+    let writers = try randomHistory(seed: seed, count: 150)
+    let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    try tables.apply(writers.events)
+    try tables.close()
+    return writers
+  }
+
+  @Test func rowChangedByHandIsMendedByARebuild() throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 1)
+    let before = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+    let (export, digests) = (try before.exported(), try before.digests())
+    try before.close()
+    try sqlite3(folder.tables, "UPDATE members SET name = 'forged'")
+    let changed = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+    #expect(try changed.exported() != export)
+    #expect(try changed.digests() != digests)
+    try changed.close()
+    try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
+    let mended = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+    #expect(try mended.exported() == export)
+    #expect(try mended.digests() == digests)
+  }
+
+  @Test func missingFileNeedsARebuildToRead() throws {
+    let folder = try TemporaryFolder()
+    #expect(throws: TablesError.needsRebuild(path: folder.tables, .missing)) {
+      try Tables.open(at: folder.tables, schema: try sampleSchema(), mode: .readOnly)
+    }
+  }
+
+  /// Every bit of the header, and of the bytes that follow, flipped one at a time.
+  @Test func damagedHeaderIsReportedOrHarmless() throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 2)
+    let good = try Data(contentsOf: URL(fileURLWithPath: folder.tables))
+    var refused = 0
+    for bit in 0..<(8 * 108) {
+      var bad = good
+      bad[bit / 8] ^= 1 << UInt8(bit % 8)
+      try bad.write(to: URL(fileURLWithPath: folder.tables))
+      FileReplacement.removeSidecars(of: folder.tables)
+      do {
+        let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+        _ = try tables.exported()
+        try tables.close()
+      } catch TablesError.needsRebuild {
+        refused += 1
+      } catch let error as TablesError {
+        guard case .sqlite = error else { throw error }
+        refused += 1
+      }
+    }
+    #expect(refused > 100)
+  }
+
+  @Test func fileThatIsNoDatabaseNeedsARebuild() throws {
+    let folder = try TemporaryFolder()
+    for content in ["", "hello", String(repeating: "x", count: 10_000)] {
+      try Data(content.utf8).write(to: URL(fileURLWithPath: folder.tables))
+      #expect {
+        _ = try Tables.open(at: folder.tables, schema: try sampleSchema(), mode: .readWrite)
+      } throws: { error in
+        guard case TablesError.needsRebuild = error else { return false }
+        return true
+      }
+    }
+  }
+
+  @Test func damagedStateIsReportedWithItsKey() throws {
+    let folder = try TemporaryFolder()
+    var writers = Writers(try sampleSchema())
+    try writers.write(.create, "Team", Key(.string("t1")))
+    try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
+    try sqlite3(folder.tables, "UPDATE teams SET _state = x'ff'")
+    let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    #expect {
+      _ = try tables.read { reader throws(TablesError) in try reader.get("Team", Key(.string("t1"))) }
+    } throws: { error in
+      guard case TablesError.needsRebuild(_, .damaged(let what)) = error else { return false }
+      return what.contains("teams") && what.contains("t1")
+    }
+  }
+
+  @Test func otherFormatOrSchemaNeedsARebuild() throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 3)
+    let other = try SDL.read("type Team @model { id: ID! name: Int }").schema
+    #expect(throws: TablesError.needsRebuild(path: folder.tables, .schema)) {
+      try Tables.open(at: folder.tables, schema: other, mode: .readWrite)
+    }
+    try sqlite3(folder.tables, "UPDATE _stemma_meta SET value = 99 WHERE name = 'format'")
+    #expect(throws: TablesError.needsRebuild(path: folder.tables, .format(found: 99))) {
+      try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    }
+    try sqlite3(folder.tables, "DROP TABLE _stemma_meta")
+    #expect(throws: TablesError.needsRebuild(path: folder.tables, .format(found: nil))) {
+      try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    }
+  }
+
+  /// A log of transactions that outlives its file must not be replayed into the file that replaces it.
+  @Test func rebuildReplacesTheFileWhileItIsReadAndWritten() throws {
+    let folder = try TemporaryFolder()
+    let writers = try randomHistory(seed: 4, count: 150)
+    let old = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    try old.apply(Array(writers.events.prefix(60)))
+    #expect(FileManager.default.fileExists(atPath: folder.tables + "-wal"))
+    let before = try old.exported()
+    try old.read { reader throws(TablesError) in
+      var cursor = try reader.export()
+      var bytes: [UInt8] = []
+      _ = try cursor.next(into: &bytes)
+      do { try Tables.rebuild(at: folder.tables, writers.schema, writers.events) } catch {
+        Issue.record(error)
+      }
+      while try cursor.next(into: &bytes) {}
+      #expect(String(decoding: bytes, as: UTF8.self) == before)
+    }
+    #expect(old.isReplaced)
+    #expect(throws: TablesError.replaced(path: folder.tables)) {
+      try old.apply(Array(writers.events.suffix(10)))
+    }
+    let new = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    let full = try Tables.inMemory(schema: writers.schema)
+    try full.apply(writers.events)
+    #expect(try new.exported() == full.exported())
+    try old.close()
+    #expect(!new.isReplaced)
+    try new.check()
+    #expect(try new.exported() == full.exported())
+  }
+
+  @Test func failedRebuildLeavesTheOldTables() throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 6)
+    struct Unreadable: Error {}
+    var count = 0
+    #expect(throws: Unreadable.self) {
+      try Tables.rebuild(
+        at: folder.tables, schema: writers.schema, knowledge: nil, token: token(0),
+        next: {
+          count += 1
+          if count > 3 { throw Unreadable() }
+          return StoredEvent(writers.events[0], at: token(0).position)
+        })
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    #expect(!names.contains { $0.contains("building") })
+    let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+    try tables.check()
+  }
+
+  @Test func rebuildKeepsAcknowledgements() throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 7)
+    let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    try tables.write { transaction throws(TablesError) in
+      try transaction.acknowledge(
+        peer: "p", partition: Partition("é=1"), origin: Origin(9), sequence: Sequence(4))
+    }
+    try tables.close()
+    try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
+    let rebuilt = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+    #expect(
+      try rebuilt.read { reader throws(TablesError) in try reader.acknowledgements() } == [
+        Acknowledgement(
+          peer: "p", partition: Partition("é=1"), origin: Origin(9), sequence: Sequence(4))
+      ])
+  }
+
+  @Test func tablesOfThePastShowTheEventsUpToThen() throws {
+    let folder = try TemporaryFolder()
+    let writers = try randomHistory(seed: 8, count: 150)
+    let middle = writers.events[70].timestamp
+    for (filter, count) in [
+      (RebuildFilter.time(middle), 71), (.position(.init(file: 1, index: 99)), 100),
+    ] {
+      try Tables.rebuild(at: folder.tables, writers.schema, writers.events, filter: filter)
+      #expect(throws: TablesError.needsRebuild(path: folder.tables, .asOf)) {
+        try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+      }
+      let past = try Tables.openForReading(at: folder.tables, schema: writers.schema)
+      let expected = try Tables.inMemory(schema: writers.schema)
+      try expected.apply(Array(writers.events.prefix(count)))
+      #expect(try past.exported() == expected.exported())
+      #expect(try past.digests() == expected.digests())
+    }
+  }
+
+  /// A cause whose clock was ahead: at that time nothing of either event was known.
+  @Test func effectBeforeItsCauseInTimeIsNotShownWithoutIt() throws {
+    let folder = try TemporaryFolder()
+    var writers = Writers(try sampleSchema())
+    let key = Key(.string("t"))
+    try writers.write(.create, "Team", key, ["name": .string("one")], milliseconds: 100)
+    try writers.write(.update, "Team", key, ["name": .string("two")], milliseconds: 900)
+    try writers.write(.update, "Team", key, ["name": .string("three")], milliseconds: 200)
+    try Tables.rebuild(
+      at: folder.tables, writers.schema, writers.events, filter: .time(Timestamp(milliseconds: 300)))
+    let past = try Tables.openForReading(at: folder.tables, schema: writers.schema)
+    #expect(try past.lines("SELECT name FROM teams") == [[.string("one")]])
+  }
+
+  @Test func secondProcessSeesWhatTheFirstCommitted() throws {
+    let folder = try TemporaryFolder()
+    let writers = try randomHistory(seed: 9, count: 60)
+    let writer = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    let reader = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+    let other = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    try writer.apply(Array(writers.events.prefix(30)))
+    #expect(try reader.exported() == writer.exported())
+    try other.apply(Array(writers.events.suffix(30)))
+    #expect(try reader.exported() == other.exported())
+    try writer.check()
+  }
+}

@@ -1,0 +1,172 @@
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaSchema
+import Testing
+
+@testable import StemmaTables
+
+private struct GivenUp: Error {}
+
+@Suite struct TransactionTests {
+  private let key = Key(.string("t1"))
+
+  private func sample() throws -> (Tables, Writers) {
+    var writers = Writers(try sampleSchema())
+    try writers.write(.create, "Team", key, ["name": .string("one")])
+    let tables = try Tables.inMemory(schema: writers.schema)
+    try tables.apply(writers.events)
+    return (tables, writers)
+  }
+
+  @Test func stateIsSeenInsideOfTheTransactionThatMadeIt() throws {
+    var (tables, writers) = try sample()
+    let team = try #require(writers.schema.model(named: "Team"))
+    let update = try writers.write(.update, "Team", key, ["name": .string("two")])
+    try tables.write { transaction throws(TablesError) in
+      try transaction.apply(update)
+      let state = try transaction.state(of: key, in: team)
+      #expect(state?.value(of: "name", MergeRules(team)) == .string("two"))
+      #expect(try transaction.reader().get("Team", key)?.value(of: "name") == .string("two"))
+      #expect(try transaction.head(update.partition, Origin(1)).sequence == Sequence(2))
+      #expect(try transaction.highestCommit(of: Origin(1)) == 2)
+      #expect(try transaction.latestTimestamp() == update.timestamp)
+    }
+  }
+
+  @Test func errorRollsTheWholeTransactionBack() throws {
+    var (tables, writers) = try sample()
+    let before = try (tables.exported(), tables.digests())
+    let update = try writers.write(.update, "Team", key, ["name": .string("two")])
+    #expect(throws: GivenUp.self) {
+      try tables.write({ _ in GivenUp() }) { transaction throws(GivenUp) in
+        do throws(TablesError) {
+          try transaction.apply(update)
+          _ = try transaction.reader()
+        } catch { Issue.record(error) }
+        throw GivenUp()
+      }
+    }
+    #expect(try tables.exported() == before.0)
+    #expect(try tables.digests() == before.1)
+    try tables.apply([update])
+    try tables.check()
+  }
+
+  /// Several commits share one transaction and one sync; one that fails takes only itself back.
+  @Test func savepointUndoesOneCommitOfAGroup() throws {
+    var (tables, writers) = try sample()
+    let first = try writers.write(.update, "Team", key, ["name": .string("two")])
+    var other = writers
+    let failed = try other.write(.delete, "Team", key)
+    let failedToo = try other.write(.create, "Counter", Key(.int(1)))
+    let second = try writers.write(.create, "Team", Key(.string("t2")), ["name": .string("new")])
+    try tables.write { transaction throws(TablesError) in
+      try transaction.savepoint { () throws(TablesError) in
+        try transaction.apply(first)
+        transaction.advance(to: token(7))
+      }
+      do throws(GivenUp) {
+        try transaction.savepoint({ _ in GivenUp() }) { () throws(GivenUp) in
+          do throws(TablesError) {
+            try transaction.apply(failed)
+            try transaction.apply(failedToo)
+            transaction.advance(to: token(9))
+            _ = try transaction.reader()
+          } catch { Issue.record(error) }
+          throw GivenUp()
+        }
+        Issue.record("the savepoint did not pass the error on")
+      } catch {}
+      #expect(try transaction.head(first.partition, Origin(1)).sequence == Sequence(2))
+      try transaction.savepoint { () throws(TablesError) in try transaction.apply(second) }
+    }
+    try tables.check()
+    let expected = try Tables.inMemory(schema: writers.schema)
+    try expected.apply(writers.events)
+    #expect(try tables.exported() == expected.exported())
+    #expect(try tables.digests() == expected.digests())
+    #expect(try tables.read { reader throws(TablesError) in try reader.token() } == token(7))
+  }
+
+  @Test func gapInAStreamIsRefusedAndNothingChanges() throws {
+    var (tables, writers) = try sample()
+    _ = try writers.write(.update, "Team", key, ["name": .string("lost")])
+    let late = try writers.write(.update, "Team", key, ["name": .string("late")])
+    #expect(throws: TablesError.gap(late.partition, late.dot, held: Sequence(1))) {
+      try tables.apply([late])
+    }
+    try tables.check()
+  }
+
+  @Test func hostileEventsAreRefused() throws {
+    var (tables, writers) = try sample()
+    let good = try writers.write(.create, "File", Key(.string("a"), .string("b")))
+    var foreign = good
+    foreign.partition = Partition("folder=z")
+    #expect(throws: TablesError.foreignPartition(foreign.partition, model: "File", good.key)) {
+      try tables.apply([foreign])
+    }
+    for key in [
+      Key(.string("a")), Key(.int(1), .string("b")), Key(.string("a"), .string("b"), .string("c")),
+      Key(trusted: []), Key(trusted: [2, 97]), Key(trusted: [99]),
+    ] {
+      var unfit = good
+      unfit.key = key
+      #expect(throws: TablesError.unfitKey(model: "File", key)) { try tables.apply([unfit]) }
+    }
+    var wrong = good
+    wrong.version = Version(5)
+    #expect(throws: TablesError.self) { try tables.apply([wrong]) }
+    try tables.check()
+    try tables.apply([good])
+    try tables.check()
+  }
+
+  @Test func deletedAndCreatedAnewKeepsItsHistory() throws {
+    var (tables, writers) = try sample()
+    let delete = try writers.write(.delete, "Team", key)
+    try tables.apply([delete])
+    try tables.check()
+    #expect(try tables.exported().isEmpty)
+    #expect(try tables.lines("SELECT count(*) FROM _stemma_tombstones") == [[.int(1)]])
+    let again = try writers.write(.create, "Team", key, ["name": .string("again")])
+    #expect(again.version == Version(3))
+    try tables.apply([again])
+    try tables.check()
+    #expect(try tables.lines("SELECT count(*) FROM _stemma_tombstones") == [[.int(0)]])
+    #expect(try tables.lines("SELECT name, _version FROM teams") == [[.string("again"), .int(3)]])
+  }
+
+  @Test func purgeRemovesExactlyThePartitions() throws {
+    var generator = Generator(seed: 5)
+    let writers = try randomHistory(seed: 5, count: 400)
+    let isPurged: (Partition) -> Bool = {
+      ["folder=a", "folder=b%25", "Team", "station=10", "Unheard"].contains($0.description)
+    }
+    let tables = try Tables.inMemory(schema: writers.schema)
+    try tables.apply(writers.shuffled(&generator))
+    let removed = try tables.write { transaction throws(TablesError) in
+      try transaction.acknowledge(
+        peer: "p", partition: Partition("Team"), origin: Origin(1), sequence: Sequence(3))
+      try transaction.acknowledge(
+        peer: "p", partition: Partition("Member"), origin: Origin(1), sequence: Sequence(3))
+      try transaction.acknowledge(
+        peer: "p", partition: Partition("Member"), origin: Origin(1), sequence: Sequence(2))
+      return try transaction.purge(isPurged)
+    }
+    #expect(removed.map(\.description) == ["Team", "Unheard", "folder=a", "folder=b%25", "station=10"])
+    try tables.check()
+    let expected = try Tables.inMemory(schema: writers.schema)
+    try expected.apply(writers.events.filter { !isPurged($0.partition) })
+    #expect(try tables.exported() == expected.exported())
+    #expect(try tables.digests() == expected.digests())
+    let partitions = try tables.read { reader throws(TablesError) in try reader.partitions() }
+    #expect(try expected.read { reader throws(TablesError) in try reader.partitions() } == partitions)
+    #expect(
+      try tables.read { reader throws(TablesError) in try reader.acknowledgements() } == [
+        Acknowledgement(
+          peer: "p", partition: Partition("Member"), origin: Origin(1), sequence: Sequence(3))
+      ])
+  }
+}
