@@ -62,6 +62,9 @@ let package = Package(
     tests("StemmaMergeTests", ["StemmaMerge", "StemmaSimulation"]),
     tests("StemmaLogTests", ["StemmaEvents", "StemmaLog", "StemmaSimulation"]),
     tests("StemmaTablesTests", ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables"]),
+    tests(
+      "StemmaReplicationTests",
+      ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,106 @@
+import StemmaEvents
+import StemmaLog
+
+/// Why a session or a shipment was refused. What one side throws travels to the other as a refusal, so each
+/// case has its bytes (`ReplicationError+Codec.swift`). Nothing was written when any of these is thrown;
+/// pieces that were adopted before it stay.
+package enum ReplicationError: Error, Hashable, Sendable {
+  /// Bytes are not what the format demands: of what, and what was found.
+  case malformed(_ subject: String, _ found: String)
+  case overLimit(_ subject: String, found: UInt64, limit: UInt64)
+  /// A version of a format that this program does not know.
+  case newerFormat(_ subject: String, found: UInt64, supported: UInt64)
+  /// A digest does not hold.
+  case damaged(_ subject: String, _ found: String)
+  /// Both sides have the same log id: one is a copy of the other's directory.
+  case sameLog(LogID)
+  /// Key, partition rule or conflict policy of a model differ.
+  case schemaConflict([String])
+  case schemaUnreadable(String)
+  /// The peer may not read or write these.
+  case notPermitted([Partition])
+  case unexpectedMessage(_ found: String, expected: String)
+  case fork(Fork)
+  /// Events between what is held and what came are missing.
+  case gap(Partition, Origin, expected: Sequence, found: Sequence)
+  /// A partition that was not asked for.
+  case foreignPartition(Partition)
+  /// An event that no honest writer makes.
+  case hostileEvent(EventName, String)
+  /// The other side ended before all that it said it has had come.
+  case incomplete(String)
+  /// Trouble of the node itself, not of what the peer sent: its log or its disk.
+  case failed(String)
+  /// Patterns that make no scope.
+  case scope(ScopeError)
+  /// The peer said no.
+  indirect case refusedByPeer(ReplicationError)
+}
+
+/// Two histories under one origin: a copied directory, or a machine that was set back, wrote again.
+package struct Fork: Hashable, Sendable {
+  package struct Side: Hashable, Sendable {
+    package var node: String
+    /// Of the events 1 … `sequence`.
+    package var hash: StreamHash
+
+    package init(node: String, hash: StreamHash) {
+      self.node = node
+      self.hash = hash
+    }
+  }
+
+  package var partition: Partition
+  package var origin: Origin
+  /// Where the sides were compared; they parted at or before it.
+  package var sequence: Sequence
+  /// Who found it.
+  package var finder: Side
+  package var peer: Side
+
+  package init(partition: Partition, origin: Origin, sequence: Sequence, finder: Side, peer: Side) {
+    self.partition = partition
+    self.origin = origin
+    self.sequence = sequence
+    self.finder = finder
+    self.peer = peer
+  }
+}
+
+extension ReplicationError: CustomStringConvertible {
+  /// What is wrong, where, and what to do next.
+  package var description: String {
+    switch self {
+    case .malformed(let subject, let found): "\(subject) is malformed: \(found)"
+    case .overLimit(let subject, let found, let limit): "\(subject): \(found) is over the limit of \(limit)"
+    case .newerFormat(let subject, let found, let supported):
+      "\(subject) has version \(found), this program knows up to \(supported); update it"
+    case .damaged(let subject, let found): "\(subject) is damaged: \(found); nothing of it was taken"
+    case .sameLog(let id):
+      "both nodes have the log id \(id): one directory is a copy of the other; "
+        + "make the second node with `stemma clone`"
+    case .schemaConflict(let conflicts): "the schemas do not fit: \(conflicts.joined(separator: "; "))"
+    case .schemaUnreadable(let why): "the peer's schema cannot be read: \(why)"
+    case .notPermitted(let partitions):
+      "not permitted for \(partitions.map(\.description).joined(separator: ", "))"
+    case .unexpectedMessage(let found, let expected): "message \(found) came where \(expected) was expected"
+    case .fork(let fork): fork.description
+    case .gap(let partition, let origin, let expected, let found):
+      "\(partition): events of \(origin) from \(expected) are missing, \(found) came"
+    case .foreignPartition(let partition): "\(partition) was not asked for"
+    case .hostileEvent(let name, let why): "event \(name.dot) of \(name.partition): \(why)"
+    case .incomplete(let what): "the transfer ended early: \(what); run it again, it goes on from here"
+    case .failed(let what): what
+    case .scope(let error): error.description
+    case .refusedByPeer(let error): "the peer refused: \(error)"
+    }
+  }
+}
+
+extension Fork: CustomStringConvertible {
+  package var description: String {
+    "\(partition): \(finder.node) and \(peer.node) hold different events of origin \(origin) at or before "
+      + "\(sequence) (\(finder.hash) and \(peer.hash)); run `stemma repair --fork` on the one that was "
+      + "copied or set back"
+  }
+}

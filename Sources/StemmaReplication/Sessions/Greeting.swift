@@ -1,0 +1,147 @@
+import Crypto
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+
+/// What each side of a session says first.
+package struct Greeting: Hashable, Sendable {
+  /// The newest version of the session protocol.
+  package static let currentVersion: UInt64 = 1
+
+  package var version: UInt64
+  package var logID: LogID
+  package var nodeName: String
+  /// The origins that this node knows by name, its own among them. Sorted by origin.
+  package var origins: [NamedOrigin]
+  /// The schema in canonical SDL.
+  package var schema: String
+  package var scope: Scope
+
+  package init(
+    logID: LogID, nodeName: String, origins: [NamedOrigin], schema: String, scope: Scope,
+    version: UInt64 = currentVersion
+  ) {
+    self.version = version
+    self.logID = logID
+    self.nodeName = nodeName
+    self.origins = origins.sorted { $0.origin < $1.origin }
+    self.schema = schema
+    self.scope = scope
+  }
+
+  /// The node's own origins, present and past.
+  package var ownOrigins: [Origin] { origins.filter(\.isOwn).map(\.origin) }
+
+  /// SHA-256 of the schema's text.
+  package var schemaDigest: [UInt8] { Array(SHA256.hash(data: Array(schema.utf8))) }
+}
+
+/// An origin and the name of the node that writes, or wrote, under it.
+package struct NamedOrigin: Hashable, Sendable {
+  package var origin: Origin
+  package var nodeName: String
+  /// Whether the node that sends the greeting is that node.
+  package var isOwn: Bool
+
+  package init(_ origin: Origin, nodeName: String, isOwn: Bool) {
+    self.origin = origin
+    self.nodeName = nodeName
+    self.isOwn = isOwn
+  }
+}
+
+/// The bytes of a greeting:
+///
+///     version of the protocol; a reader that does not know it reads no further
+///     log id         8 bytes
+///     node name      text
+///     number of origins; each: origin (8 bytes), flags (1 byte: 1 = own), node name; by origin, each once
+///     schema digest  32 bytes, SHA-256 of the next
+///     schema         text
+///     scope          number of patterns, texts, in canonical order
+extension Greeting {
+  func encode(into writer: inout WireWriter) {
+    writer.append(version)
+    writer.append(fixed: logID.rawValue)
+    writer.append(nodeName)
+    writer.append(origins.count)
+    for named in origins {
+      writer.append(named.origin)
+      writer.append(byte: named.isOwn ? 1 : 0)
+      writer.append(named.nodeName)
+    }
+    writer.append(raw: schemaDigest[...])
+    writer.append(schema)
+    scope.encode(into: &writer)
+  }
+
+  init(from reader: inout WireReader) throws(ReplicationError) {
+    version = try reader.number()
+    guard version == Self.currentVersion else {
+      throw version == 0
+        ? reader.malformed("version 0")
+        : .newerFormat("greeting", found: version, supported: Self.currentVersion)
+    }
+    logID = LogID(try reader.fixed())
+    nodeName = try reader.nodeName()
+    let count = try reader.count("origins", limit: ReplicationLimits.namedOrigins, itemSize: 10)
+    origins = []
+    for _ in 0..<count {
+      let origin = try reader.origin()
+      if let last = origins.last, last.origin >= origin {
+        throw reader.malformed("origin \(origin) is out of order")
+      }
+      let flags = try reader.byte()
+      guard flags <= 1 else { throw reader.malformed("flags \(flags)") }
+      origins.append(NamedOrigin(origin, nodeName: try reader.nodeName(), isOwn: flags == 1))
+    }
+    let digest = Array(try reader.slice(32))
+    schema = try reader.text("schema", limit: ReplicationLimits.schema)
+    scope = try Scope(from: &reader)
+    guard digest == schemaDigest else { throw .damaged("greeting", "the schema's digest does not hold") }
+  }
+}
+
+extension Scope {
+  func encode(into writer: inout WireWriter) {
+    writer.append(patterns.count)
+    for text in patterns { writer.append(text) }
+  }
+
+  init(from reader: inout WireReader) throws(ReplicationError) {
+    let count = try reader.count("patterns", limit: ReplicationLimits.patterns, itemSize: 2)
+    var texts: [String] = []
+    for _ in 0..<count {
+      texts.append(try reader.text("pattern", limit: ReplicationLimits.pattern))
+    }
+    do { try self.init(canonical: texts) } catch { throw reader.malformed(error.description) }
+  }
+}
+
+extension NarrowedScope {
+  func encode(into writer: inout WireWriter) {
+    writer.append(scopes.count)
+    for scope in scopes { scope.encode(into: &writer) }
+  }
+
+  init(from reader: inout WireReader) throws(ReplicationError) {
+    let count = try reader.count("scopes", limit: ReplicationLimits.narrowings, itemSize: 1)
+    guard count > 0 else { throw reader.malformed("no scope") }
+    var scopes: [Scope] = []
+    for _ in 0..<count { scopes.append(try Scope(from: &reader)) }
+    self.init(scopes)
+    guard self.scopes == scopes else { throw reader.malformed("scopes that narrow nothing") }
+  }
+}
+
+extension WireReader {
+  /// A name that is shown to people and never becomes a path. Control characters are refused: they would
+  /// reach a terminal.
+  fileprivate mutating func nodeName() throws(ReplicationError) -> String {
+    let name = try text("node name", limit: ReplicationLimits.nodeName)
+    guard !name.isEmpty, name.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+      throw malformed("a node name that is empty or has control characters")
+    }
+    return name
+  }
+}

@@ -1,0 +1,393 @@
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+
+/// One side of a session, as a state machine: messages and facts go in, what to do comes out. No I/O, no
+/// clock; the caller moves the bytes, runs the shipment writer and adopts pieces.
+///
+/// The side that opens calls `greeting`, sends it, and feeds what comes back to `receive`. The first outcome
+/// is `greeted`; then it calls `begin` with a task. The other side feeds what it receives and does what comes
+/// out. After `failed` or `finished` the session must not be used any more.
+///
+/// Invariants:
+/// 1. Nothing is sent before both greetings agreed, except a greeting or a refusal.
+/// 2. Each side is at most one of receiver and sender at any time.
+/// 3. A piece is handed out only after `ShipmentReader` has accepted it, and the next one only after the
+///    caller said that this one is adopted.
+/// 4. An acknowledgement states only what the caller said is durable.
+package struct Session: Sendable {
+  /// What the node knows about itself.
+  package struct Node: Sendable {
+    package var greeting: Greeting
+    package var schema: Schema
+    /// Partitions that the peer may read, and write. Everything for a peer that is trusted with the whole
+    /// node.
+    package var readable: Scope
+    package var writable: Scope
+
+    package init(
+      greeting: Greeting, schema: Schema, readable: Scope = .everything, writable: Scope = .everything
+    ) {
+      self.greeting = greeting
+      self.schema = schema
+      self.readable = readable
+      self.writable = writable
+    }
+  }
+
+  package enum Task: Hashable, Sendable { case pull, push, sync }
+
+  /// What the caller must do next.
+  package enum Outcome: Sendable {
+    /// Wait for the next message.
+    case wait
+    case send([SessionMessage])
+    /// The side that opened: the peer's greeting is here and fits; call `begin`. The node may be changed
+    /// before, as `clone` does, which takes the peer's schema and scope.
+    case greeted(Greeting)
+    /// Adopt the piece durably, apply it, then call `adopted`.
+    case adopt(VerifiedPiece)
+    /// Make a shipment: call `piece` for each piece, then `shipped`.
+    case ship(ShipmentOrder)
+    /// The side that did not open: one transfer is over. Send the messages, then go on receiving.
+    case transferred(SessionSummary, send: [SessionMessage])
+    /// The side that opened: all is done. Send the messages, then close.
+    case finished(SessionSummary, send: [SessionMessage])
+    /// Send the refusal, if there is one, and close. What was adopted before stays.
+    case failed(ReplicationError, send: SessionMessage?)
+  }
+
+  enum State: Sendable {
+    /// The side that opened: its greeting is out. The other side: nothing has come yet.
+    case waitingForGreeting
+    case waitingToBegin
+    /// The side that did not open, between transfers.
+    case idle
+    case waitingForRequest(NarrowedScope)
+    case receiving(Receiving)
+    /// The caller has a piece in its hands.
+    case adopting(Receiving)
+    case shipping(Shipping)
+    case waitingForAcknowledgement(Shipping)
+    case over
+  }
+
+  struct Receiving: Sendable {
+    var request: TransferRequest
+    var reader: ShipmentReader
+    var assembly: [UInt8] = []
+    var summary: TransferSummary
+    /// What the caller holds durably, of the scope.
+    var knowledge: Knowledge
+    var pieces: UInt64 = 0
+  }
+
+  struct Shipping: Sendable {
+    var request: TransferRequest
+    var summary: TransferSummary
+    var pieces: UInt64 = 0
+    var end: TransferEnd?
+  }
+
+  private(set) var node: Node
+  let opened: Bool
+  var state: State
+  private(set) var peer: Greeting?
+  /// Tasks of the side that opened, in order: what is left.
+  private var remaining: [Task] = []
+  private var run = NarrowedScope(.everything)
+  private var knowledge = Knowledge()
+  private var summary = SessionSummary()
+
+  /// The side that opens the session.
+  package static func opening(_ node: Node) -> (session: Session, greeting: SessionMessage) {
+    (Session(node: node, opened: true), .greeting(node.greeting))
+  }
+
+  /// The side that is called. `knowledge`: all that the node holds.
+  package static func answering(_ node: Node, knowledge: Knowledge) -> Session {
+    var session = Session(node: node, opened: false)
+    session.knowledge = knowledge
+    return session
+  }
+
+  private init(node: Node, opened: Bool) {
+    self.node = node
+    self.opened = opened
+    state = .waitingForGreeting
+  }
+
+  /// After `greeted`: what to do. `scope` is the node's own scope and `patterns` narrow this run;
+  /// `knowledge` is all that the node holds.
+  package mutating func begin(
+    _ task: Task, node: Node, scope: Scope, narrowedTo patterns: Scope = .everything, knowledge: Knowledge
+  ) -> Outcome {
+    guard case .waitingToBegin = state else { preconditionFailure("begin comes once, after greeted") }
+    self.node = node
+    self.knowledge = knowledge
+    run = NarrowedScope(scope, patterns)
+    remaining = task == .sync ? [.pull, .push] : [task]
+    return .send(next())
+  }
+
+  /// A message of the peer, decoded.
+  package mutating func receive(_ message: SessionMessage) -> Outcome {
+    do throws(ReplicationError) {
+      if case .refusal(let error) = message {
+        state = .over
+        return .failed(.refusedByPeer(error), send: nil)
+      }
+      switch (state, message) {
+      case (.waitingForGreeting, .greeting(let greeting)): return try greeted(by: greeting)
+      case (.idle, .request(let request)): return try ship(request)
+      case (.idle, .offer(let scope)): return .send([ask(for: try accepted(scope))])
+      case (.waitingForRequest(let offered), .request(let request)):
+        return try ship(request, within: offered)
+      case (.receiving(let receiving), .chunk(let chunk)): return try take(chunk, receiving)
+      case (.receiving(let receiving), .end(let end)): return try finish(end, receiving)
+      case (.waitingForAcknowledgement(let shipping), .acknowledgement(let knowledge)):
+        return try acknowledged(knowledge, shipping)
+      case (.adopting, _), (.shipping, _), (.waitingToBegin, _):
+        throw .unexpectedMessage(message.name, expected: "none")
+      case (.over, _): preconditionFailure("the session is over")
+      default: throw .unexpectedMessage(message.name, expected: state.expected)
+      }
+    } catch {
+      return fail(error)
+    }
+  }
+
+  /// Trouble on this side, or bytes that are no message: tells the peer and ends the session.
+  package mutating func fail(_ error: ReplicationError) -> Outcome {
+    state = .over
+    return .failed(error, send: .refusal(error))
+  }
+
+  /// The transport is at its end. Nil where that is in order.
+  package mutating func closed() -> ReplicationError? {
+    defer { state = .over }
+    switch state {
+    case .idle, .over: return nil
+    case .waitingForGreeting where !opened: return nil
+    default: return .incomplete("the peer closed the connection where \(state.expected) was expected")
+    }
+  }
+}
+
+// MARK: - Greeting
+
+extension Session {
+  private mutating func greeted(by greeting: Greeting) throws(ReplicationError) -> Outcome {
+    // A copy of a directory has the same log, but once it was opened for writing an origin of its own.
+    guard greeting.logID != node.greeting.logID || greeting.ownOrigins != node.greeting.ownOrigins else {
+      throw .sameLog(greeting.logID)
+    }
+    if !greeting.schema.hasSameBytes(as: node.greeting.schema) {
+      let theirs: Schema
+      do throws(SchemaError) { theirs = try SDL.read(greeting.schema).schema } catch {
+        throw .schemaUnreadable(error.diagnostics.first?.message ?? "no reason given")
+      }
+      let conflicts = node.schema.conflictsWithPeer(theirs)
+      guard conflicts.isEmpty else { throw .schemaConflict(conflicts.map { "\($0)" }) }
+    }
+    peer = greeting
+    summary.peer = greeting
+    state = opened ? .waitingToBegin : .idle
+    return opened ? .greeted(greeting) : .send([.greeting(node.greeting)])
+  }
+
+  private var names: (own: String, peer: String) {
+    (node.greeting.nodeName, peer?.nodeName ?? "the peer")
+  }
+
+  /// Begins the next task of the side that opened.
+  private mutating func next() -> [SessionMessage] {
+    guard !remaining.isEmpty else { return [] }
+    switch remaining.removeFirst() {
+    case .pull, .sync: return [ask(for: run)]
+    case .push:
+      state = .waitingForRequest(run)
+      return [.offer(run)]
+    }
+  }
+
+  /// What this node takes of what is offered.
+  private func accepted(_ offered: NarrowedScope) throws(ReplicationError) -> NarrowedScope {
+    try require(node.writable, for: offered)
+    return offered.narrowed(to: node.greeting.scope).narrowed(to: node.writable)
+  }
+
+  /// Refuses partitions that are asked for by name and not permitted; what globs leave out is left out.
+  private func require(_ permitted: Scope, for scope: NarrowedScope) throws(ReplicationError) {
+    let named = scope.scopes.flatMap(\.list).filter { !$0.isExclusion }.compactMap(\.partition)
+    let denied = Set(named).filter { scope.contains($0) && !permitted.contains($0) }.sorted()
+    guard denied.isEmpty else { throw .notPermitted(denied) }
+  }
+
+  private mutating func concluded(sending: [SessionMessage]) -> Outcome {
+    guard opened else {
+      state = .idle
+      return .transferred(summary, send: sending)
+    }
+    let more = next()
+    if !more.isEmpty { return .send(sending + more) }
+    state = .over
+    return .finished(summary, send: sending)
+  }
+
+  /// Notes what the peer turned out to hold; throws if it holds other events than we do.
+  private mutating func learn(_ theirs: Knowledge) throws(ReplicationError) {
+    if let fork = knowledge.restricted(to: { theirs.partitions[$0] != nil }).fork(
+      against: theirs, names: names)
+    {
+      throw .fork(fork)
+    }
+    summary.peerKnowledge.formUnion(theirs)
+    retire(knowledge.origins(node.greeting.ownOrigins, behind: theirs))
+  }
+
+  private mutating func retire(_ origins: [Origin]) {
+    summary.originsToRetire = Set(summary.originsToRetire).union(origins).sorted()
+  }
+}
+
+// MARK: - Receiving events
+
+extension Session {
+  private mutating func ask(for scope: NarrowedScope) -> SessionMessage {
+    let held = knowledge.restricted { scope.contains($0) }
+    let request = TransferRequest(scope: scope, knowledge: held)
+    let reader = ShipmentReader(
+      sender: peer?.logID ?? node.greeting.logID, scope: scope, knowledge: held, schema: node.schema,
+      names: names)
+    state = .receiving(
+      Receiving(
+        request: request, reader: reader, summary: TransferSummary(direction: .received), knowledge: held))
+    return .request(request)
+  }
+
+  private mutating func take(_ chunk: Chunk, _ old: Receiving) throws(ReplicationError) -> Outcome {
+    var receiving = old
+    // So that the assembly is held once, and grows in place.
+    state = .over
+    guard chunk.piece == receiving.pieces else {
+      throw .unexpectedMessage("chunk of piece \(chunk.piece)", expected: "piece \(receiving.pieces)")
+    }
+    let size = receiving.assembly.count + chunk.bytes.count
+    guard size <= ReplicationLimits.piece else {
+      throw .overLimit("piece", found: UInt64(size), limit: UInt64(ReplicationLimits.piece))
+    }
+    receiving.assembly += chunk.bytes
+    guard chunk.isLast else {
+      state = .receiving(receiving)
+      return .wait
+    }
+    let piece = try receiving.reader.read(receiving.assembly)
+    receiving.assembly = []
+    receiving.pieces += 1
+    receiving.summary.add(piece)
+    let own = Set(node.greeting.ownOrigins)
+    let lost = piece.streams.map(\.range).filter {
+      own.contains($0.origin) && $0.to > knowledge[$0.partition, $0.origin].sequence
+    }
+    retire(lost.map(\.origin))
+    state = .adopting(receiving)
+    return .adopt(piece)
+  }
+
+  /// The piece of the last outcome is durable. `knowledge`: all that the node holds now.
+  package mutating func adopted(knowledge: Knowledge) -> Outcome {
+    guard case .adopting(var receiving) = state else { preconditionFailure("adopted comes after adopt") }
+    self.knowledge = knowledge
+    receiving.knowledge = knowledge.restricted { receiving.request.scope.contains($0) }
+    state = .receiving(receiving)
+    return .wait
+  }
+
+  private mutating func finish(_ end: TransferEnd, _ receiving: Receiving) throws(ReplicationError) -> Outcome
+  {
+    guard receiving.assembly.isEmpty, end.pieces == receiving.pieces else {
+      throw .incomplete("\(receiving.pieces) of \(end.pieces) pieces came")
+    }
+    try receiving.reader.finish(end)
+    try learn(end.knowledge)
+    var transfer = receiving.summary
+    transfer.bytesRead = end.bytesRead
+    summary.pulled = transfer
+    return concluded(sending: [.acknowledgement(receiving.knowledge)])
+  }
+}
+
+// MARK: - Sending events
+
+extension Session {
+  private mutating func ship(
+    _ request: TransferRequest, within offered: NarrowedScope? = nil
+  ) throws(ReplicationError) -> Outcome {
+    var scope = NarrowedScope(request.scope.scopes + [node.greeting.scope, node.readable])
+    if let offered { scope = NarrowedScope(scope.scopes + offered.scopes) }
+    if let foreign = request.knowledge.sortedPartitions.first(where: { !request.scope.contains($0) }) {
+      throw .foreignPartition(foreign)
+    }
+    try require(node.readable, for: request.scope)
+    try learn(request.knowledge)
+    let order = ShipmentOrder(scope: scope, receiver: request.knowledge, names: names)
+    state = .shipping(Shipping(request: request, summary: TransferSummary(direction: .sent)))
+    return .ship(order)
+  }
+
+  /// A piece of the shipment that `ship` asked for, as messages to send.
+  package mutating func piece(_ bytes: [UInt8]) -> [SessionMessage] {
+    guard case .shipping(var shipping) = state else { preconditionFailure("piece comes after ship") }
+    var messages: [SessionMessage] = []
+    for start in stride(from: 0, to: bytes.count, by: ReplicationLimits.chunk) {
+      let end = min(start + ReplicationLimits.chunk, bytes.count)
+      messages.append(
+        .chunk(Chunk(piece: shipping.pieces, isLast: end == bytes.count, bytes: Array(bytes[start..<end]))))
+    }
+    shipping.pieces += 1
+    shipping.summary.bytesShipped += UInt64(bytes.count)
+    state = .shipping(shipping)
+    return messages
+  }
+
+  /// All pieces are sent: the message that says so. `partitions`: those of which something was shipped.
+  package mutating func shipped(_ end: TransferEnd, partitions: [Partition]) -> SessionMessage {
+    guard case .shipping(var shipping) = state else { preconditionFailure("shipped comes after ship") }
+    precondition(end.pieces == shipping.pieces, "the end must count the pieces that were sent")
+    shipping.summary.partitions = partitions
+    shipping.summary.events = end.events
+    shipping.summary.bytesRead = end.bytesRead
+    shipping.end = end
+    state = .waitingForAcknowledgement(shipping)
+    return .end(end)
+  }
+
+  private mutating func acknowledged(
+    _ theirs: Knowledge, _ shipping: Shipping
+  ) throws(ReplicationError) -> Outcome {
+    if let foreign = theirs.sortedPartitions.first(where: { !shipping.request.scope.contains($0) }) {
+      throw .foreignPartition(foreign)
+    }
+    if let end = shipping.end, !theirs.covers(end.knowledge) {
+      throw .incomplete("the peer did not acknowledge all that was sent")
+    }
+    summary.peerKnowledge.formUnion(theirs)
+    summary.pushed = shipping.summary
+    return concluded(sending: [])
+  }
+}
+
+extension Session.State {
+  /// What may come from the peer, in words.
+  var expected: String {
+    switch self {
+    case .waitingForGreeting: "greeting"
+    case .idle: "request or offer"
+    case .waitingForRequest: "request"
+    case .receiving: "chunk or end"
+    case .waitingForAcknowledgement: "acknowledgement"
+    case .waitingToBegin, .adopting, .shipping, .over: "none"
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import StemmaEvents
+import StemmaLog
+
+/// A log as the source of shipments: nothing above its durable end is shown.
+package struct LogSource: ShipmentSource {
+  private let log: Log
+  private let end: Position
+
+  /// The log as it is now. The caller keeps it from being refreshed, sealed or purged meanwhile; appends do
+  /// not matter.
+  package init(_ log: Log) {
+    self.log = log
+    end = log.durableEnd
+  }
+
+  package var bytesRead: UInt64 { log.bytesRead }
+
+  package func shipmentFiles() throws(ReplicationError) -> [SourceFile] {
+    do throws(LogError) {
+      var files: [SourceFile] = []
+      for file in try log.files() where file.place <= end.file {
+        let end = min(Position(file: file.place + 1, index: 0), end)
+        let streams = file.kind == .journal ? try streams(ofJournal: file, to: end) : try streams(of: file)
+        files.append(SourceFile(number: file.place, end: end, streams: streams))
+      }
+      return files
+    } catch {
+      throw .failed("\(error)")
+    }
+  }
+
+  /// By its footer; for a file that is damaged it throws.
+  private func streams(of file: LogFile) throws(LogError) -> [StreamRange] {
+    try log.partitions(of: file).flatMap { run in
+      run.streams.map { stream in
+        StreamRange(
+          partition: run.partition, origin: stream.origin, from: stream.from, to: stream.to, hash: stream.hash
+        )
+      }
+    }
+  }
+
+  /// A journal has no footer, and may hold events that are not durable yet: those before `end` are read.
+  private func streams(ofJournal file: LogFile, to end: Position) throws(LogError) -> [StreamRange] {
+    var ranges: [Partition: [Origin: StreamRange]] = [:]
+    var digester = EventDigester()
+    var reader = log.events(from: Position(file: file.place, index: 0), to: end)
+    while let event = try reader.next()?.event {
+      let sequence = event.dot.sequence
+      let fresh = StreamRange(
+        partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero)
+      var range = ranges[event.partition]?[event.dot.origin] ?? fresh
+      range.to = sequence
+      range.hash += digester.digest(of: event).hash
+      ranges[event.partition, default: [:]][event.dot.origin] = range
+    }
+    return ranges.values.flatMap(\.values).sorted { ($0.partition, $0.origin) < ($1.partition, $1.origin) }
+  }
+
+  package func events(
+    of file: SourceFile, in partitions: Set<Partition>
+  ) throws(ReplicationError) -> EventPull {
+    var reader = log.events(from: Position(file: file.number, index: 0), to: file.end) {
+      partitions.contains($0)
+    }
+    return { () throws(ReplicationError) in
+      do throws(LogError) {
+        guard let stored = try reader.next() else { return nil }
+        return (event: stored.event, note: reader.note)
+      } catch {
+        throw .failed("\(error)")
+      }
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+
+/// Checks the pieces of a shipment against what this node knows, one after the other. Pure: nothing is
+/// written, and a piece that is refused leaves the reader where it was.
+///
+/// A piece is refused if its bytes are damaged (`Piece`), if a stream starts beyond what is held (gap), if it
+/// builds on other events than are held (fork), if a partition was not asked for, or if an event could not
+/// have been made by an honest writer: see `EventCheck`. Events that are held already are compared and
+/// skipped. A piece only ever adds: what it does not mention stays as it is.
+package struct ShipmentReader: Sendable {
+  private let scope: NarrowedScope
+  private let check: EventCheck
+  private let names: (own: String, peer: String)
+  /// The log that the pieces must come from.
+  private let sender: LogID
+  /// What this node holds of the scope once it has adopted all pieces that were read.
+  package private(set) var knowledge: Knowledge
+
+  package init(
+    sender: LogID, scope: NarrowedScope, knowledge: Knowledge, schema: Schema,
+    names: (own: String, peer: String)
+  ) {
+    self.scope = scope
+    self.sender = sender
+    self.knowledge = knowledge.restricted { scope.contains($0) }
+    self.names = names
+    check = EventCheck(schema: schema)
+  }
+
+  package mutating func read(_ bytes: [UInt8]) throws(ReplicationError) -> VerifiedPiece {
+    let piece = try Piece(decoding: bytes)
+    guard piece.sender == sender else {
+      throw .malformed("piece", "it comes from log \(piece.sender), not from \(sender)")
+    }
+    for stream in piece.streams where !scope.contains(stream.range.partition) {
+      throw .foreignPartition(stream.range.partition)
+    }
+    let verified = VerifiedPiece(piece: piece, storedSize: bytes.count, names: names)
+    var seen = knowledge
+    try verified.forEachNew(above: knowledge) { event, digest throws(ReplicationError) in
+      try check.check(event, held: seen)
+      let head = seen[event.partition, event.dot.origin]
+      seen[event.partition, event.dot.origin] = StreamHead(
+        sequence: event.dot.sequence, hash: head.hash + digest)
+    }
+    knowledge = seen
+    return verified
+  }
+
+  /// What the sender said after its last piece must be true: all that it holds in scope is held here now.
+  package func finish(_ end: TransferEnd) throws(ReplicationError) {
+    if let partition = end.knowledge.sortedPartitions.first(where: { !scope.contains($0) }) {
+      throw .foreignPartition(partition)
+    }
+    if let fork = knowledge.fork(against: end.knowledge, names: names) { throw .fork(fork) }
+    for lag in knowledge.lag(against: end.knowledge) where lag.behind > 0 {
+      throw .incomplete("\(lag.behind) events of \(lag.partition) did not come")
+    }
+  }
+}
+
+/// A piece that is sound, and fits the knowledge that its reader had. By the time it is adopted the node may
+/// hold more: `remaining(above:)` compares again, under the writer lock.
+package struct VerifiedPiece: Sendable {
+  private let piece: Piece
+  /// As it came.
+  package let storedSize: Int
+  private let names: (own: String, peer: String)
+
+  init(piece: Piece, storedSize: Int, names: (own: String, peer: String)) {
+    self.piece = piece
+    self.storedSize = storedSize
+    self.names = names
+  }
+
+  package var streams: [ShippedStream] { piece.streams }
+  package var eventCount: Int { piece.events.count }
+
+  /// The events that are not held yet, in the sender's arrival order, with the notes of their commits. Nil if
+  /// all are. Throws `gap` or `fork`.
+  package func remaining(above knowledge: Knowledge) throws(ReplicationError) -> AdoptedEvents? {
+    var events: [Event] = []
+    var commits: Set<CommitID> = []
+    try forEachNew(above: knowledge) { event, _ throws(ReplicationError) in
+      events.append(event)
+      commits.insert(event.commit)
+    }
+    guard !events.isEmpty else { return nil }
+    return AdoptedEvents(events, notes: piece.notes.filter { commits.contains($0.key) })
+  }
+
+  /// Compares every stream with what is held, then gives the events above it.
+  func forEachNew(
+    above knowledge: Knowledge, _ body: (Event, StreamHash) throws(ReplicationError) -> Void
+  ) throws(ReplicationError) {
+    try compare(with: knowledge)
+    for (event, digest) in zip(piece.events, piece.digests)
+    where event.dot.sequence > knowledge[event.partition, event.dot.origin].sequence {
+      try body(event, digest)
+    }
+  }
+
+  /// What a stream had, by the piece, at the point up to which we hold it, must be what we hold. A stream of
+  /// which we hold more than the whole piece cannot be compared, and nothing of it is taken.
+  private func compare(with knowledge: Knowledge) throws(ReplicationError) {
+    var stated = Knowledge()
+    for stream in piece.streams {
+      let range = stream.range
+      let head = knowledge[range.partition, range.origin]
+      guard range.from <= head.sequence.next else {
+        throw .gap(range.partition, range.origin, expected: head.sequence.next, found: range.from)
+      }
+      stated[range.partition, range.origin] = StreamHead(
+        sequence: Sequence(range.from.rawValue - 1), hash: stream.hashBefore)
+    }
+    for (event, digest) in zip(piece.events, piece.digests) {
+      let held = knowledge[event.partition, event.dot.origin].sequence
+      guard event.dot.sequence <= held else { continue }
+      let before = stated[event.partition, event.dot.origin]
+      stated[event.partition, event.dot.origin] = StreamHead(
+        sequence: event.dot.sequence, hash: before.hash + digest)
+    }
+    for range in piece.streams.map(\.range) {
+      let own = knowledge[range.partition, range.origin]
+      let theirs = stated[range.partition, range.origin]
+      guard own.sequence == theirs.sequence, own.hash != theirs.hash else { continue }
+      throw .fork(
+        Fork(
+          partition: range.partition, origin: range.origin, sequence: own.sequence,
+          finder: Fork.Side(node: names.own, hash: own.hash),
+          peer: Fork.Side(node: names.peer, hash: theirs.hash)))
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import StemmaEvents
+import StemmaLog
+
+/// Makes the pieces of a planned shipment, one at a time, so memory holds one piece whatever the log's size.
+///
+/// Reads the planned files in arrival order and cuts where a commit ends once `pieceTarget` bytes of events
+/// are gathered. A piece may span several small files.
+package struct ShipmentWriter<Source: ShipmentSource> {
+  private let source: Source
+  private let plan: ShipmentPlan
+  private let sender: LogID
+  private let pieceTarget: Int
+  private let bytesReadBefore: UInt64
+
+  private var nextFile = 0
+  private var pull: EventPull?
+  /// How far each stream of the open file was read.
+  private var heads = Knowledge()
+  private var pending: (event: Event, note: CommitNote?)?
+  private var digester = EventDigester()
+  private var piece = PieceDraft()
+
+  /// Pieces, events and bytes so far.
+  package private(set) var pieceCount: UInt64 = 0
+  package private(set) var eventCount: UInt64 = 0
+  package private(set) var bytesShipped: UInt64 = 0
+
+  /// `bytesReadBefore`: the source's count when planning began, so that footers read by the plan count too.
+  package init(
+    source: Source, plan: ShipmentPlan, sender: LogID, bytesReadBefore: UInt64,
+    pieceTarget: Int = ReplicationLimits.pieceTarget
+  ) {
+    self.source = source
+    self.plan = plan
+    self.sender = sender
+    self.pieceTarget = pieceTarget
+    self.bytesReadBefore = bytesReadBefore
+  }
+
+  /// Bytes read from the source since planning began.
+  package var bytesRead: UInt64 { source.bytesRead - bytesReadBefore }
+
+  /// What to say to the receiver after the last piece.
+  package var end: TransferEnd {
+    TransferEnd(pieces: pieceCount, events: eventCount, bytesRead: bytesRead, knowledge: plan.knowledge)
+  }
+
+  /// The next piece, or nil after the last. Throws `fork` where the receiver holds other events of a stream
+  /// than we do, as soon as the place is reached; `failed` if the log cannot be read or contradicts its own
+  /// footers.
+  package mutating func next() throws(ReplicationError) -> [UInt8]? {
+    while let item = try nextEvent() {
+      if piece.size >= pieceTarget, item.event.commit != piece.lastCommit {
+        pending = item
+        break
+      }
+      try take(item.event, item.note)
+    }
+    guard !piece.events.isEmpty else { return nil }
+    return try finishPiece()
+  }
+
+  private mutating func nextEvent() throws(ReplicationError) -> (event: Event, note: CommitNote?)? {
+    if let item = pending {
+      pending = nil
+      return item
+    }
+    while true {
+      if let pull {
+        if let item = try pull() { return item }
+        try closeFile()
+      }
+      guard nextFile < plan.files.count else { return nil }
+      let planned = plan.files[nextFile]
+      heads = planned.before
+      for partition in planned.partitions.sorted() {
+        for (origin, head) in heads.streams(of: partition) { try compare(head, partition, origin) }
+      }
+      pull = try source.events(of: planned.file, in: planned.partitions)
+    }
+  }
+
+  /// The file must have given what its footer stated, else hashes that go out would be wrong.
+  private mutating func closeFile() throws(ReplicationError) {
+    let planned = plan.files[nextFile]
+    for range in planned.file.streams where planned.partitions.contains(range.partition) {
+      let before = planned.before[range.partition, range.origin]
+      let head = heads[range.partition, range.origin]
+      guard head == StreamHead(sequence: range.to, hash: before.hash + range.hash) else {
+        throw .failed(
+          "file \(planned.file.number) of the log: \(range.partition), \(range.origin) "
+            + "is not what its footer says; run `stemma verify`")
+      }
+    }
+    pull = nil
+    nextFile += 1
+  }
+
+  private mutating func take(_ event: Event, _ note: CommitNote?) throws(ReplicationError) {
+    let (partition, origin, sequence) = (event.partition, event.dot.origin, event.dot.sequence)
+    var head = heads[partition, origin]
+    guard sequence == head.sequence.next else {
+      throw .failed("the log has \(event.dot) of \(partition) after \(head.sequence)")
+    }
+    let before = head.hash
+    let digest = digester.digest(of: event).hash
+    head = StreamHead(sequence: sequence, hash: before + digest)
+    heads[partition, origin] = head
+    guard sequence > plan.receiver[partition, origin].sequence else {
+      try compare(head, partition, origin)
+      return
+    }
+    if piece.events.count == ReplicationLimits.pieceEvents {
+      throw .failed("commit \(event.commit) has more events than a piece of a shipment can hold")
+    }
+    piece.append(event, digest: digest, hashBefore: before)
+    if let note, !note.isEmpty { piece.notes[event.commit] = note }
+  }
+
+  /// Where our stream is as long as the receiver's, both must have the same events.
+  private func compare(_ head: StreamHead, _ partition: Partition, _ origin: Origin) throws(ReplicationError)
+  {
+    let theirs = plan.receiver[partition, origin]
+    guard head.sequence == theirs.sequence, head.hash != theirs.hash else { return }
+    throw .fork(
+      Fork(
+        partition: partition, origin: origin, sequence: head.sequence,
+        finder: Fork.Side(node: plan.names.own, hash: head.hash),
+        peer: Fork.Side(node: plan.names.peer, hash: theirs.hash)))
+  }
+
+  private mutating func finishPiece() throws(ReplicationError) -> [UInt8] {
+    let bytes = piece.encoded(sender: sender)
+    guard bytes.count <= ReplicationLimits.piece else {
+      throw .failed("a commit takes \(bytes.count) bytes, more than a piece of a shipment can hold")
+    }
+    pieceCount += 1
+    eventCount += UInt64(piece.events.count)
+    bytesShipped += UInt64(bytes.count)
+    piece = PieceDraft()
+    return bytes
+  }
+}
+
+/// Gathers the events of one piece.
+private struct PieceDraft {
+  private(set) var events: [Event] = []
+  var notes: [CommitID: CommitNote] = [:]
+  private(set) var size = 0
+  private var streams: [Partition: [Origin: ShippedStream]] = [:]
+
+  var lastCommit: CommitID? { events.last?.commit }
+
+  mutating func append(_ event: Event, digest: StreamHash, hashBefore: StreamHash) {
+    let sequence = event.dot.sequence
+    let fresh = ShippedStream(
+      range: StreamRange(
+        partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero),
+      hashBefore: hashBefore)
+    streams[event.partition, default: [:]][event.dot.origin, default: fresh].range.to = sequence
+    streams[event.partition]?[event.dot.origin]?.range.hash += digest
+    size += event.rawSize
+    events.append(event)
+  }
+
+  func encoded(sender: LogID) -> [UInt8] {
+    let sorted = streams.values.flatMap(\.values).sorted {
+      ($0.range.partition, $0.range.origin) < ($1.range.partition, $1.range.origin)
+    }
+    return Piece.encode(sender: sender, streams: sorted, events: events, notes: notes)
+  }
+}

@@ -1,0 +1,138 @@
+import StemmaEvents
+
+@testable import StemmaReplication
+
+/// What may happen to a message on its way.
+enum Delivery { case whole, lost, twice, damaged(at: Int), swapped }
+
+/// Runs a session between two nodes over encoded messages, the way a transport would.
+struct Conversation {
+  var opening: MemoryNode
+  var answering: MemoryNode
+  var pieceTarget = ReplicationLimits.pieceTarget
+  /// Asked before each message.
+  var deliver: (_ number: Int, _ message: SessionMessage) -> Delivery = { _, _ in .whole }
+
+  /// What came of it.
+  var summary: SessionSummary?
+  var answeredSummary: SessionSummary?
+  var openingError: ReplicationError?
+  var answeringError: ReplicationError?
+  private(set) var messages: [SessionMessage] = []
+
+  init(_ opening: MemoryNode, _ answering: MemoryNode) {
+    self.opening = opening
+    self.answering = answering
+  }
+
+  /// Ends when both sides have nothing more to say.
+  mutating func run(_ task: Session.Task, narrowedTo patterns: Scope = .everything) throws {
+    var (near, hello) = Session.opening(opening.asSessionNode)
+    var far = Session.answering(answering.asSessionNode, knowledge: answering.knowledge)
+    var toFar = [hello]
+    var toNear: [SessionMessage] = []
+    var nearIsOpen = true
+    var farIsOpen = true
+    while true {
+      if farIsOpen, !toFar.isEmpty {
+        for message in arrivals(&toFar) {
+          let (replies, isOpen) = try Self.step(
+            &far, &answering, message, task: nil, patterns, pieceTarget, &answeredSummary, &answeringError)
+          toNear += replies
+          farIsOpen = isOpen
+        }
+      } else if nearIsOpen, !toNear.isEmpty {
+        for message in arrivals(&toNear) {
+          let (replies, isOpen) = try Self.step(
+            &near, &opening, message, task: task, patterns, pieceTarget, &summary, &openingError)
+          toFar += replies
+          nearIsOpen = isOpen
+        }
+      } else {
+        break
+      }
+    }
+    if nearIsOpen { openingError = near.closed() }
+    if farIsOpen { answeringError = far.closed() }
+  }
+
+  /// Takes the first message off `queue`, and gives what arrives of it.
+  private mutating func arrivals(
+    _ queue: inout [SessionMessage]
+  ) -> [Result<SessionMessage, ReplicationError>] {
+    let message = queue.removeFirst()
+    messages.append(message)
+    var bytes = message.encoded
+    switch deliver(messages.count, message) {
+    case .whole: return [Self.decoded(bytes)]
+    case .twice: return [Self.decoded(bytes), Self.decoded(bytes)]
+    case .damaged(let place):
+      bytes[place % bytes.count] ^= UInt8(1 << (place % 8))
+      return [Self.decoded(bytes)]
+    case .lost:
+      queue = []
+      return []
+    case .swapped:
+      guard !queue.isEmpty else { return [Self.decoded(bytes)] }
+      queue.insert(message, at: 1)
+      return []
+    }
+  }
+
+  private static func decoded(_ bytes: [UInt8]) -> Result<SessionMessage, ReplicationError> {
+    Result { () throws(ReplicationError) in try SessionMessage(decoding: bytes) }
+  }
+
+  /// One message into one side. Gives the messages that go back, and whether the session is still open.
+  private static func step(
+    _ session: inout Session, _ node: inout MemoryNode, _ message: Result<SessionMessage, ReplicationError>,
+    task: Session.Task?, _ patterns: Scope, _ pieceTarget: Int, _ summary: inout SessionSummary?,
+    _ failure: inout ReplicationError?
+  ) throws -> ([SessionMessage], Bool) {
+    // A message that comes after the session's end meets a closed connection.
+    if case .over = session.state { return ([], false) }
+    var outcome: Session.Outcome
+    switch message {
+    case .success(let message): outcome = session.receive(message)
+    case .failure(let error): outcome = session.fail(error)
+    }
+    if case .greeted = outcome, let task {
+      outcome = session.begin(
+        task, node: node.asSessionNode, scope: node.scope, narrowedTo: patterns, knowledge: node.knowledge)
+    }
+    switch outcome {
+    case .wait, .greeted: return ([], true)
+    case .send(let messages): return (messages, true)
+    case .adopt(let piece):
+      try node.adopt(piece)
+      outcome = session.adopted(knowledge: node.knowledge)
+      return ([], true)
+    case .ship(let order):
+      do throws(ReplicationError) { return (try ship(order, &session, node, pieceTarget), true) } catch {
+        failure = error
+        return ([.refusal(error)], false)
+      }
+    case .transferred(let result, let messages):
+      summary = result
+      return (messages, true)
+    case .finished(let result, let messages):
+      summary = result
+      return (messages, false)
+    case .failed(let error, let refusal):
+      failure = error
+      return (refusal.map { [$0] } ?? [], false)
+    }
+  }
+
+  private static func ship(
+    _ order: ShipmentOrder, _ session: inout Session, _ node: MemoryNode, _ pieceTarget: Int
+  ) throws(ReplicationError) -> [SessionMessage] {
+    let source = node.source
+    let plan = try ShipmentPlan(source: source, scope: order.scope, above: order.receiver, names: order.names)
+    var writer = ShipmentWriter(
+      source: source, plan: plan, sender: node.logID, bytesReadBefore: 0, pieceTarget: pieceTarget)
+    var messages: [SessionMessage] = []
+    while let piece = try writer.next() { messages += session.piece(piece) }
+    return messages + [session.shipped(writer.end, partitions: plan.partitions)]
+  }
+}

@@ -1,0 +1,199 @@
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+import Testing
+
+@testable import StemmaReplication
+
+/// What a peer that knows the format, and means harm, may send inside of a sound piece.
+@Suite struct HostilePeerTests {
+  private static let partition = Partition("tenantId=acme")
+  private static let origin = Origin(0xA)
+  private static let schema = """
+    type Order @model {
+      tenantId: String! @primaryKey(sortKeyFields: ["number"])
+      number: Int!
+    }
+    """
+
+  private static func event(
+    _ sequence: UInt64 = 1, partition: Partition = partition, model: String = "Order",
+    key: Key = Key(.string("acme"), .int(1)), origin: Origin = origin, context: Context = .empty,
+    version: UInt64 = 1, commit: CommitID? = nil, text: String? = nil
+  ) -> Event {
+    Event(
+      partition: partition, model: model, key: key, operation: .create,
+      assignments: text.map { [Assignment("text", .string($0))] } ?? [], dot: Dot(origin, Sequence(sequence)),
+      context: context, version: Version(version), timestamp: Timestamp(milliseconds: 1),
+      commit: commit ?? CommitID(origin, sequence))
+  }
+
+  /// A piece whose footer fits its events.
+  private static func piece(
+    _ events: [Event], change: (inout [ShippedStream]) -> Void = { _ in }
+  ) -> [UInt8] {
+    var streams: [ShippedStream] = []
+    for event in events {
+      let (partition, origin) = (event.partition, event.dot.origin)
+      if let index = streams.firstIndex(where: {
+        ($0.range.partition, $0.range.origin) == (partition, origin)
+      }) {
+        streams[index].range.to = event.dot.sequence
+        streams[index].range.hash += event.digest.hash
+      } else {
+        let range = StreamRange(
+          partition: partition, origin: origin, from: event.dot.sequence, to: event.dot.sequence,
+          hash: event.digest.hash)
+        streams.append(ShippedStream(range: range, hashBefore: .zero))
+      }
+    }
+    streams.sort { ($0.range.partition, $0.range.origin) < ($1.range.partition, $1.range.origin) }
+    change(&streams)
+    return Piece.encode(sender: LogID(1), streams: streams, events: events, notes: [:])
+  }
+
+  private static func read(_ piece: [UInt8]) throws(ReplicationError) {
+    let schema: Schema
+    do { schema = try SDL.read(Self.schema).schema } catch { throw .failed("\(error)") }
+    let scope: Scope
+    scope = try Scope(patterns: ["tenantId=*"])
+    var reader = ShipmentReader(
+      sender: LogID(1), scope: NarrowedScope(scope), knowledge: Knowledge(), schema: schema,
+      names: ("here", "there"))
+    _ = try reader.read(piece)
+  }
+
+  private static func dot(_ sequence: UInt64, _ origin: Origin = origin) -> Dot {
+    Dot(origin, Sequence(sequence))
+  }
+
+  @Test func anHonestPieceIsTaken() throws {
+    try Self.read(
+      Self.piece([
+        Self.event(1), Self.event(2, context: Context(Self.dot(1)), version: 2),
+        // Two writers on one node that both read version 1.
+        Self.event(3, context: Context(Self.dot(1)), version: 2),
+        Self.event(1, origin: Origin(0xB), context: Context(Self.dot(2)), version: 3),
+        Self.event(4, model: "Unknown", key: Key(.bool(true))),
+      ]))
+  }
+
+  enum Refusal { case hostile, gap, foreign, damaged, malformed }
+
+  static let attacks: [(name: String, piece: [UInt8], refusal: Refusal)] = [
+    ("a gap before the first event", piece([event(2)]), .gap),
+    ("a gap inside", piece([event(1), event(3)]) { $0[0].range.to = Sequence(3) }, .gap),
+    (
+      "the same dot twice, in two blocks",
+      piece([
+        event(1, text: String(repeating: "x", count: 70_000)), event(1, key: Key(.string("acme"), .int(2))),
+      ]), .gap
+    ),
+    (
+      "a partition that was not asked for", piece([event(partition: Partition("Author"), model: "X")]),
+      .foreign
+    ),
+    ("a look-alike partition", piece([event(partition: Partition("tenantId=acmе"))]), .hostile),
+    ("a partition that is a path", piece([event(partition: Partition("../../etc/passwd"))]), .foreign),
+    ("a NUL in a partition", piece([event(partition: Partition("tenantId=a\0b"))]), .hostile),
+    (
+      "a key of another tenant", piece([event(key: Key(.string("bob"), .int(1)))]), .hostile
+    ),
+    ("a key of too few parts", piece([event(key: Key(.string("acme")))]), .hostile),
+    ("a key of too many parts", piece([event(key: Key(.string("acme"), .int(1), .int(2)))]), .hostile),
+    ("a key part of another type", piece([event(key: Key(.string("acme"), .string("1")))]), .hostile),
+    ("version 2 from nothing", piece([event(version: 2)]), .hostile),
+    ("version 0", piece([event(version: 0)]), .malformed),
+    (
+      "version 1 on top of another",
+      piece([event(1), event(2, context: Context(dot(1)), version: 1)]), .hostile
+    ),
+    (
+      "a version deeper than its context",
+      piece([event(1), event(2, context: Context(dot(1)), version: 3)]), .hostile
+    ),
+    ("a context that covers itself", piece([event(1, context: Context(dot(1)), version: 2)]), .malformed),
+    ("a context ahead of itself", piece([event(1, context: Context(dot(9)), version: 2)]), .malformed),
+    (
+      "a context with a dot that is nowhere",
+      piece([event(1, context: Context(dot(5, Origin(0xC))), version: 2)]), .gap
+    ),
+    (
+      "an effect before its cause",
+      piece([
+        event(1, origin: Origin(0xB), context: Context(dot(1)), version: 2), event(1),
+      ]), .gap
+    ),
+    ("another origin's commit", piece([event(commit: CommitID(Origin(0xD), 1))]), .hostile),
+    (
+      "a stated hash that is not the events'",
+      piece([event()]) { $0[0].range.hash = StreamHash(high: 1, low: 1) }, .damaged
+    ),
+    (
+      "a hash before the first event", piece([event()]) { $0[0].hashBefore = StreamHash(high: 0, low: 1) },
+      .malformed
+    ),
+    ("a stream longer than its events", piece([event()]) { $0[0].range.to = Sequence(2) }, .damaged),
+    ("a stream that is not in the footer", piece([event()]) { $0 = [] }, .malformed),
+    (
+      "a stream of which there is no event",
+      piece([event(), event(origin: Origin(0xB))]) { $0[1].range.origin = Origin(0xC) }, .malformed
+    ),
+    ("no event at all", piece([]), .malformed),
+  ]
+
+  @Test(arguments: attacks.indices) func aHostilePieceIsRefused(index: Int) {
+    let (name, piece, refusal) = Self.attacks[index]
+    do throws(ReplicationError) {
+      try Self.read(piece)
+      Issue.record("\(name) was taken")
+    } catch {
+      let isExpected: Bool =
+        switch (refusal, error) {
+        case (.hostile, .hostileEvent), (.gap, .gap), (.foreign, .foreignPartition), (.damaged, .damaged),
+          (.malformed, .malformed):
+          true
+        default: false
+        }
+      #expect(isExpected, "\(name): \(error)")
+    }
+  }
+
+  @Test func aPieceOfAnotherLogIsRefused() throws {
+    var reader = ShipmentReader(
+      sender: LogID(2), scope: NarrowedScope(.everything), knowledge: Knowledge(), schema: Schema(),
+      names: ("here", "there"))
+    #expect(throws: ReplicationError.self) { try reader.read(Self.piece([Self.event()])) }
+    #expect(reader.knowledge.isEmpty)
+  }
+
+  /// A piece that is announced chunk by chunk and never ends is cut off at the limit of pieces, and chunks
+  /// must come in the order of their pieces.
+  @Test func chunksOfAnotherPieceEndTheSession() throws {
+    let node = MemoryNode("here", id: 1)
+    var (session, _) = Session.opening(node.asSessionNode)
+    _ = session.receive(.greeting(MemoryNode("there", id: 2).greeting))
+    _ = session.begin(.pull, node: node.asSessionNode, scope: .everything, knowledge: Knowledge())
+    guard
+      case .failed(.unexpectedMessage, .some) = session.receive(
+        .chunk(Chunk(piece: 1, isLast: false, bytes: [1])))
+    else {
+      Issue.record("a chunk of piece 1 was taken first")
+      return
+    }
+  }
+
+  @Test func aReceiverThatClaimsWhatItDidNotAskForIsRefused() throws {
+    var (here, there) = (MemoryNode("here", id: 1), MemoryNode("there", id: 2))
+    here.write("t=a")
+    there.write("t=b")
+    var session = Session.answering(here.asSessionNode, knowledge: here.knowledge)
+    _ = session.receive(.greeting(there.greeting))
+    let request = TransferRequest(
+      scope: NarrowedScope(try Scope(patterns: ["t=a"])), knowledge: there.knowledge)
+    guard case .failed(.foreignPartition(Partition("t=b")), .some) = session.receive(.request(request)) else {
+      Issue.record("it was taken")
+      return
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+import Testing
+
+@testable import StemmaReplication
+
+/// Shipments between logs on a real file system.
+@Suite struct LogShipmentTests {
+  private let folder = FileManager.default.temporaryDirectory.appending(
+    path: "stemma-\(ProcessInfo.processInfo.processIdentifier)-\(UInt64.random(in: 0 ... .max))")
+
+  private func log(_ name: String, id: UInt64) throws -> Log {
+    let path = folder.appending(path: name)
+    try FileManager.default.createDirectory(at: path, withIntermediateDirectories: true)
+    return try Log.create(
+      in: path.path, id: LogID(id), fileSystem: POSIXFileSystem(),
+      options: Log.Options(segmentSize: 512 << 10))
+  }
+
+  private func write(_ log: Log, _ node: inout MemoryNode, _ keys: [(partition: String, key: Int64)]) throws {
+    let before = node.files[0].count
+    node.write(keys, note: CommitNote(by: "Ann"))
+    _ = try log.append([Commit(node.files[0][before...].map(\.event), note: CommitNote(by: "Ann"))])
+    try log.sync()
+  }
+
+  /// Pulls into `receiver`; gives what the sender says it read and shipped.
+  private func pull(
+    _ sender: Log, into receiver: Log, _ scope: Scope, pieceTarget: Int = ReplicationLimits.pieceTarget
+  ) throws -> (end: TransferEnd, shipped: UInt64) {
+    let held = try receiver.streams().restricted { scope.contains($0) }
+    let source = LogSource(sender)
+    let before = sender.bytesRead
+    let plan = try ShipmentPlan(
+      source: source, scope: NarrowedScope(scope), above: held, names: ("sender", "receiver"))
+    var writer = ShipmentWriter(
+      source: source, plan: plan, sender: sender.id, bytesReadBefore: before, pieceTarget: pieceTarget)
+    var reader = ShipmentReader(
+      sender: sender.id, scope: NarrowedScope(scope), knowledge: held, schema: Schema(),
+      names: ("receiver", "sender"))
+    while let piece = try writer.next() {
+      let verified = try reader.read(piece)
+      if let events = try verified.remaining(above: receiver.streams()) { _ = try receiver.adopt(events) }
+    }
+    try reader.finish(writer.end)
+    return (writer.end, writer.bytesShipped)
+  }
+
+  private func contents(_ log: Log, _ scope: Scope = .everything) throws -> [String] {
+    var reader = log.events(partitions: { scope.contains($0) })
+    var found: [String] = []
+    while let stored = try reader.next() { found.append("\(stored.event.name) \(reader.note?.by ?? "-")") }
+    return found.sorted()
+  }
+
+  @Test func logsOfAnyShapeAgreeAfterAPull() throws {
+    defer { remove() }
+    let sender = try log("sender", id: 1)
+    var node = MemoryNode("sender", id: 1)
+    var random = Generator(seed: 19)
+    for round in 0..<100 {
+      node.padding = String((0..<1000).map { _ in random.element(Array("0123456789abcdefghijklmnopqrstuv")) })
+      try write(sender, &node, (0..<20).map { (partition: "t=\($0)", key: Int64($0 * round % 40)) })
+      if sender.wantsSealing { try sender.seal() }
+    }
+    #expect(try sender.files().count > 3)
+    #expect(try sender.streams() == node.knowledge)
+
+    let whole = try log("whole", id: 2)
+    _ = try pull(sender, into: whole, .everything, pieceTarget: 64 << 10)
+    #expect(try contents(whole) == contents(sender))
+    #expect(try whole.streams() == node.knowledge)
+
+    let part = try log("part", id: 3)
+    let scope = try Scope(patterns: ["t=3"])
+    let first = try pull(sender, into: part, scope)
+    #expect(try contents(part) == contents(sender, scope))
+    #expect(first.end.bytesRead < (try sender.files().reduce(0) { $0 + $1.storedBytes }) / 4)
+
+    // Relayed from the part, the same events; and what comes later comes alone.
+    let relayed = try log("relayed", id: 4)
+    _ = try pull(part, into: relayed, .everything)
+    #expect(try contents(relayed) == contents(part))
+    try write(sender, &node, [("t=3", 1), ("t=4", 1)])
+    #expect(try pull(sender, into: part, scope).end.events == 1)
+    #expect(try pull(sender, into: part, scope).end.events == 0)
+    #expect(try part.streams() == node.knowledge.restricted { scope.contains($0) })
+  }
+
+  @Test func nothingAboveTheDurableEndIsShown() throws {
+    defer { remove() }
+    let sender = try log("sender", id: 1)
+    var node = MemoryNode("sender", id: 1)
+    try write(sender, &node, [("t=a", 1)])
+    node.write("t=a")
+    _ = try sender.append([Commit(Array(node.events[1...]))])
+    let receiver = try log("receiver", id: 2)
+    #expect(try pull(sender, into: receiver, .everything).end.events == 1)
+    try sender.sync()
+    #expect(try pull(sender, into: receiver, .everything).end.events == 1)
+    #expect(try receiver.streams() == node.knowledge)
+  }
+
+  private func remove() {
+    do { try FileManager.default.removeItem(at: folder) } catch { Issue.record("\(error)") }
+  }
+}

@@ -1,0 +1,275 @@
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+import Testing
+
+@testable import StemmaReplication
+
+@Suite struct SessionTests {
+  private func pair() -> (MemoryNode, MemoryNode) {
+    var one = MemoryNode("basel", id: 1)
+    var two = MemoryNode("chur", id: 2)
+    one.write([("t=a", 1), ("t=b", 1)], note: CommitNote(by: "Ann", note: "first"))
+    two.write([("t=a", 2)])
+    two.write([("t=c", 1)], note: CommitNote(source: "x.ndjson:3"))
+    return (one, two)
+  }
+
+  @Test func pullBringsWhatIsMissing() throws {
+    let (one, two) = pair()
+    var talk = Conversation(one, two)
+    try talk.run(.pull)
+    #expect(talk.openingError == nil && talk.answeringError == nil)
+    #expect(
+      talk.messages.map(\.name) == ["greeting", "greeting", "request", "chunk", "end", "acknowledgement"])
+    #expect(talk.opening.events.count == 4)
+    #expect(talk.opening.notes()[CommitID(two.origin, 2)]?.source == "x.ndjson:3")
+    #expect(talk.answering.contents() == two.contents())
+    let pulled = try #require(talk.summary?.pulled)
+    #expect(pulled.partitions.map(\.description) == ["t=a", "t=c"])
+    #expect(pulled.events == 2 && pulled.bytesShipped > 0 && pulled.bytesRead > 0)
+    #expect(talk.answeredSummary?.peerKnowledge == talk.opening.knowledge)
+
+    // Again: nothing to move, nothing is read, and nothing is taken for a deletion.
+    var again = Conversation(talk.opening, talk.answering)
+    try again.run(.pull)
+    #expect(again.messages.map(\.name) == ["greeting", "greeting", "request", "end", "acknowledgement"])
+    #expect(again.opening.contents() == talk.opening.contents())
+    #expect(again.summary?.pulled?.bytesRead == 0)
+  }
+
+  @Test func pushIsPullFromTheOtherSide() throws {
+    let (one, two) = pair()
+    var push = Conversation(one, two)
+    try push.run(.push)
+    var pull = Conversation(two, one)
+    try pull.run(.pull)
+    #expect(push.answering.contents() == pull.opening.contents())
+    #expect(push.summary?.pushed?.events == pull.summary?.pulled?.events)
+    #expect(push.summary?.pushed?.bytesShipped == pull.summary?.pulled?.bytesShipped)
+    #expect(
+      push.messages.map(\.name)
+        == ["greeting", "greeting", "offer", "request", "chunk", "end", "acknowledgement"])
+  }
+
+  @Test func syncIsBoth() throws {
+    let (one, two) = pair()
+    var talk = Conversation(one, two)
+    try talk.run(.sync)
+    #expect(talk.opening.contents() == talk.answering.contents())
+    #expect(talk.opening.knowledge == talk.answering.knowledge)
+    #expect(talk.opening.notes() == talk.answering.notes())
+    #expect(talk.summary?.peerKnowledge == talk.opening.knowledge)
+    #expect(talk.opening.knowledge.lag(against: talk.answering.knowledge).allSatisfy { $0.isInSync })
+  }
+
+  @Test func aRunIsNarrowedToPatternsOfTheOwnScope() throws {
+    var (one, two) = pair()
+    one.changeScope(to: try Scope(patterns: ["t=a", "t=c"]))
+    two.write("t=d")
+    var talk = Conversation(one, two)
+    try talk.run(.pull, narrowedTo: try Scope(patterns: ["t=c", "t=d"]))
+    #expect(talk.opening.knowledge.sortedPartitions.map(\.description) == ["t=a", "t=c"])
+    #expect(talk.summary?.pulled?.partitions.map(\.description) == ["t=c"])
+    // A relay gives what it holds, and no more.
+    var third = MemoryNode("davos", id: 3)
+    third.scope = try Scope(patterns: ["t=c"])
+    var relay = Conversation(third, talk.opening)
+    try relay.run(.pull)
+    #expect(relay.opening.contents() == two.contents(of: third.scope))
+  }
+
+  @Test func aCopiedDirectoryIsRefused() throws {
+    let (one, _) = pair()
+    var talk = Conversation(one, one)
+    try talk.run(.sync)
+    #expect(talk.answeringError == .sameLog(one.logID))
+    #expect(talk.openingError == .refusedByPeer(.sameLog(one.logID)))
+    #expect(talk.openingError?.description.contains("stemma clone") == true)
+  }
+
+  @Test func aSchemaThatCannotBeReadIsRefused() throws {
+    var (one, two) = pair()
+    two.sdl = "type {"
+    one.schema = Schema()
+    var talk = Conversation(two, one)
+    try talk.run(.pull)
+    guard case .schemaUnreadable = talk.answeringError else {
+      Issue.record("\(String(describing: talk.answeringError))")
+      return
+    }
+  }
+
+  /// Key, partition rule and conflict policy must agree; models and fields that one side lacks need not.
+  @Test(arguments: [
+    ("type A @model { id: ID! }", "type A @model { id: ID! name: String } type B @model { id: ID! }", true),
+    (
+      "type A @model { id: ID! }", "type A @model { id: ID! @primaryKey(sortKeyFields: [\"n\"]) n: Int! }",
+      false
+    ),
+    ("type A @model { id: ID! }", "type A @model @conflict(policy: LATEST) { id: ID! }", false),
+    (
+      "type A @model { t: String! @primaryKey(sortKeyFields: [\"n\"]) n: Int! }",
+      "type A @model @partition(fields: []) { t: String! @primaryKey(sortKeyFields: [\"n\"]) n: Int! }", false
+    ),
+  ])
+  func peersMustAgreeOnKeysPartitionsAndPolicies(ours: String, theirs: String, fits: Bool) throws {
+    var (one, two) = pair()
+    (one.sdl, one.schema) = (ours, try SDL.read(ours).schema)
+    (two.sdl, two.schema) = (theirs, try SDL.read(theirs).schema)
+    for (near, far) in [(one, two), (two, one)] {
+      var talk = Conversation(near, far)
+      try talk.run(.sync)
+      if fits {
+        #expect(talk.openingError == nil && talk.opening.contents() == talk.answering.contents())
+      } else if case .schemaConflict(let conflicts) = talk.answeringError {
+        #expect(!conflicts.isEmpty)
+        #expect(talk.answering.contents() == far.contents() && talk.opening.contents() == near.contents())
+      } else {
+        Issue.record("\(String(describing: talk.answeringError))")
+      }
+    }
+  }
+
+  @Test func partitionsThatAreNotPermittedAreNotGivenAndNotTaken() throws {
+    var (one, two) = pair()
+    two.readable = try Scope(patterns: ["t=a"])
+    two.writable = try Scope(patterns: ["t=b"])
+    var talk = Conversation(one, two)
+    try talk.run(.sync)
+    #expect(talk.opening.contents() == (one.contents() + two.contents(of: two.readable)).sorted())
+    #expect(talk.answering.contents() == (two.contents() + one.contents(of: two.writable)).sorted())
+    for task in [Session.Task.pull, .push] {
+      var named = Conversation(one, two)
+      try named.run(task, narrowedTo: try Scope(patterns: ["t=c"]))
+      #expect(named.answeringError == .notPermitted([Partition("t=c")]))
+    }
+  }
+
+  @Test func messagesOutOfTurnEndTheSession() throws {
+    let node = pair().0
+    let samples = try SessionMessageTests.samples()
+    for message in samples {
+      var answering = Session.answering(node.asSessionNode, knowledge: node.knowledge)
+      switch (answering.receive(message), message) {
+      case (.send, .greeting): break
+      case (.failed(.refusedByPeer, nil), .refusal): break
+      case (.failed(.unexpectedMessage(let found, "greeting"), .refusal), _): #expect(found == message.name)
+      case (let outcome, _): Issue.record("\(message.name): \(outcome)")
+      }
+    }
+    var far = Session.answering(node.asSessionNode, knowledge: node.knowledge)
+    var peer = node
+    peer = MemoryNode("chur", id: 9)
+    _ = far.receive(.greeting(peer.greeting))
+    for message in [SessionMessage.greeting(peer.greeting), .acknowledgement(Knowledge())] {
+      var session = far
+      guard case .failed(.unexpectedMessage, .some) = session.receive(message) else {
+        Issue.record("\(message.name) was taken")
+        continue
+      }
+    }
+    #expect(far.closed() == nil)
+  }
+
+  /// A machine that was set back to a backup meets its own later events.
+  @Test func aPeerThatHoldsMoreOfAnOwnOriginAsksForANewOne() throws {
+    var (one, two) = pair()
+    let backup = one
+    one.write("t=a")
+    var first = Conversation(one, two)
+    try first.run(.sync)
+    two = first.answering
+
+    for (task, answers) in [
+      (Session.Task.pull, false), (.push, false), (.sync, false), (.pull, true), (.push, true),
+    ] {
+      var talk = answers ? Conversation(two, backup) : Conversation(backup, two)
+      try talk.run(task)
+      let summary = answers ? talk.answeredSummary : talk.summary
+      #expect(summary?.originsToRetire == [one.origin], "\(task) \(answers)")
+    }
+
+    // Had it written before it looked, that is a fork, found by whichever side sees both.
+    var forked = backup
+    forked.write("t=a", 5)
+    var sync = Conversation(forked, two)
+    try sync.run(.sync)
+    guard case .fork(let fork) = sync.answeringError ?? sync.openingError else {
+      Issue.record("no fork: \(String(describing: sync.openingError))")
+      return
+    }
+    #expect(Set([fork.finder.node, fork.peer.node]) == ["basel", "chur"])
+    #expect(fork.origin == one.origin && fork.partition == Partition("t=a"))
+    #expect(sync.opening.contents() == forked.contents() && sync.answering.contents() == two.contents())
+  }
+
+  /// The copy wrote two events under the old origin, the original one; then only the copy's third is new
+  /// to the other side. No dot is held by both with different content at the end of either stream.
+  @Test func aForkIsFoundByTheStreamHashWhenNoDotOverlaps() throws {
+    var original = MemoryNode("basel", id: 1)
+    original.write("t=a")
+    var copy = original
+    original.write("t=a", 10)
+    for key in 20..<23 { copy.write("t=a", Int64(key)) }
+    var reader = MemoryNode("chur", id: 3)
+    var first = Conversation(reader, original)
+    try first.run(.pull)
+    reader = first.opening
+    #expect(reader.knowledge[Partition("t=a"), original.origin].sequence == Sequence(2))
+
+    var second = Conversation(reader, copy)
+    try second.run(.pull)
+    guard case .fork(let fork) = second.answeringError else {
+      Issue.record("not found by the sender"); return
+    }
+    #expect(fork.sequence == Sequence(2))
+    #expect(second.openingError == .refusedByPeer(.fork(fork)))
+    #expect(second.opening.contents() == reader.contents())
+
+    // A sender that does not look is caught by the receiver: the shipment names the hash before it.
+    let source = copy.source
+    let blind = Knowledge([
+      Partition("t=a"): [
+        copy.origin: StreamHead(
+          sequence: Sequence(2), hash: copy.files[0][0].event.digest.hash + copy.files[0][1].event.digest.hash
+        )
+      ]
+    ])
+    let plan = try ShipmentPlan(
+      source: source, scope: NarrowedScope(.everything), above: blind, names: ("copy", "chur"))
+    var writer = ShipmentWriter(source: source, plan: plan, sender: copy.logID, bytesReadBefore: 0)
+    let piece = try #require(try writer.next())
+    var shipment = ShipmentReader(
+      sender: copy.logID, scope: NarrowedScope(.everything), knowledge: reader.knowledge, schema: Schema(),
+      names: ("chur", "copy"))
+    #expect { try shipment.read(piece) } throws: { error in
+      guard case .fork(let fork) = error as? ReplicationError else { return false }
+      return fork.finder.node == "chur" && fork.peer.node == "copy"
+    }
+  }
+
+  /// The connection ends after every possible message; a second run completes the work.
+  @Test func aSessionCutAnywhereGoesOnFromThere() throws {
+    var (one, two) = pair()
+    for key in 0..<40 { two.write([("t=a", Int64(key)), ("t=b", Int64(key))]) }
+    for key in 0..<5 { one.write("t=d", Int64(key)) }
+    var whole = Conversation(one, two)
+    whole.pieceTarget = 1
+    try whole.run(.sync)
+    #expect(whole.messages.count > 40)
+    for cut in 1...whole.messages.count {
+      var talk = Conversation(one, two)
+      talk.pieceTarget = 1
+      talk.deliver = { number, _ in number == cut ? .lost : .whole }
+      try talk.run(.sync)
+      if cut < whole.messages.count { #expect(talk.openingError != nil || talk.answeringError != nil) }
+      var again = Conversation(talk.opening, talk.answering)
+      try again.run(.sync)
+      #expect(again.opening.contents() == whole.opening.contents())
+      #expect(again.answering.contents() == whole.opening.contents())
+      let shipped = (again.summary?.pulled?.events ?? 0) + (again.summary?.pushed?.events ?? 0)
+      #expect(cut < 8 || shipped < 87, "what was adopted is not shipped again")
+    }
+  }
+}
