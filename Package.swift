@@ -65,6 +65,7 @@ let package = Package(
     tests(
       "StemmaReplicationTests",
       ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication"]),
+    tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
   ],
   swiftLanguageModes: [.v6]
 )
