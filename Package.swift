@@ -66,6 +66,13 @@ let package = Package(
       "StemmaReplicationTests",
       ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication"]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
+    tests(
+      "StemmaNodeTests",
+      [
+        "StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables", "StemmaReplication",
+        "StemmaNode",
+        "StemmaSimulation",
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

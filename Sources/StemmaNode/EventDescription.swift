@@ -1,0 +1,130 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+/// How events look to people and to programs: names instead of origins, declared names instead of stored ones.
+package struct EventDescription: Sendable {
+  let schema: Schema
+  let mark: NodeMark
+  private let modelsByStoredName: [String: Model]
+
+  init(schema: Schema, mark: NodeMark) {
+    self.schema = schema
+    self.mark = mark
+    modelsByStoredName = Dictionary(
+      schema.models.map { ($0.storedName, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  package func model(of event: Event) -> Model? { modelsByStoredName[event.model] }
+
+  /// `name:sequence`; with the partition it names the event everywhere.
+  package func name(_ dot: Dot) -> String { "\(mark.displayName(of: dot.origin)):\(dot.sequence)" }
+
+  /// Reads `name:sequence` back. Nil if no origin has that name.
+  package func dots(named text: String) -> [Dot] {
+    guard let colon = text.lastIndex(of: ":"), let number = UInt64(text[text.index(after: colon)...])
+    else { return [] }
+    return mark.origins(named: String(text[..<colon])).map { Dot($0, Sequence(number)) }
+  }
+
+  package func modelName(_ event: Event) -> String { model(of: event)?.name ?? event.model }
+
+  /// The key as an object by its parts' names; of a model that the schema does not know, an array.
+  package func key(_ event: Event) -> JSON {
+    if let model = model(of: event) { return schema.json(of: event.key, model: model) }
+    return .array(event.key.parts.map(\.value.json))
+  }
+
+  /// The key as short as people write it: the bare value of a one-part key, else `part=value …`.
+  package func keyText(_ event: Event) -> String { keyText(event.key, model(of: event)) }
+
+  package func keyText(_ key: Key, _ model: Model?) -> String {
+    let parts = key.parts
+    guard let model, parts.count == model.keyFields.count, parts.count > 1 else {
+      return parts.map(\.text).joined(separator: " ")
+    }
+    return zip(model.keyFields, parts).map { "\(model.fields[$0].name)=\($1.text)" }.joined(separator: " ")
+  }
+
+  package func fieldName(_ stored: String, _ model: Model?) -> String {
+    model?.fields.first { $0.storedName == stored }?.name ?? stored
+  }
+
+  package func fields(_ event: Event) -> JSON {
+    let model = model(of: event)
+    return .object(event.assignments.map { (fieldName($0.field, model), $0.value.json) })
+  }
+
+  package func context(_ context: Context) -> JSON {
+    .object(context.entries.map { (mark.displayName(of: $0.origin), .int(Int64($0.sequence.rawValue))) })
+  }
+
+  /// RFC 3339 in UTC; `-` beyond the year 9999.
+  package func time(_ timestamp: Timestamp) -> String {
+    DateText(millisecondsSince1970: Int64(clamping: timestamp.milliseconds)).utcText ?? "-"
+  }
+
+  /// All there is to know about one event, as `log --json` gives it.
+  package func json(_ stored: StoredEvent, _ note: CommitNote) -> JSON {
+    let event = stored.event
+    var members: [(name: String, value: JSON)] = [
+      ("event", .string(name(event.dot))),
+      ("partition", .string(event.partition.description)),
+      ("position", .string(stored.position.description)),
+      ("digest", .string(event.digest.description)),
+      ("time", .string(time(event.timestamp))),
+      ("timestamp", Value.int(Int64(bitPattern: event.timestamp.rawValue)).json),
+      ("op", .string(event.operation.name)),
+      ("model", .string(modelName(event))),
+      ("key", key(event)),
+    ]
+    if let relationship = event.relationship { members.append(("relationship", .string(relationship))) }
+    members.append(("fields", fields(event)))
+    members += [
+      ("version", .int(Int64(event.version.rawValue))),
+      ("context", context(event.context)),
+      ("origin", .string(event.dot.origin.description)),
+      ("sequence", .int(Int64(event.dot.sequence.rawValue))),
+      ("commit", .string("\(mark.displayName(of: event.commit.origin)).\(event.commit.number)")),
+    ]
+    if let cause = event.cause {
+      members.append(
+        (
+          "cause",
+          .object([("event", .string(name(cause.dot))), ("partition", .string(cause.partition.description))])
+        ))
+    }
+    if let by = note.by { members.append(("by", .string(by))) }
+    if let text = note.note { members.append(("note", .string(text))) }
+    if let source = note.source { members.append(("source", .string(source))) }
+    return .object(members)
+  }
+
+  /// The event as a mutation that another node can import: the same change, without its place in history.
+  package func mutation(_ event: Event) -> JSON {
+    let model = model(of: event)
+    var operation = event.operation.name
+    var fields: [(name: String, value: JSON)] = []
+    switch event.operation {
+    case .delete: break
+    case .create: fields = event.assignments.map { (fieldName($0.field, model), $0.value.json) }
+    case .update, .link, .unlink, .resolve:
+      operation = "update"
+      fields = event.assignments.filter { $0.field != Event.existenceField }
+        .map { (fieldName($0.field, model), $0.value.json) }
+    }
+    var members: [(name: String, value: JSON)] = [
+      ("op", .string(operation)), ("model", .string(modelName(event))), ("key", key(event)),
+    ]
+    if event.operation != .delete { members.append(("fields", .object(fields))) }
+    let milliseconds = event.timestamp.milliseconds
+    members.append(
+      (
+        "ts",
+        milliseconds % 1000 == 0
+          ? .int(Int64(milliseconds / 1000))
+          : .number("\(milliseconds / 1000).\(String(milliseconds % 1000 + 1000).dropFirst())")
+      ))
+    return .object(members)
+  }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaSchema
+import StemmaTables
+
+/// Errors in words, all of them in one place: what, where, and what to do next.
+package enum Explanations {
+  package static func text(of error: NodeError) -> String {
+    switch error {
+    case .noNode(let path):
+      "there is no node in \(path) or above it; make one with `stemma init DIR`, or name one with -C"
+    case .alreadyANode(let path): "\(path) holds a node already; choose another directory"
+    case .badMark(let path, let what): "\(path): \(what); restore it from a backup, or clone the node anew"
+    case .newerFormat(let path, let found, let supported):
+      "\(path) has format \(found), this program knows up to \(supported); update it"
+    case .schema(let error): error.description
+    case .refusedSchema(let refusals): "the schema is refused: \(refusals.joined(separator: "; "))"
+    case .mutation(let error): text(of: error)
+    case .log(let error): text(of: error)
+    case .tables(let error): text(of: error)
+    case .replication(let error): error.description
+    // Where it stands is said by `importLine`.
+    case .lineTooLong(_, _, let limit): "the line is longer than \(limit >> 20) MiB; split the record"
+    case .malformedInput(_, let what): what
+    case .cannotRead(let path, let code): "cannot read \(path): \(system(code))"
+    case .importLine(let source, let line, let reason, let resume, let earlier):
+      "\(source):\(line): \(text(of: reason)); nothing of its commit was written; "
+        + (earlier.map { "an earlier import is durable through line \($0), go on with" }
+          ?? "mend the line and go on with")
+        + " --from-line \(resume)"
+    case .unknownRemote(let name, let known):
+      "`\(name)` is neither a remote\(known.isEmpty ? "" : " (there are \(known.joined(separator: ", ")))") nor a directory with a node"
+    case .notAPeer(let path, let reason): "\(path): \(reason)"
+    case .noRemotes: "this node has no remotes; name a peer's directory, or add one with `stemma remote add`"
+    case .unacknowledged(let partition, let events):
+      "partition \(partition) has events of this node (up to number \(events)) that no peer has confirmed; "
+        + "push first, or give them up with --discard"
+    case .damaged(let what): what
+    }
+  }
+
+  package static func text(of error: MutationError) -> String {
+    switch error {
+    case .notJSON(let error): "this is not JSON: \(text(of: error))"
+    case .wrongShape(let what): what
+    case .unknownOperation(let name):
+      "unknown op `\(name)`; there are \(Mutation.Operation.allCases.map(\.rawValue).joined(separator: ", "))"
+    case .unknownModel(let name, let known):
+      "unknown model `\(name)`\(suggestion(name, known)); `stemma schema show` lists all"
+    case .unknownField(let model, let field, let known):
+      "\(model) has no field `\(field)`\(suggestion(field, known))"
+    case .unknownRelationship(let model, let name, let known):
+      "\(model) has no relationship `\(name)`"
+        + (known.isEmpty ? "" : "; there are \(known.joined(separator: ", "))")
+    case .value(let error): text(of: error)
+    case .missingKey(let model, let parts): "\(model) needs a key with \(parts.joined(separator: " and "))"
+    case .missingField(let model, let key, let field):
+      "\(model) \(key) needs a value for the required field `\(field)`"
+    case .keyFieldAssigned(let model, let key, let field):
+      "`\(field)` is a part of the key of \(model) \(key) and never changes; delete the record and create another"
+    case .alreadyExists(let model, let key): "\(model) \(key) exists already; use upsert or update"
+    case .notFound(let model, let key): "there is no \(model) \(key)"
+    case .requiredReference(let model, let key, let relationship):
+      "`\(relationship)` of \(model) \(key) is required: link it to another record, or delete the record"
+    case .fixedReference(let model, let key, let field):
+      "`\(field)` is a part of the key of \(model) \(key): it can only be linked to a record with the same value there"
+    case .notLinked(let model, let key, let relationship):
+      "`\(relationship)` of \(model) \(key) does not lead to that record"
+    case .danglingReference(let model, let key, let relationship, let target):
+      "`\(relationship)` of \(model) \(key) leads to \(target), which is not there"
+    case .restricted(let model, let key, let by, let count):
+      "\(model) \(key) still has \(count) \(by); delete or unlink them first"
+    case .outsideScope(let partition):
+      "partition \(partition) is outside of this node's scope; add it with `stemma scope add '\(partition)'`"
+    case .revisionMismatch(let model, let key, let expected, let current):
+      "\(model) \(key) is at revision \(current), not \(expected); read it again"
+    case .noConflict(let model, let key, let field):
+      "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) is not in conflict; `stemma conflicts` lists what is"
+    case .noCandidate(let model, let key, let field, let asked, let count):
+      "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) has \(count) candidates, and `\(asked)` is none of them"
+    case .severalConflicts(let model, let key, let fields):
+      "\(model) \(key) has several conflicts; name one of \(fields.joined(separator: ", "))"
+    }
+  }
+
+  package static func text(of error: ValueError) -> String {
+    let place = error.field.map { "\(error.model).\($0)" } ?? "the key of \(error.model)"
+    let record = error.key.map { " of \($0)" } ?? ""
+    return "\(place)\(record): \(error.value) is wrong: \(error.rule)"
+  }
+
+  package static func text(of error: JSONError) -> String {
+    let what =
+      switch error.problem {
+      case .expected(let token): "expected \(token)"
+      case .cutShort: "it ends too early"
+      case .number: "a number is malformed"
+      case .escape: "an escape in a string is malformed"
+      case .controlCharacter: "a control character stands unescaped in a string"
+      case .notUTF8: "it is not UTF-8"
+      case .byteOrderMark: "a byte order mark stands in front"
+      case .repeatedName(let name): "the name `\(name)` stands there twice"
+      case .tooDeep(let limit): "it is nested deeper than \(limit) levels"
+      case .trailingText: "more follows behind the value"
+      }
+    return "\(what) at byte \(error.offset)"
+  }
+
+  package static func text(of error: LogError) -> String {
+    switch error {
+    case .system(let path, let operation, let code): "\(operation) \(path): \(system(code))"
+    case .damaged(let path, let offset, let flaw):
+      "\(path) is damaged at byte \(offset): \(text(of: flaw)); `stemma verify` lists all damage"
+    case .newerFormat(let path, let found, let supported):
+      "\(path) has format \(found), this program knows up to \(supported); update it"
+    case .foreignLog(let path, let expected, let found):
+      "\(path) belongs to log \(found), this is log \(expected); take it away"
+    case .noLog(let path): "there is no log in \(path)"
+    case .logExists(let path): "there is a log in \(path) already"
+    case .inUse(let path, let pid):
+      "node in use\(pid.map { " by process \($0)" } ?? ""): \(path) is locked; try again, or wait longer with --wait"
+    case .poisoned(let path):
+      "a sync of \(path) failed, so what is on disk is unknown; open the node again and repeat the last change"
+    case .readOnly(let path): "\(path) was opened for reading only"
+    case .overLimit(let subject, let found, let limit): "\(subject): \(found) is over the limit of \(limit)"
+    case .hole(let partition, let origin, let expected, let found):
+      "partition \(partition): event \(found) of \(origin) came where \(expected) was expected"
+    }
+  }
+
+  package static func text(of flaw: Flaw) -> String {
+    switch flaw {
+    case .missing: "the file is missing"
+    case .empty: "the file is empty"
+    case .notThisFormat: "this is not what such a file begins with"
+    case .cutShort(let expected, let found): "\(expected) bytes were expected, there are \(found)"
+    case .checksum(let expected, let found):
+      "the checksum of the bytes is \(String(found, radix: 16)), it should be \(String(expected, radix: 16))"
+    case .digest: "the digest does not fit the bytes of the file"
+    case .malformed(let field): "\(field) has a value that it cannot have"
+    case .disagreement(let subject): subject
+    case .block(let error): text(of: error)
+    }
+  }
+
+  package static func text(of error: EventsError) -> String {
+    switch error {
+    case .malformed(let subject, let found): "malformed \(subject): \(found)"
+    case .overLimit(let subject, let found, let limit): "\(subject): \(found) is over the limit of \(limit)"
+    }
+  }
+
+  package static func text(of error: TablesError) -> String {
+    switch error {
+    case .needsRebuild(let path, let reason):
+      "\(path) cannot be used (\(reason)); `stemma rebuild` makes it anew from the log"
+    case .replaced(let path): "\(path) was rebuilt by another process; try again"
+    case .busy(let path): "\(path) is kept busy by another process; try again"
+    case .sqlite(let path, let code, let message): "\(path): SQLite says \(message) (\(code))"
+    case .io(let path, let operation, let code): "\(operation) \(path): \(system(code))"
+    case .gap(let partition, let dot, let held):
+      "partition \(partition): event \(dot) came, but only \(held) before it is held"
+    case .merge(let model, let key, let error):
+      "an event of \(model) \(key.parts.map(\.text).joined(separator: " ")) cannot be merged: \(error)"
+    case .unfitKey(let model, let key):
+      "an event of \(model) has the key \(key.parts.map(\.text).joined(separator: " ")), which the schema does not allow"
+    case .foreignPartition(let partition, let model, let key):
+      "an event of \(model) \(key.parts.map(\.text).joined(separator: " ")) stands in the foreign partition \(partition)"
+    case .unknownModel(let name): "unknown model `\(name)`"
+    case .unknownField(let model, let field): "\(model) has no field `\(field)`"
+    case .unknownRelationship(let model, let name): "\(model) has no relationship `\(name)`"
+    case .notAQuery(let sql): "`\(sql)` is not one statement that only reads"
+    case .inconsistent(let what): what
+    }
+  }
+
+  package static func text(of warning: Diagnostic, in file: String) -> String {
+    "\(file):\(warning.description)"
+  }
+
+  private static func system(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+  /// `; did you mean X?` where something known is spelled nearly so, else what there is.
+  private static func suggestion(_ name: String, _ known: [String]) -> String {
+    if let near = known.first(where: { $0.lowercased() == name.lowercased() })
+      ?? known.first(where: { distance($0, name) <= 2 })
+    {
+      return "; did you mean `\(near)`?"
+    }
+    return known.isEmpty || known.count > 12 ? "" : "; there are \(known.joined(separator: ", "))"
+  }
+
+  /// Levenshtein's distance.
+  private static func distance(_ a: String, _ b: String) -> Int {
+    let (a, b) = (Array(a.utf8), Array(b.utf8))
+    var row = Array(0...b.count)
+    for (i, x) in a.enumerated() {
+      var diagonal = row[0]
+      row[0] = i + 1
+      for (j, y) in b.enumerated() {
+        let above = row[j + 1]
+        row[j + 1] = x == y ? diagonal : min(diagonal, above, row[j]) + 1
+        diagonal = above
+      }
+    }
+    return row[b.count]
+  }
+}

@@ -1,0 +1,196 @@
+import CZlib
+import Foundation
+
+/// Reads a file or standard input line by line, through gzip where the bytes begin like gzip.
+///
+/// Memory is bounded by the longest line that is allowed: a longer one is an error as soon as the limit is
+/// passed, however long it goes on. A last line without an end is a line; empty lines are given as empty.
+package struct LineReader: ~Copyable {
+  /// Longest line, in bytes without its end.
+  package static let limit = 16 << 20
+
+  private let descriptor: Int32
+  private let name: String
+  private let closes: Bool
+  private var inflater: GzipInflater?
+  private var started = false
+  private var ended = false
+  private var buffer: [UInt8] = []
+  /// Where the next line begins, and how far it was searched for an end.
+  private var start = 0
+  private var searched = 0
+  private var chunk = [UInt8](repeating: 0, count: 256 << 10)
+  /// Compressed bytes that were read and not inflated yet.
+  private var compressed: ArraySlice<UInt8> = []
+  /// Compressed bytes that are inflated at once: they can become a thousand times as many.
+  private static let inflated = 8 << 10
+
+  /// The number of the line that `next` gave last; the first is 1.
+  package private(set) var lineNumber = 0
+  /// Bytes taken from the file so far, compressed ones if it is compressed.
+  package private(set) var bytesConsumed: Int64 = 0
+
+  /// Opens a file; `-` is standard input.
+  package init(path: String) throws(NodeError) {
+    if path == "-" {
+      (descriptor, name, closes) = (0, "standard input", false)
+    } else {
+      let opened = open(path, O_RDONLY | O_CLOEXEC)
+      guard opened >= 0 else { throw .cannotRead(path: path, errno: errno) }
+      (descriptor, name, closes) = (opened, path, true)
+    }
+  }
+
+  deinit {
+    if closes { close(descriptor) }
+  }
+
+  /// The next line without its end (`\n` or `\r\n`), valid inside of `body`; nil at the end.
+  package mutating func next<Result>(
+    _ body: (UnsafeRawBufferPointer) throws(NodeError) -> Result
+  ) throws(NodeError) -> Result? {
+    while true {
+      if let end = findEnd() {
+        lineNumber += 1
+        let range = start..<end
+        start = end + 1
+        searched = start
+        return try give(range, body)
+      }
+      guard buffer.count - start <= Self.limit else {
+        throw .lineTooLong(source: name, line: lineNumber + 1, limit: Self.limit)
+      }
+      if ended {
+        guard start < buffer.count else { return nil }
+        lineNumber += 1
+        let range = start..<buffer.count
+        start = buffer.count
+        searched = start
+        return try give(range, body)
+      }
+      try fill()
+    }
+  }
+
+  private mutating func findEnd() -> Int? {
+    let found: Int? = buffer.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress, searched < bytes.count,
+        let hit = memchr(base + searched, 10, bytes.count - searched)
+      else { return nil }
+      return UnsafeRawPointer(hit) - base
+    }
+    searched = found ?? buffer.count
+    return found
+  }
+
+  private func give<Result>(
+    _ range: Range<Int>, _ body: (UnsafeRawBufferPointer) throws(NodeError) -> Result
+  ) throws(NodeError) -> Result {
+    guard range.count <= Self.limit else {
+      throw .lineTooLong(source: name, line: lineNumber, limit: Self.limit)
+    }
+    let outcome: Swift.Result<Result, NodeError> = buffer.withUnsafeBytes { bytes in
+      var line = range
+      if !line.isEmpty, bytes[line.upperBound - 1] == 13 { line = line.lowerBound..<line.upperBound - 1 }
+      do throws(NodeError) {
+        return .success(try body(UnsafeRawBufferPointer(rebasing: bytes[line])))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try outcome.get()
+  }
+
+  /// Appends what one read gives to the buffer, after dropping the lines that were given.
+  private mutating func fill() throws(NodeError) {
+    if start > 0 {
+      buffer.removeFirst(start)
+      searched -= start
+      start = 0
+    }
+    if let inflater, !compressed.isEmpty {
+      try inflater.inflate(compressed.prefix(Self.inflated), into: &buffer)
+      compressed = compressed.dropFirst(Self.inflated)
+      return
+    }
+    var count: Int
+    repeat {
+      count = chunk.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+    } while count < 0
+      && errno == EINTR
+    guard count >= 0 else { throw .cannotRead(path: name, errno: errno) }
+    bytesConsumed += Int64(count)
+    if !started && count > 0 {
+      started = true
+      if chunk[0] == 0x1F, count < 2 || chunk[1] == 0x8B { inflater = try GzipInflater(name: name) }
+    }
+    if count == 0 {
+      ended = true
+      if let inflater, !inflater.isAtEnd {
+        throw .malformedInput(source: name, what: "the gzip stream ends too early")
+      }
+      return
+    }
+    if inflater != nil {
+      compressed = chunk[..<count]
+    } else {
+      buffer.append(contentsOf: chunk[..<count])
+    }
+  }
+}
+
+/// Inflates a gzip stream piece by piece; several members one after another are one stream, as with gzip(1).
+private final class GzipInflater {
+  private var stream = z_stream()
+  private let name: String
+  private(set) var isAtEnd = false
+
+  init(name: String) throws(NodeError) {
+    self.name = name
+    // 15 bits of window and 16: a gzip header is demanded.
+    guard inflateInit2_(&stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+      throw .malformedInput(source: name, what: "zlib could not be started")
+    }
+  }
+
+  deinit { inflateEnd(&stream) }
+
+  func inflate(_ input: ArraySlice<UInt8>, into output: inout [UInt8]) throws(NodeError) {
+    var piece = [UInt8](repeating: 0, count: 256 << 10)
+    var input = Array(input)
+    let failed: Bool = input.withUnsafeMutableBufferPointer { bytes in
+      stream.next_in = bytes.baseAddress
+      stream.avail_in = UInt32(bytes.count)
+      while stream.avail_in > 0 {
+        if isAtEnd {
+          guard inflateReset(&stream) == Z_OK else { return true }
+          isAtEnd = false
+        }
+        let status: Int32 = piece.withUnsafeMutableBufferPointer { space in
+          stream.next_out = space.baseAddress
+          stream.avail_out = UInt32(space.count)
+          return CZlib.inflate(&stream, Z_NO_FLUSH)
+        }
+        output.append(contentsOf: piece[..<(piece.count - Int(stream.avail_out))])
+        if status == Z_STREAM_END { isAtEnd = true } else if status != Z_OK { return true }
+      }
+      // What the window still holds beyond a full output piece.
+      while !isAtEnd && stream.avail_out == 0 {
+        let status: Int32 = piece.withUnsafeMutableBufferPointer { space in
+          stream.next_out = space.baseAddress
+          stream.avail_out = UInt32(space.count)
+          return CZlib.inflate(&stream, Z_NO_FLUSH)
+        }
+        output.append(contentsOf: piece[..<(piece.count - Int(stream.avail_out))])
+        if status == Z_STREAM_END {
+          isAtEnd = true
+        } else if status != Z_OK && status != Z_BUF_ERROR {
+          return true
+        }
+        if status == Z_BUF_ERROR { break }
+      }
+      return false
+    }
+    if failed { throw .malformedInput(source: name, what: "the gzip stream is damaged") }
+  }
+}

@@ -1,0 +1,95 @@
+import StemmaEvents
+import StemmaSchema
+
+/// One requested change, as it stands in a line of an import or comes from a command: checked for its form,
+/// not yet against a schema or the state of a record.
+package struct Mutation: Sendable {
+  package enum Operation: String, Sendable, CaseIterable {
+    case create, update, upsert, delete, link, unlink
+  }
+
+  package var operation: Operation
+  package var model: String
+  /// `{part: value}`, the bare value of a one-part key, or nil.
+  package var key: JSON?
+  package var fields: [(name: String, value: JSON)]
+  /// Milliseconds since 1970.
+  package var milliseconds: UInt64?
+
+  package init(
+    _ operation: Operation, model: String, key: JSON? = nil, fields: [(name: String, value: JSON)] = [],
+    milliseconds: UInt64? = nil
+  ) {
+    self.operation = operation
+    self.model = model
+    self.key = key
+    self.fields = fields
+    self.milliseconds = milliseconds
+  }
+
+  /// Reads one line. A line without `op` is an upsert, so that what `export` writes can be imported.
+  /// `defaultModel` is taken for a line that names none.
+  package init(line: UnsafeRawBufferPointer, defaultModel: String? = nil) throws(MutationError) {
+    let json: JSON
+    do { json = try JSON.parse(line) } catch { throw .notJSON(error) }
+    guard case .object(let members) = json else { throw .wrongShape("the line is not a JSON object") }
+    operation = .upsert
+    fields = []
+    var model: String?
+    for (name, value) in members {
+      switch (name, value) {
+      case ("op", .string(let text)):
+        guard let operation = Operation(rawValue: text) else { throw .unknownOperation(text) }
+        self.operation = operation
+      case ("model", .string(let text)): model = text
+      case ("key", _): key = value
+      case ("fields", .object(let members)): fields = members
+      case ("ts", _): milliseconds = try Self.milliseconds(value)
+      case ("revision", .string): break  // stands in the rows of `get` and `list`
+      case ("op", _), ("model", _): throw .wrongShape("`\(name)` is not a string")
+      case ("fields", _): throw .wrongShape("`fields` is not an object")
+      default: throw .wrongShape("unknown member `\(name)`; known are op, model, key, fields and ts")
+      }
+    }
+    guard let model = model ?? defaultModel else { throw .wrongShape("`model` is missing") }
+    self.model = model
+  }
+
+  private static func milliseconds(_ value: JSON) throws(MutationError) -> UInt64? {
+    switch value {
+    case .null: return nil
+    case .int(let seconds) where seconds >= 0 && seconds < 1 << 38: return UInt64(seconds) * 1000
+    case .number(let text):
+      if let seconds = Double(text), seconds >= 0, seconds < 0x1p38 { return UInt64(seconds * 1000) }
+    default: break
+    }
+    throw .wrongShape("`ts` is not a number of seconds since 1970")
+  }
+}
+
+/// Why a requested change cannot be made. The write that it belongs to leaves nothing behind.
+package enum MutationError: Error {
+  case notJSON(JSONError)
+  case wrongShape(String)
+  case unknownOperation(String)
+  case unknownModel(String, known: [String])
+  case unknownField(model: String, field: String, known: [String])
+  case unknownRelationship(model: String, name: String, known: [String])
+  case value(ValueError)
+  case missingKey(model: String, parts: [String])
+  case missingField(model: String, key: String, field: String)
+  case keyFieldAssigned(model: String, key: String, field: String)
+  case alreadyExists(model: String, key: String)
+  case notFound(model: String, key: String)
+  case requiredReference(model: String, key: String, relationship: String)
+  /// Linking would change a reference field that is a part of the record's own key.
+  case fixedReference(model: String, key: String, field: String)
+  case notLinked(model: String, key: String, relationship: String)
+  case danglingReference(model: String, key: String, relationship: String, target: String)
+  case restricted(model: String, key: String, by: String, count: Int)
+  case outsideScope(partition: String)
+  case revisionMismatch(model: String, key: String, expected: String, current: String)
+  case noConflict(model: String, key: String, field: String?)
+  case noCandidate(model: String, key: String, field: String?, asked: String, count: Int)
+  case severalConflicts(model: String, key: String, fields: [String])
+}

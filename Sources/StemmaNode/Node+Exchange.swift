@@ -1,0 +1,351 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaReplication
+import StemmaSchema
+import StemmaTables
+
+/// One node's side of a session: does what the session's state machine asks for.
+///
+/// Events are adopted into the log piece by piece, each durable before it is acknowledged; the tables follow when a
+/// transfer is over, in one go.
+private final class Participant {
+  let node: Node
+  var session: Session
+  private(set) var summary: SessionSummary?
+  var greeted: Greeting?
+  /// Hands a message to the other side at once.
+  var deliver: (SessionMessage) throws(NodeError) -> Void = { _ in }
+  /// What the node holds, kept up to date while pieces are adopted.
+  private var held: Knowledge
+  private let progress: (UInt64, UInt64) -> Void
+  private var adoptedEvents: UInt64 = 0
+  /// What was read of the log before the transfer; opening a peer for the exchange is a part of it.
+  private var bytesReadBefore: UInt64
+
+  init(
+    _ node: Node, _ session: Session, held: Knowledge, bytesReadBefore: UInt64,
+    progress: @escaping (UInt64, UInt64) -> Void
+  ) {
+    self.bytesReadBefore = bytesReadBefore
+    self.node = node
+    self.session = session
+    self.held = held
+    self.progress = progress
+  }
+
+  func receive(_ message: SessionMessage) throws(NodeError) -> [SessionMessage] {
+    try messages(after: session.receive(message))
+  }
+
+  /// Does what an outcome asks for, and gives the messages for the other side.
+  func messages(after outcome: Session.Outcome) throws(NodeError) -> [SessionMessage] {
+    switch outcome {
+    case .wait: return []
+    case .send(let messages): return messages
+    case .greeted(let greeting):
+      greeted = greeting
+      return []
+    case .adopt(let piece):
+      do throws(NodeError) { try adopt(piece) } catch {
+        // The peer learns that the transfer ended; the reason is this side's own.
+        _ = session.fail(.failed("the receiver could not store a piece"))
+        throw error
+      }
+      return try messages(after: session.adopted(knowledge: held))
+    case .ship(let order): return try ship(order)
+    case .transferred(let summary, let messages), .finished(let summary, let messages):
+      self.summary = summary
+      return messages
+    case .failed(let error, let refusal):
+      _ = refusal  // both sides are here: the error itself is what the peer would learn
+      throw .replication(error)
+    }
+  }
+
+  private func adopt(_ piece: VerifiedPiece) throws(NodeError) {
+    try node.withWriterLock { () throws(NodeError) in
+      try Node.wrapping {
+        if try node.log.refresh() {
+          try node.catchUp()
+          held = try node.reading { try $0.knowledge() }
+        }
+        guard let events = try piece.remaining(above: held) else { return }
+        _ = try node.log.adopt(events)
+        for stream in piece.streams
+        where held[stream.range.partition, stream.range.origin].sequence < stream.range.to {
+          held[stream.range.partition, stream.range.origin] = StreamHead(
+            sequence: stream.range.to, hash: stream.hashBefore + stream.range.hash)
+        }
+        adoptedEvents += UInt64(events.events.count)
+      }
+    }
+    progress(adoptedEvents, 0)
+  }
+
+  private func ship(_ order: ShipmentOrder) throws(NodeError) -> [SessionMessage] {
+    try Node.wrapping {
+      let source = LogSource(node.log)
+      let plan = try ShipmentPlan(
+        source: source, scope: order.scope, above: order.receiver, names: order.names)
+      var writer = ShipmentWriter(
+        source: source, plan: plan, sender: node.mark.logID, bytesReadBefore: bytesReadBefore)
+      while let piece = try writer.next() {
+        // One piece is in memory at a time: the other side stores it before the next one is made.
+        for message in session.piece(piece) { try deliver(message) }
+      }
+      let end = writer.end
+      bytesReadBefore = node.log.bytesRead
+      return [session.shipped(end, partitions: plan.partitions)]
+    }
+  }
+}
+
+extension Node {
+  /// What a transfer moved.
+  package struct TransferReport: Sendable {
+    package var partitions: [String]
+    package var events: UInt64
+    package var bytesRead: UInt64
+    package var bytesShipped: UInt64
+
+    init(_ summary: TransferSummary) {
+      partitions = summary.partitions.map(\.description)
+      events = summary.events
+      bytesRead = summary.bytesRead
+      bytesShipped = summary.bytesShipped
+    }
+
+    package var json: JSON {
+      .object([
+        ("partitions", .array(partitions.map { .string($0) })), ("events", .int(Int64(clamping: events))),
+        ("bytesRead", .int(Int64(clamping: bytesRead))),
+        ("bytesShipped", .int(Int64(clamping: bytesShipped))),
+      ])
+    }
+  }
+
+  package struct ExchangeReport: Sendable {
+    package var pulled: TransferReport?
+    package var pushed: TransferReport?
+    package var notices: [String] = []
+  }
+
+  func withWriterLock<Result>(_ body: () throws(NodeError) -> Result) throws(NodeError) -> Result {
+    let lock: WriterLock
+    do {
+      lock = try WriterLock(
+        Self.path(directory, Self.lockFileName), fileSystem: ports.fileSystem, wait: options.waitMilliseconds)
+    } catch { throw .log(error) }
+    defer { lock.release() }
+    return try body()
+  }
+
+  private var greeting: Greeting {
+    var named = mark.origins.map { NamedOrigin($0, nodeName: mark.name, isOwn: true) }
+    named += mark.names.map { NamedOrigin($0.key, nodeName: $0.value, isOwn: false) }
+    return Greeting(
+      logID: mark.logID, nodeName: mark.name, origins: named, schema: SDL.print(schema), scope: mark.scope)
+  }
+
+  private var sessionNode: Session.Node { Session.Node(greeting: greeting, schema: schema) }
+
+  // MARK: Peers
+
+  /// The peers that a name stands for: a remote, a directory; nil: all remotes.
+  package func peers(_ text: String?) throws(NodeError) -> [RemotePeer] {
+    guard let text else {
+      if mark.remotes.isEmpty { throw .noRemotes }
+      return mark.remotes
+    }
+    if let remote = mark.remotes.first(where: { $0.name == text }) { return [remote] }
+    do {
+      if try ports.exists(NodeMark.fileName, in: text) { return [RemotePeer(name: text, address: text)] }
+    } catch { throw .log(error) }
+    throw .unknownRemote(text, known: mark.remotes.map(\.name))
+  }
+
+  package func addRemote(_ name: String, _ address: String) throws(NodeError) {
+    try withWriterLock { () throws(NodeError) in
+      mark = try Self.readMark(directory, ports)
+      guard !mark.remotes.contains(where: { $0.name == name }) else {
+        throw .notAPeer(path: name, reason: "a remote of that name is there; remove it first")
+      }
+      _ = try Self.readMark(address, ports)
+      mark.remotes.append(RemotePeer(name: name, address: Self.absolute(address)))
+      try saveMark()
+    }
+  }
+
+  package func removeRemote(_ name: String) throws(NodeError) {
+    try withWriterLock { () throws(NodeError) in
+      mark = try Self.readMark(directory, ports)
+      guard mark.remotes.contains(where: { $0.name == name }) else {
+        throw .unknownRemote(name, known: mark.remotes.map(\.name))
+      }
+      mark.remotes.removeAll { $0.name == name }
+      try saveMark()
+    }
+  }
+
+  // MARK: Clone
+
+  /// Makes a node from another: its schema, and all of it or some partitions. The source becomes the remote
+  /// `source`, so that an interrupted clone goes on with a pull.
+  package static func clone(
+    from source: String, to directory: String, partitions: [String], name: String?,
+    options: OpeningOptions = OpeningOptions(mode: .write), progress: @escaping (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> TransferReport {
+    var reading = options
+    reading.mode = .read
+    let peer = try open(at: source, reading)
+    let scope: Scope
+    do throws(ReplicationError) {
+      scope = partitions.isEmpty ? peer.mark.scope : try Scope(patterns: partitions)
+    } catch { throw .replication(error) }
+    let node = try create(
+      at: directory, schema: SDL.print(peer.schema), name: name, scope: scope, options: options)
+    try node.addRemote("source", source)
+    let report = try node.exchange(node.session(with: peer, .pull, .everything, progress))
+    guard let pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
+    return pulled
+  }
+
+  // MARK: Exchange
+
+  /// Pulls from a peer, pushes to it, or both.
+  package func exchange(
+    with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String],
+    progress: @escaping (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> ExchangeReport {
+    var peerOptions = options
+    peerOptions.mode = pushes ? .write : .read
+    let peer: Node
+    do throws(NodeError) { peer = try Self.open(at: remote.address, peerOptions) } catch .noNode {
+      throw .notAPeer(path: remote.address, reason: "there is no node in that directory")
+    }
+    let run = partitions.isEmpty ? Scope.everything : try scope(partitions)
+    let task: Session.Task = pulls && pushes ? .sync : pulls ? .pull : .push
+    try locked { () throws(NodeError) in }
+    return try exchange(session(with: peer, task, run, progress))
+  }
+
+  private struct Pair {
+    let task: Session.Task
+    let run: Scope
+    let own: Participant
+    let peer: Participant
+    let greeting: SessionMessage
+  }
+
+  private func session(
+    with peer: Node, _ task: Session.Task, _ run: Scope, _ progress: @escaping (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> Pair {
+    let (opening, greeting) = Session.opening(sessionNode)
+    let theirs = try peer.reading { try $0.knowledge() }
+    return Pair(
+      task: task, run: run,
+      own: Participant(
+        self, opening, held: try reading { try $0.knowledge() }, bytesReadBefore: log.bytesRead,
+        progress: progress),
+      peer: Participant(
+        peer, .answering(peer.sessionNode, knowledge: theirs), held: theirs, bytesReadBefore: 0,
+        progress: progress),
+      greeting: greeting)
+  }
+
+  /// Lets the two sides talk until the one that opened is done.
+  private func exchange(_ pair: Pair) throws(NodeError) -> ExchangeReport {
+    let (own, peer) = (pair.own, pair.peer)
+    var outgoing = [pair.greeting]
+    var incoming: [SessionMessage] = []
+    own.deliver = { message throws(NodeError) in incoming += try peer.receive(message) }
+    peer.deliver = { message throws(NodeError) in outgoing += try own.receive(message) }
+    do throws(NodeError) {
+      while !outgoing.isEmpty || !incoming.isEmpty {
+        let sent = outgoing
+        outgoing = []
+        for message in sent { incoming += try peer.receive(message) }
+        let answers = incoming
+        incoming = []
+        for message in answers {
+          outgoing += try own.receive(message)
+          guard let greeting = own.greeted else { continue }
+          own.greeted = nil
+          let knowledge = try reading { try $0.knowledge() }
+          outgoing += try own.messages(
+            after: own.session.begin(
+              pair.task, node: sessionNode, scope: mark.scope, narrowedTo: pair.run, knowledge: knowledge))
+          try learn(greeting)
+          try peer.node.learn(self.greeting)
+        }
+      }
+    } catch {
+      // What was adopted before the failure stays; the tables take it in.
+      try conclude(own)
+      try peer.node.conclude(peer)
+      throw error
+    }
+    try conclude(own)
+    try peer.node.conclude(peer)
+    guard let summary = own.summary else {
+      throw .replication(.incomplete("the session ended without a summary"))
+    }
+    try acknowledge(summary, by: peer.node)
+    if let theirs = peer.summary { try peer.node.acknowledge(theirs, by: self) }
+    var report = ExchangeReport()
+    report.pulled = summary.pulled.map(TransferReport.init)
+    report.pushed = summary.pushed.map(TransferReport.init)
+    report.notices = notices + peer.node.notices.map { "\(peer.node.mark.name): \($0)" }
+    return report
+  }
+
+  /// Remembers the names of a peer's origins.
+  private func learn(_ greeting: Greeting) throws(NodeError) {
+    var names = mark.names
+    for named in greeting.origins where !mark.origins.contains(named.origin) {
+      if named.isOwn || names[named.origin] == nil { names[named.origin] = named.nodeName }
+    }
+    guard names != mark.names, options.mode == .write else { return }
+    try withWriterLock { () throws(NodeError) in
+      mark = try Self.readMark(directory, ports)
+      mark.names.merge(names) { $1 }
+      try saveMark()
+    }
+  }
+
+  /// Brings the tables up to date with what was adopted.
+  private func conclude(_ participant: Participant) throws(NodeError) {
+    guard options.mode == .write else { return }
+    try locked { () throws(NodeError) in
+      let retired = participant.summary?.originsToRetire ?? []
+      if retired.contains(mark.origin) {
+        try beginOrigin(because: "a peer holds more of this node's origin than the node itself")
+      }
+      if log.wantsSealing { try Self.wrapping { try log.seal() } }
+    }
+  }
+
+  /// Notes what a peer is known to hold.
+  private func acknowledge(_ summary: SessionSummary, by peer: Node) throws(NodeError) {
+    guard options.mode == .write else { return }
+    let name = peer.mark.logID.description
+    try locked { () throws(NodeError) in
+      try Self.wrapping {
+        try tables.write { transaction throws(TablesError) in
+          for (partition, streams) in summary.peerKnowledge.partitions.sorted(by: { $0.key < $1.key }) {
+            for (origin, head) in streams.sorted(by: { $0.key < $1.key }) where mark.origins.contains(origin)
+            {
+              try transaction.acknowledge(
+                peer: name, partition: partition, origin: origin, sequence: head.sequence)
+            }
+          }
+        }
+      }
+    }
+  }
+
+  static func absolute(_ path: String) -> String {
+    path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+  }
+}

@@ -1,0 +1,196 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaReplication
+import StemmaSchema
+import StemmaTables
+
+extension Node {
+  /// How a node is opened.
+  package struct OpeningOptions {
+    package var mode = Mode.read
+    /// How long to wait for the writer lock, in seconds.
+    package var wait: Double = 5
+    /// Raw bytes of events after which the journal is sealed; nil: the log's default.
+    package var segmentSize: Int?
+    package var ports = Ports()
+    /// Told while tables are rebuilt: events done, and of how many.
+    package var progress: (UInt64, UInt64) -> Void = { _, _ in }
+
+    package init(mode: Mode = .read) { self.mode = mode }
+
+    var waitMilliseconds: UInt32 { UInt32(max(0, min(wait, 86_400)) * 1000) }
+
+    func log(_ mode: Log.Mode) -> Log.Options {
+      var options = Log.Options(mode: mode)
+      if let segmentSize { options.segmentSize = segmentSize }
+      return options
+    }
+  }
+
+  /// The node that `path` is in: the directory itself, or the nearest one above it that holds a mark.
+  package static func nearest(from path: String) throws(NodeError) -> String {
+    var candidate = absolute(path)
+    while true {
+      if FileManager.default.fileExists(atPath: Self.path(candidate, NodeMark.fileName)) {
+        return candidate == absolute(path) ? path : candidate
+      }
+      guard let slash = candidate.lastIndex(of: "/"), candidate != "/" else { throw .noNode(path: path) }
+      candidate = slash == candidate.startIndex ? "/" : String(candidate[..<slash])
+    }
+  }
+
+  // MARK: Create
+
+  /// Makes a node. A directory that something else is in is taken as it is; the mark is written last, so that
+  /// what a failed creation leaves behind is no node, and creating can be tried again.
+  package static func create(
+    at directory: String, schema text: String, name: String? = nil, scope: Scope = .everything,
+    options: OpeningOptions = OpeningOptions(mode: .write)
+  ) throws(NodeError) -> Node {
+    let schema: Schema
+    let warnings: [Diagnostic]
+    do { (schema, warnings) = try SDL.read(text) } catch { throw .schema(error) }
+    let ports = options.ports
+    do {
+      let node = try wrapping { () throws -> Node in
+        if try ports.exists(NodeMark.fileName, in: directory) {
+          throw NodeError.alreadyANode(path: directory)
+        }
+        do { try ports.fileSystem.createDirectory(directory) } catch LogError.system(_, _, EEXIST) {}
+        let log = try Log.create(
+          in: path(directory, logDirectoryName), id: LogID(ports.newID()), fileSystem: ports.fileSystem,
+          options: options.log(.readWrite))
+        guard let identity = log.recovery.watermarkIdentity else {
+          throw NodeError.damaged(what: "no watermark")
+        }
+        try ports.replace(path(directory, schemaFileName), with: Array(SDL.print(schema).utf8), in: directory)
+        let tables = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readWrite)
+        let mark = NodeMark(
+          logID: log.id, name: name ?? defaultName, origins: [Origin(ports.newID())], watermark: identity,
+          scope: scope)
+        try save(mark, in: directory, ports)
+        return Node(
+          directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
+      }
+      node.schemaWarnings = warnings
+      return node
+    } catch .log(.logExists) {
+      throw .alreadyANode(path: directory)
+    }
+  }
+
+  /// The host's name up to its first dot.
+  static var defaultName: String {
+    let short = ProcessInfo.processInfo.hostName.prefix { $0 != "." }
+    return short.isEmpty ? "node" : String(short)
+  }
+
+  // MARK: Open
+
+  /// Opens a node.
+  ///
+  /// For reading, no lock is taken if the tables are as far as the log. If they are not, and the directory can be
+  /// written, they are brought up to date as a writer would do it; if it cannot, `notices` says that they are
+  /// behind.
+  package static func open(at directory: String, _ options: OpeningOptions) throws(NodeError) -> Node {
+    guard options.mode == .read else { return try openForWriting(directory, options) }
+    if let node = try openForReading(directory, options, acceptsStale: false) { return node }
+    do throws(NodeError) { return try openForWriting(directory, options) } catch {
+      guard error.isRefusalToWrite, let node = try openForReading(directory, options, acceptsStale: true)
+      else { throw error }
+      node.notices.append("the directory cannot be written: the tables stay behind the log")
+      return node
+    }
+  }
+
+  static func readMark(_ directory: String, _ ports: Ports) throws(NodeError) -> NodeMark {
+    let path = path(directory, NodeMark.fileName)
+    return try NodeMark(try bytes(of: NodeMark.fileName, in: directory, ports), path: path)
+  }
+
+  static func readSchema(_ directory: String, _ ports: Ports) throws(NodeError) -> Schema {
+    let path = path(directory, schemaFileName)
+    guard let text = String(validating: try bytes(of: schemaFileName, in: directory, ports), as: UTF8.self)
+    else {
+      throw .badMark(path: path, what: "it is not UTF-8")
+    }
+    do { return try SDL.read(text).schema } catch { throw .schema(error) }
+  }
+
+  /// Nil if somebody should bring the tables up to date first, unless that is accepted.
+  private static func openForReading(
+    _ directory: String, _ options: OpeningOptions, acceptsStale: Bool
+  ) throws(NodeError) -> Node? {
+    let mark = try readMark(directory, options.ports)
+    let schema = try readSchema(directory, options.ports)
+    return try wrapping {
+      let log = try Log.open(
+        in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
+        options: options.log(.readOnly))
+      let tables: Tables
+      do {
+        tables = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readOnly)
+      } catch TablesError.needsRebuild where !acceptsStale { return nil }
+      let isCurrent = try tables.read { reader throws(TablesError) in try reader.token() } == log.token
+      let isDamaged = !log.recovery.damage.isEmpty
+      guard (isCurrent && mark.pendingScope == nil) || isDamaged || acceptsStale else { return nil }
+      let node = Node(
+        directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
+      if isDamaged { node.notices.append("the log is damaged; `stemma verify` says where") }
+      return node
+    }
+  }
+
+  private static func openForWriting(_ directory: String, _ options: OpeningOptions) throws(NodeError) -> Node
+  {
+    // Refuses what is no node, or a newer one, before the lock file is touched.
+    _ = try readMark(directory, options.ports)
+    let lock: WriterLock
+    do {
+      lock = try WriterLock(
+        path(directory, lockFileName), fileSystem: options.ports.fileSystem, wait: options.waitMilliseconds)
+    } catch { throw .log(error) }
+    defer { lock.release() }
+    let mark = try readMark(directory, options.ports)
+    let schema = try readSchema(directory, options.ports)
+    return try wrapping {
+      let log = try Log.open(
+        in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
+        options: options.log(.readWrite))
+      let tables: Tables
+      var isRebuilt = false
+      do {
+        tables = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readWrite)
+      } catch TablesError.needsRebuild {
+        _ = try rebuild(
+          path(directory, tablesFileName), schema: schema, log: log, progress: options.progress)
+        tables = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readWrite)
+        isRebuilt = true
+      }
+      let node = Node(
+        directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
+      if isRebuilt { node.notices.append("the tables were rebuilt from the log") }
+      try node.checkIdentity()
+      try node.catchUp()
+      try node.finishScopeChange()
+      return node
+    }
+  }
+
+  /// Begins a new origin where this may not be the only continuation of the node's history.
+  private func checkIdentity() throws(NodeError) {
+    for cut in log.recovery.cuts {
+      notices.append("a torn tail of \(cut.bytes) bytes was cut from \(cut.path) and kept at \(cut.keptAt)")
+    }
+    for damage in log.recovery.damage {
+      notices.append("\(damage.path) is damaged at byte \(damage.offset); `stemma verify` says more")
+    }
+    var reasons: [String] = []
+    if log.recovery.watermarkIdentity != mark.watermark {
+      reasons.append("this directory is a copy, or was restored")
+    }
+    if !Set(log.recovery.keptTails).isSubset(of: mark.keptTails) { reasons.append("a torn tail was cut") }
+    if !reasons.isEmpty { try beginOrigin(because: reasons.joined(separator: "; ")) }
+  }
+}

@@ -1,0 +1,223 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaSchema
+import StemmaReplication
+import StemmaTables
+
+extension Node {
+  func reading<Result>(_ body: (TablesReader) throws -> Result) throws(NodeError) -> Result {
+    try Self.wrapping {
+      try tables.read({ $0 as any Error }) { (reader) throws(any Error) in try body(reader) }
+    }
+  }
+
+  // MARK: Records
+
+  package func key(_ json: JSON, of model: Model) throws(NodeError) -> Key {
+    do { return try schema.key(json, of: model) } catch { throw .mutation(.value(error)) }
+  }
+
+  /// The key as people write it: the bare value of a one-part key, else `part=value …`.
+  package func shortText(of key: Key, in model: Model) -> String { description.keyText(key, model) }
+
+  package func state(of key: Key, in model: Model) throws(NodeError) -> RecordState? {
+    try reading { reader in
+      guard let state = try reader.state(of: key, in: model), state.exists(MergeRules(model)) else {
+        return nil
+      }
+      return state
+    }
+  }
+
+  /// One record with the records of some relationships, each a path of names with dots between. Nil if it
+  /// does not exist.
+  package func row(_ model: Model, _ key: Key, including paths: [String]) throws(NodeError) -> JSON? {
+    try reading { reader in
+      guard let row = try reader.get(model.name, key) else { return nil }
+      return try json(row, model, paths.map { $0.split(separator: ".").map(String.init) }, reader)
+    }
+  }
+
+  private func json(_ row: Row, _ model: Model, _ paths: [[String]], _ reader: TablesReader) throws -> JSON {
+    var members: [(name: String, value: JSON)] = [
+      ("model", .string(row.model)), ("key", schema.json(of: row.key, model: model)),
+      ("fields", .object(row.fields.map { ($0.field, $0.value.json) })), ("revision", .string(row.revision)),
+    ]
+    var included: [(name: String, value: JSON)] = []
+    for name in paths.compactMap(\.first) where !included.contains(where: { $0.name == name }) {
+      let further = paths.filter { $0.first == name && $0.count > 1 }.map { Array($0.dropFirst()) }
+      guard let relationship = model.relationship(named: name),
+        let target = schema.model(named: relationship.target)
+      else {
+        throw MutationError.unknownRelationship(
+          model: model.name, name: name, known: model.relationships.map(\.name))
+      }
+      var cursor = try reader.related(to: row.key, of: model.name, through: name)
+      let rows = try cursor.all().map { try json($0, target, further, reader) }
+      let isMany = relationship.kind == .hasMany || relationship.kind == .manyToMany
+      included.append((name, isMany ? .array(rows) : rows.first ?? .null))
+    }
+    if !included.isEmpty { members.append(("included", .object(included))) }
+    return .object(members)
+  }
+
+  /// Gives the rows of a model one after the other, as `get` shows them.
+  package func list(_ listing: Listing, _ body: (JSON) throws -> Void) throws(NodeError) {
+    try reading { reader in
+      guard let model = schema.model(named: listing.model) else { return }
+      var cursor = try reader.list(listing)
+      while let row = try cursor.next() { try body(try json(row, model, [], reader)) }
+    }
+  }
+
+  /// Gives the lines of an export, some at a time.
+  package func export(_ models: [Model], _ body: ([UInt8]) throws -> Void) throws(NodeError) {
+    try reading { reader in
+      var cursor = try reader.export(models.isEmpty ? nil : models.map(\.name))
+      var bytes: [UInt8] = []
+      while try cursor.next(into: &bytes) {
+        guard bytes.count > 32 << 10 else { continue }
+        try body(bytes)
+        bytes.removeAll(keepingCapacity: true)
+      }
+      try body(bytes)
+    }
+  }
+
+  /// Runs one SQL statement that changes nothing.
+  package func query(_ sql: String, _ body: (_ columns: [String], _ row: [Value]) throws -> Void)
+    throws(NodeError)
+  {
+    try reading { reader in
+      var cursor = try reader.query(sql)
+      while let row = try cursor.next() { try body(cursor.columns, row) }
+    }
+  }
+
+  // MARK: The log
+
+  package func scope(_ patterns: [String]) throws(NodeError) -> Scope {
+    do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
+  }
+
+  /// Gives the events that pass a filter, until `body` says false.
+  package func forEachEvent(
+    _ filter: LogFilter, newestFirst: Bool, _ body: (StoredEvent, CommitNote) throws -> Bool
+  ) throws(NodeError) {
+    try Self.wrapping {
+      let scope = filter.scope
+      var partitions: PartitionFilter?
+      if !scope.isEverything { partitions = { @Sendable partition in scope.contains(partition) } }
+      var reader =
+        newestFirst ? log.eventsNewestFirst(partitions: partitions) : log.events(partitions: partitions)
+      while let stored = try reader.next() {
+        guard filter.contains(stored.event) else { continue }
+        if try !body(stored, reader.note ?? CommitNote()) { return }
+      }
+    }
+  }
+
+  /// The last line of a source that earlier imports made durable, by the notes of their commits. Reads the
+  /// log, newest first, until it finds one.
+  func lastImportedLine(of source: String) throws(NodeError) -> Int? {
+    try Self.wrapping {
+      var reader = log.eventsNewestFirst()
+      while try reader.next() != nil {
+        guard let note = reader.note?.source, note.hasPrefix(source + ":"),
+          let line = Int(note.dropFirst(source.utf8.count + 1).split(separator: "-").last ?? "")
+        else { continue }
+        return line
+      }
+      return nil
+    }
+  }
+
+  /// A file of the log as `segments` lists it.
+  package struct LogFileDescription: Sendable {
+    package var number: UInt64
+    package var kind: String
+    package var events: UInt64
+    package var rawBytes: UInt64
+    package var storedBytes: UInt64
+    package var partitions: Int
+    package var blocks: Int
+    package var digest: String?
+  }
+
+  package func logFiles() throws(NodeError) -> [LogFileDescription] {
+    try Self.wrapping {
+      try log.files().map { file in
+        let runs = file.kind == .damaged ? [] : try log.partitions(of: file)
+        return LogFileDescription(
+          number: file.number, kind: "\(file.kind)", events: file.events, rawBytes: file.rawBytes,
+          storedBytes: file.storedBytes, partitions: runs.count,
+          blocks: runs.map(\.blocks.upperBound).max() ?? 0, digest: file.digest?.description)
+      }
+    }
+  }
+
+  /// Digests of one partition: equal on two nodes exactly if log and rows are equal.
+  package struct PartitionDigest: Sendable {
+    package var partition: String
+    package var events: UInt64
+    /// Over the streams: origin, how far, hash.
+    package var log: String
+    package var tables: String
+  }
+
+  package func digests(_ scope: Scope?) throws(NodeError) -> [PartitionDigest] {
+    try reading { reader in
+      let isIncluded: (Partition) -> Bool = { scope?.contains($0) ?? true }
+      let knowledge = try reader.knowledge()
+      let tables = Dictionary(
+        uniqueKeysWithValues: try reader.digests(where: isIncluded).map { ($0.partition, $0.description) })
+      return knowledge.sortedPartitions.filter(isIncluded).map { partition in
+        let streams = (knowledge.partitions[partition] ?? [:]).sorted { $0.key < $1.key }
+        var sum = StreamHash.zero
+        for (_, head) in streams { sum += head.hash }
+        return PartitionDigest(
+          partition: partition.description,
+          events: streams.reduce(0) { $0 + $1.value.sequence.rawValue }, log: sum.description,
+          tables: tables[partition] ?? StreamHash.zero.description)
+      }
+    }
+  }
+
+  // MARK: The past
+
+  /// Reads WHEN: an RFC 3339 time, `2h` (m, h, d, w) ago, `yesterday`, `@POSITION`, or an event's name.
+  package func moment(_ text: String) throws(NodeError) -> RebuildFilter {
+    func end(_ milliseconds: Int64) -> RebuildFilter {
+      .time(Timestamp(milliseconds: UInt64(clamping: milliseconds), counter: .max))
+    }
+    if text.hasPrefix("@") {
+      let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
+      if parts.count == 2, let file = UInt64(parts[0]), let index = UInt64(parts[1]) {
+        return .position(Position(file: file, index: index))
+      }
+    } else if let date = DateText(dateTime: text) {
+      return end(date.millisecondsSince1970)
+    } else if text == "yesterday" {
+      return end(Int64(ports.clock.milliseconds()) - 86_400_000)
+    } else if let last = text.last, let unit = ["m": 60, "h": 3600, "d": 86_400, "w": 604_800][last],
+      let count = Int64(text.dropLast()), count >= 0, count < 1 << 32
+    {
+      return end(Int64(ports.clock.milliseconds()) - count * Int64(unit) * 1000)
+    } else {
+      let dots = description.dots(named: text)
+      if !dots.isEmpty {
+        var found: Position?
+        try forEachEvent(LogFilter(), newestFirst: true) { stored, _ in
+          if dots.contains(stored.event.dot) { found = stored.position }
+          return found == nil
+        }
+        if let found { return .position(found) }
+      }
+    }
+    throw .mutation(
+      .wrongShape(
+        "`\(text)` is no RFC 3339 time, no span such as 2h, not `yesterday`, no @POSITION and no event"))
+  }
+}

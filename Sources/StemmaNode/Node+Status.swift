@@ -1,0 +1,128 @@
+import Foundation
+import StemmaEvents
+import StemmaReplication
+import StemmaTables
+
+/// What `status` shows.
+package struct NodeStatus: Sendable {
+  package struct Peer: Sendable {
+    package var name: String
+    package var address: String
+    /// Events that the peer has and this node lacks, and the other way round, by partition; nil: unreachable.
+    package var lag: [(partition: String, behind: UInt64, ahead: UInt64)]?
+    package var problem: String?
+
+    package var behind: UInt64 { (lag ?? []).reduce(0) { $0 + $1.behind } }
+    package var ahead: UInt64 { (lag ?? []).reduce(0) { $0 + $1.ahead } }
+
+    package var text: String {
+      if let problem { return problem }
+      if behind == 0 && ahead == 0 { return "in sync" }
+      return [behind > 0 ? "behind by \(behind)" : "", ahead > 0 ? "ahead by \(ahead)" : ""]
+        .filter { !$0.isEmpty }.joined(separator: ", ")
+    }
+  }
+
+  package var json: JSON
+  package var events: UInt64
+  package var partitions: Int
+  package var files: Int
+  package var logBytes: UInt64
+  package var tableBytes: UInt64
+  package var records: UInt64
+  package var conflicts: UInt64
+  package var peers: [Peer]
+  package var notices: [String]
+}
+
+extension Node {
+  package func status() throws(NodeError) -> NodeStatus {
+    let files = try Self.wrapping { try log.files() }
+    let contents = try reading { try $0.partitions() }
+    let conflicts = try reading { try $0.conflictedRecords() }
+    var tableBytes: UInt64 = 0
+    for name in ["", "-wal"] where FileManager.default.fileExists(atPath: tablesPath + name) {
+      let attributes = try Self.wrapping {
+        try FileManager.default.attributesOfItem(atPath: tablesPath + name)
+      }
+      tableBytes += (attributes[.size] as? NSNumber)?.uint64Value ?? 0
+    }
+    var notices: [String] = []
+    let records = contents.reduce(0) { $0 + $1.rows }
+    if contents.count > 1000, records < UInt64(contents.count) * 2 {
+      notices.append(
+        "partitions hold about one record each; `@partition` on the models would make fewer and larger ones")
+    }
+    if clock.isBehindPeers(wall: ports.clock.milliseconds()) {
+      notices.append("events from a clock far ahead of this one were seen; they win no merge by it")
+    }
+    let events = contents.reduce(0) { $0 + $1.events }
+    let logBytes = files.reduce(0) { $0 + $1.storedBytes }
+    let peers = try mark.remotes.map { (remote) throws(NodeError) in try lag(behind: remote) }
+    return NodeStatus(
+      json: .object([
+        ("directory", .string(directory)), ("name", .string(mark.name)),
+        ("origin", .string(mark.origin.description)),
+        ("scope", .array(mark.scope.patterns.map { .string($0) })),
+        ("models", .array(schema.models.map { .string($0.name) })), ("events", .int(Int64(clamping: events))),
+        ("partitions", .int(Int64(contents.count))), ("files", .int(Int64(files.count))),
+        ("logBytes", .int(Int64(clamping: logBytes))), ("tableBytes", .int(Int64(clamping: tableBytes))),
+        ("records", .int(Int64(clamping: records))), ("conflicts", .int(Int64(clamping: conflicts))),
+        ("peers", .array(peers.map(\.json))), ("notices", .array(notices.map { .string($0) })),
+      ]),
+      events: events, partitions: contents.count, files: files.count, logBytes: logBytes,
+      tableBytes: tableBytes,
+      records: records, conflicts: conflicts, peers: peers, notices: notices)
+  }
+
+  /// Compares knowledge with a peer's, within this node's scope.
+  private func lag(behind remote: RemotePeer) throws(NodeError) -> NodeStatus.Peer {
+    let own = try reading { try $0.knowledge() }
+    var reading = options
+    reading.mode = .read
+    let theirs: Knowledge
+    let theirScope: Scope
+    do throws(NodeError) {
+      let peer = try Self.open(at: remote.address, reading)
+      theirs = try peer.reading { try $0.knowledge() }
+      theirScope = peer.mark.scope
+    } catch {
+      return NodeStatus.Peer(
+        name: remote.name, address: remote.address, lag: nil,
+        problem: "cannot be read: \(Explanations.text(of: error))")
+    }
+    let scope = mark.scope
+    let lag = own.lag(against: theirs).filter {
+      scope.contains($0.partition) && theirScope.contains($0.partition)
+    }
+    return NodeStatus.Peer(
+      name: remote.name, address: remote.address,
+      lag: lag.filter { $0.behind > 0 || $0.ahead > 0 }
+        .map { ($0.partition.description, $0.behind, $0.ahead) },
+      problem: lag.contains { !$0.forked.isEmpty }
+        ? "forked: it holds other events under one of the shared origins" : nil)
+  }
+}
+
+extension NodeStatus.Peer {
+  fileprivate var json: JSON {
+    .object([
+      ("name", .string(name)), ("address", .string(address)),
+      ("behind", lag == nil ? .null : .int(Int64(clamping: behind))),
+      ("ahead", lag == nil ? .null : .int(Int64(clamping: ahead))),
+      (
+        "partitions",
+        .object(
+          (lag ?? []).map {
+            (
+              $0.partition,
+              .object([
+                ("behind", .int(Int64(clamping: $0.behind))), ("ahead", .int(Int64(clamping: $0.ahead))),
+              ])
+            )
+          })
+      ),
+      ("problem", problem.map { .string($0) } ?? .null),
+    ])
+  }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaReplication
+import StemmaSchema
+import StemmaTables
+
+extension Node {
+  // MARK: Rebuild
+
+  /// Builds the tables anew from the log; the old ones stay in place until the new ones are complete.
+  package func rebuild(progress: (UInt64, UInt64) -> Void) throws(NodeError) -> RebuildReport {
+    try locked { () throws(NodeError) in
+      let report = try Self.rebuild(tablesPath, schema: schema, log: log, progress: progress)
+      try reopenTables()
+      return report
+    }
+  }
+
+  /// Builds tables of the past, or of now, in another file.
+  package func rebuild(
+    into path: String, upTo filter: RebuildFilter?, progress: (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> RebuildReport {
+    try Self.rebuild(path, schema: schema, log: log, filter: filter ?? .all, progress: progress)
+  }
+
+  // MARK: Verify
+
+  package struct VerificationReport: Sendable {
+    package struct Damage: Sendable {
+      package var file: String
+      package var offset: UInt64?
+      package var what: String
+    }
+
+    package var events: UInt64 = 0
+    package var files = 0
+    package var damage: [Damage] = []
+  }
+
+  /// Checks every byte of the log; if that is whole, whether the tables are what it says. Writes nothing to the
+  /// node.
+  package static func verify(
+    at directory: String, options: OpeningOptions
+  ) throws(NodeError) -> VerificationReport {
+    let mark = try readMark(directory, options.ports)
+    let schema = try readSchema(directory, options.ports)
+    return try wrapping {
+      var report = VerificationReport()
+      let log = try Log.open(
+        in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
+        options: options.log(.readOnly))
+      for damage in try log.verify() {
+        report.damage.append(
+          .init(file: damage.path, offset: damage.offset, what: Explanations.text(of: damage.flaw)))
+      }
+      guard report.damage.isEmpty else { return report }
+      let files = try log.files()
+      report.files = files.count
+      report.events = files.reduce(0) { $0 + $1.events }
+      try compareTables(path(directory, tablesFileName), schema, log, options, &report)
+      return report
+    }
+  }
+
+  /// Compares the tables with fresh ones. Tables that are behind the log, or missing, are no damage: they catch
+  /// up.
+  private static func compareTables(
+    _ path: String, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
+    _ report: inout VerificationReport
+  ) throws {
+    let tables: Tables
+    do throws(TablesError) { tables = try Tables.open(at: path, schema: schema, mode: .readOnly) } catch {
+      guard case .needsRebuild(_, let reason) = error else { throw error }
+      if case .damaged(let what) = reason {
+        report.damage.append(.init(file: path, offset: nil, what: "\(what); run `stemma rebuild`"))
+      }
+      return
+    }
+    guard try tables.read({ reader throws(TablesError) in try reader.token() }) == log.token else { return }
+    let scratch = NSTemporaryDirectory() + "/stemma-verify-\(options.ports.newID())"
+    try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
+    defer { do { try FileManager.default.removeItem(atPath: scratch) } catch {} }
+    let fresh = scratch + "/tables.sqlite"
+    _ = try rebuild(fresh, schema: schema, log: log, progress: options.progress)
+    let wanted = try Tables.open(at: fresh, schema: schema, mode: .readOnly)
+      .read { reader throws(TablesError) in try reader.digests() }
+    let found = try tables.read { reader throws(TablesError) in try reader.digests() }
+    let differing = Set(wanted).symmetricDifference(found).map(\.partition)
+    for partition in Set(differing).sorted() {
+      report.damage.append(
+        .init(
+          file: path, offset: nil,
+          what: "the rows of partition \(partition) are not what the log says; run `stemma rebuild`"))
+    }
+  }
+
+  // MARK: Schema
+
+  /// Says what a schema would change.
+  package func compare(schema text: String) throws(NodeError) -> SchemaChangeReport {
+    try report(try read(text))
+  }
+
+  private func read(_ text: String) throws(NodeError) -> (schema: Schema, warnings: [Diagnostic]) {
+    do { return try SDL.read(text) } catch { throw .schema(error) }
+  }
+
+  private func report(_ new: (schema: Schema, warnings: [Diagnostic])) throws(NodeError) -> SchemaChangeReport
+  {
+    let used = try modelsWithEvents()
+    let comparison = schema.changes(to: new.schema, modelsWithEvents: { used.contains($0) })
+    return SchemaChangeReport(
+      changes: comparison.changes.map(\.description), refusals: comparison.refusals.map(\.description),
+      warnings: new.warnings)
+  }
+
+  /// Models of which there is a record, or was one.
+  private func modelsWithEvents() throws(NodeError) -> Set<String> {
+    try reading { reader in
+      var used: Set<String> = []
+      for model in schema.models where try reader.hasEvents(of: model) { used.insert(model.name) }
+      return used
+    }
+  }
+
+  /// Changes the schema and rebuilds the tables.
+  ///
+  /// - Throws: `refusedSchema` before anything is written.
+  package func apply(schema text: String) throws(NodeError) -> SchemaChangeReport {
+    let new = try read(text)
+    return try locked { () throws(NodeError) in
+      let report = try report(new)
+      guard report.refusals.isEmpty else { throw .refusedSchema(report.refusals) }
+      guard new.schema != schema else { return report }
+      do throws(LogError) {
+        try ports.replace(
+          Self.path(directory, Self.schemaFileName), with: Array(SDL.print(new.schema).utf8), in: directory)
+      } catch { throw .log(error) }
+      // A crash from here on leaves tables of another schema, which the next one who opens rebuilds.
+      schema = new.schema
+      try reopenTables()
+      return report
+    }
+  }
+}
+
+/// What a new schema changes, in words.
+package struct SchemaChangeReport: Sendable {
+  package var changes: [String]
+  package var refusals: [String]
+  package var warnings: [Diagnostic]
+}

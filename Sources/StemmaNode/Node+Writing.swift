@@ -1,0 +1,121 @@
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+import StemmaTables
+
+extension Node {
+  /// One commit that is asked for: who, why, and what it does.
+  package struct CommitRequest {
+    package var note: CommitNote
+    package var body: (WriteTransaction) throws(NodeError) -> Void
+
+    package init(_ note: CommitNote, _ body: @escaping (WriteTransaction) throws(NodeError) -> Void) {
+      self.note = note
+      self.body = body
+    }
+  }
+
+  /// Makes one commit.
+  ///
+  /// - Returns: what `body` returned; the events are durable then, and the tables show them.
+  /// - Throws: what `body` threw, or why the commit could not be stored. Nothing of it is left then.
+  @discardableResult
+  package func write<Result>(
+    _ note: CommitNote = CommitNote(), _ body: (WriteTransaction) throws(NodeError) -> Result
+  ) throws(NodeError) -> Result {
+    // `write` below calls every body before it returns; the compiler cannot know.
+    try withoutActuallyEscaping(body) { body throws(NodeError) in
+      var result: Result?
+      let outcomes = try write([
+        CommitRequest(note) { transaction throws(NodeError) in result = try body(transaction) }
+      ])
+      try outcomes[0].get()
+      guard let result else { throw .damaged(what: "a commit ended without a result") }
+      return result
+    }
+  }
+
+  /// Makes several commits that share one sync. Each is all or nothing by itself: one that throws leaves the
+  /// others as they are.
+  ///
+  /// - Returns: for each request, why it was not made, if it was not.
+  /// - Throws: if the group could not be stored; then none of it is there.
+  package func write(_ requests: [CommitRequest]) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
+    try locked { () throws(NodeError) in
+      let outcomes = try transact(requests)
+      applied = log.token
+      if log.wantsSealing { try seal() }
+      return outcomes
+    }
+  }
+
+  /// Lets `body` do what it wants to the tables, and takes everything back.
+  package func rehearse(_ body: (WriteTransaction) throws(NodeError) -> Void) throws(NodeError) {
+    /// Ends the transaction without a trace.
+    struct Rehearsed: Error {}
+    try locked { () throws(NodeError) in
+      do {
+        try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
+          try body(try begin(CommitNote(), transaction))
+          throw Rehearsed()
+        }
+      } catch is Rehearsed {} catch { try Self.wrapping { throw error } }
+    }
+  }
+
+  private func transact(_ requests: [CommitRequest]) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
+    try tables.write(NodeError.tables) { transaction throws(NodeError) in
+      var outcomes: [Swift.Result<Void, NodeError>] = []
+      var commits: [Commit] = []
+      for request in requests {
+        let write = try begin(request.note, transaction)
+        do throws(NodeError) {
+          if requests.count == 1 {
+            try request.body(write)
+          } else {
+            try transaction.savepoint(NodeError.tables) { () throws(NodeError) in try request.body(write) }
+          }
+          outcomes.append(.success(()))
+          clock = write.clock
+          identifiers = write.identifiers
+          if !write.events.isEmpty { commits.append(Commit(write.events, note: write.note)) }
+        } catch {
+          // A lone commit takes the transaction with it.
+          if requests.count == 1 { throw error }
+          outcomes.append(.failure(error))
+        }
+      }
+      do throws(LogError) {
+        _ = try log.append(commits)
+        try log.sync()
+      } catch { throw .log(error) }
+      transaction.advance(to: log.token)
+      return outcomes
+    }
+  }
+
+  private func begin(
+    _ note: CommitNote, _ transaction: TablesTransaction
+  ) throws(NodeError) -> WriteTransaction {
+    let number: UInt64
+    do { number = try transaction.highestCommit(of: mark.origin) + 1 } catch { throw .tables(error) }
+    let scope = mark.scope
+    return WriteTransaction(
+      schema: schema, tables: transaction, commit: CommitID(mark.origin, number), clock: clock,
+      identifiers: identifiers, wall: ports.clock, random: ports.random, note: note,
+      isInScope: { scope.contains($0) })
+  }
+
+  // MARK: Sealing
+
+  /// Makes a segment of the journal. The writer lock must be held.
+  private func seal() throws(NodeError) {
+    do throws(LogError) { try log.seal() } catch { throw .log(error) }
+  }
+
+  /// Seals if there is enough for a segment; what a command does before it ends.
+  package func sealIfWanted() throws(NodeError) {
+    guard log.wantsSealing else { return }
+    try locked { () throws(NodeError) in if log.wantsSealing { try seal() } }
+  }
+}

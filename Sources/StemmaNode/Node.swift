@@ -1,0 +1,194 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaReplication
+import StemmaSchema
+import StemmaTables
+
+/// A directory that holds a log, a schema and tables; the composition of all modules below.
+///
+/// Writing goes through `write`: it takes the writer lock for one group of commits, takes in what other
+/// processes appended since, lets the bodies make their changes inside of one SQLite transaction, appends
+/// their events to the log, syncs once, and only then commits the transaction. So the tables never run ahead of
+/// what is durable; if the process dies in between they catch up from the log.
+///
+/// An instance is used by one thread at a time; several instances and processes may share the directory.
+package final class Node {
+  package enum Mode: Sendable {
+    /// Takes no lock and changes nothing, except that tables that are behind the log catch up where the
+    /// directory can be written.
+    case read
+    case write
+  }
+
+  static let schemaFileName = "schema.graphql"
+  static let lockFileName = "lock"
+  static let tablesFileName = "tables.sqlite"
+  static let logDirectoryName = "log"
+  /// Longest `stemma.json` and `schema.graphql` that are read, in bytes.
+  static let metadataLimit = 64 << 20
+
+  package let directory: String
+  package internal(set) var mark: NodeMark
+  package internal(set) var schema: Schema
+  package internal(set) var schemaWarnings: [Diagnostic] = []
+  /// What a person should know about how opening went; one sentence each.
+  package internal(set) var notices: [String] = []
+
+  let options: OpeningOptions
+  let log: Log
+  var tables: Tables
+  var clock = HybridClock()
+  var identifiers = UUIDv7()
+  /// Up to where the tables are known to follow the log.
+  var applied: LogToken?
+  /// The bytes of the node's own files as they were read last.
+  private var seen: (mark: [UInt8]?, schema: [UInt8]?) = (nil, nil)
+
+  init(
+    directory: String, mark: NodeMark, schema: Schema, options: OpeningOptions, log: Log, tables: Tables
+  ) {
+    self.directory = directory
+    self.mark = mark
+    self.schema = schema
+    self.options = options
+    self.log = log
+    self.tables = tables
+  }
+
+  var ports: Ports { options.ports }
+  static func path(_ directory: String, _ name: String) -> String { directory + "/" + name }
+  var tablesPath: String { Self.path(directory, Self.tablesFileName) }
+
+  package var description: EventDescription { EventDescription(schema: schema, mark: mark) }
+
+  /// Lets the errors of the modules below out as errors of the node.
+  static func wrapping<Result>(_ body: () throws -> Result) throws(NodeError) -> Result {
+    do { return try body() } catch let error as NodeError { throw error } catch let error as LogError {
+      throw .log(error)
+    } catch let error as TablesError { throw .tables(error) } catch let error as ReplicationError {
+      throw .replication(error)
+    } catch let error as MutationError { throw .mutation(error) } catch {
+      throw .damaged(what: String(describing: error))
+    }
+  }
+
+  // MARK: The mark
+
+  func saveMark() throws(NodeError) { try Self.save(mark, in: directory, ports) }
+
+  static func save(_ mark: NodeMark, in directory: String, _ ports: Ports) throws(NodeError) {
+    let bytes = try mark.encoded
+    do { try ports.replace(path(directory, NodeMark.fileName), with: bytes, in: directory) } catch {
+      throw .log(error)
+    }
+  }
+
+  /// Takes the writer lock for as long as `body` runs, with what other processes did taken in.
+  func locked<Result>(_ body: () throws(NodeError) -> Result) throws(NodeError) -> Result {
+    let lock: WriterLock
+    do {
+      lock = try WriterLock(
+        Self.path(directory, Self.lockFileName), fileSystem: ports.fileSystem, wait: options.waitMilliseconds)
+    } catch { throw .log(error) }
+    defer { lock.release() }
+    try takeIn()
+    try catchUp()
+    return try body()
+  }
+
+  /// Takes in what other processes changed of the node's own files. The writer lock must be held. Both are small,
+  /// and seldom change: comparing their bytes costs far less than reading them again for every commit.
+  private func takeIn() throws(NodeError) {
+    let markBytes = try Self.bytes(of: NodeMark.fileName, in: directory, ports)
+    if markBytes != seen.mark {
+      mark = try NodeMark(markBytes, path: Self.path(directory, NodeMark.fileName))
+    }
+    let schemaBytes = try Self.bytes(of: Self.schemaFileName, in: directory, ports)
+    if let before = seen.schema, schemaBytes != before {
+      schema = try Self.readSchema(directory, ports)
+      try reopenTables()
+    }
+    seen = (markBytes, schemaBytes)
+  }
+
+  static func bytes(of name: String, in directory: String, _ ports: Ports) throws(NodeError) -> [UInt8] {
+    do { return try ports.contents(of: path(directory, name), limit: metadataLimit) } catch {
+      throw error.isNotFound && name == NodeMark.fileName ? .noNode(path: directory) : .log(error)
+    }
+  }
+
+  /// Begins a new origin, durable before its first event.
+  func beginOrigin(because reason: String) throws(NodeError) {
+    mark.origins.append(Origin(ports.newID()))
+    if let identity = log.recovery.watermarkIdentity { mark.watermark = identity }
+    mark.keptTails = log.recovery.keptTails
+    try saveMark()
+    notices.append("\(reason): this node now writes as a new origin, \(mark.origin)")
+  }
+
+  // MARK: Tables
+
+  func reopenTables() throws(NodeError) {
+    tables = try Self.wrapping {
+      do { return try Tables.open(at: tablesPath, schema: schema, mode: .readWrite) } catch TablesError
+        .needsRebuild
+      {
+        _ = try Self.rebuild(tablesPath, schema: schema, log: log, progress: options.progress)
+        return try Tables.open(at: tablesPath, schema: schema, mode: .readWrite)
+      }
+    }
+  }
+
+  /// Brings the tables to the end of the log. The writer lock must be held.
+  func catchUp() throws(NodeError) {
+    try Self.wrapping {
+      let isRefreshed = try log.refresh()
+      let isReplaced = tables.isReplaced
+      if !isRefreshed, !isReplaced, applied == log.token { return }
+      if isReplaced { try reopenTables() }
+      // Damage may hide events; the tables stay what they are until it is mended.
+      guard log.recovery.damage.isEmpty else { return }
+      let token = try tables.read { reader throws(TablesError) in try reader.token() }
+      let end = log.token
+      if token != end {
+        let isFar = token == .start && end.position.file > 1
+        let fits = try log.matches(token)
+        if isFar || !fits {
+          _ = try Self.rebuild(tablesPath, schema: schema, log: log, progress: options.progress)
+          try reopenTables()
+        } else {
+          var reader = log.events(from: token.position)
+          try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
+            while let stored = try reader.next() { try transaction.apply(stored.event) }
+            transaction.advance(to: end)
+          }
+        }
+      }
+      clock.observe(try tables.read { reader throws(TablesError) in try reader.latestTimestamp() })
+      applied = end
+    }
+  }
+
+  /// Makes tables from the log in the place of `path`. The writer lock must be held if it is the node's own.
+  static func rebuild(
+    _ path: String, schema: Schema, log: Log, filter: RebuildFilter = .all,
+    progress: (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> RebuildReport {
+    try wrapping {
+      let total = try log.files().reduce(0) { $0 + $1.events }
+      var reader = try log.eventsByKey()
+      let made = try Tables.rebuild(
+        at: path, schema: schema, knowledge: filter == .all ? try log.streams() : nil, token: log.token,
+        filter: filter, progress: { progress($0.events, total) }, next: { try reader.next() })
+      return RebuildReport(events: made.events, records: made.rows)
+    }
+  }
+}
+
+/// What a rebuild made.
+package struct RebuildReport: Sendable {
+  package var events: UInt64
+  package var records: UInt64
+}

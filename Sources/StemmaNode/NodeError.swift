@@ -1,0 +1,41 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaReplication
+import StemmaSchema
+import StemmaTables
+
+/// What can go wrong with a node. Rendered for people in one place, the tool's `Explanation`.
+package enum NodeError: Error {
+  /// No directory from here upwards holds a node.
+  case noNode(path: String)
+  case alreadyANode(path: String)
+  case cannotRead(path: String, errno: Int32)
+  /// `stemma.json` is not what this version writes.
+  case badMark(path: String, what: String)
+  case newerFormat(path: String, found: Int, supported: Int)
+
+  case schema(SchemaError)
+  case refusedSchema([String])
+  case mutation(MutationError)
+  case log(LogError)
+  case tables(TablesError)
+  case replication(ReplicationError)
+
+  case lineTooLong(source: String, line: Int, limit: Int)
+  case malformedInput(source: String, what: String)
+  /// A line of an import that could not be taken. `resume` is the line to go on with; `earlier`: through which
+  /// line an earlier import of the same source is durable, if that is where to go on.
+  indirect case importLine(source: String, line: Int, NodeError, resume: Int, earlier: Int?)
+
+  case unknownRemote(String, known: [String])
+  case notAPeer(path: String, reason: String)
+  case noRemotes
+  case unacknowledged(partition: String, events: UInt64)
+  case damaged(what: String)
+
+  /// Whether the operating system did not let something be written.
+  var isRefusalToWrite: Bool {
+    if case .log(.system(_, _, let code)) = self { [EACCES, EPERM, EROFS].contains(code) } else { false }
+  }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaReplication
+
+/// `stemma.json`: what makes a directory a node, and what a node knows about itself beside its log.
+///
+/// Small, read and written whole, replaced atomically and durably.
+package struct NodeMark: Sendable, Equatable {
+  /// The version of the node directory's layout that this code writes; older ones are read, newer refused.
+  package static let format = 1
+  package static let fileName = "stemma.json"
+
+  package var logID: LogID
+  package var name: String
+  /// All that this node has written under; the last is the current one.
+  package var origins: [Origin]
+  /// Names of other nodes' origins, as far as they were told.
+  package var names: [Origin: String] = [:]
+  /// The identity of `log/watermark` when the current origin began; a copy of the directory has another.
+  package var watermark: FileIdentity
+  /// Torn tails that are kept beside the log and that the current origin knows of.
+  package var keptTails: [String] = []
+  package var scope: Scope
+  /// A scope change that was decided but perhaps not carried out to its end.
+  package var pendingScope: Scope?
+  package var remotes: [RemotePeer] = []
+
+  package var origin: Origin { origins[origins.count - 1] }
+
+  /// The name under which an origin is shown: its node's name, with a part of the origin where several
+  /// origins share one; the origin itself where no name is known.
+  package func displayName(of origin: Origin) -> String {
+    guard let name = name(of: origin) else { return origin.description }
+    let others = Set(origins + names.keys).filter { $0 != origin && self.name(of: $0) == name }
+    return others.isEmpty ? name : "\(name)-\(origin.description.prefix(4))"
+  }
+
+  package func name(of origin: Origin) -> String? { origins.contains(origin) ? name : names[origin] }
+
+  /// The origins that a displayed name may stand for.
+  package func origins(named text: String) -> [Origin] {
+    Set(origins + names.keys).filter { displayName(of: $0) == text || $0.description == text }.sorted()
+  }
+}
+
+/// A peer that was given a name.
+package struct RemotePeer: Sendable, Equatable, Codable {
+  package var name: String
+  package var address: String
+
+  package init(name: String, address: String) {
+    self.name = name
+    self.address = address
+  }
+}
+
+/// The JSON form, kept apart so that ids stand in it as hexadecimal text.
+private struct StoredMark: Codable {
+  struct Identity: Codable {
+    var inode: UInt64
+    var birthSeconds: Int64
+    var birthNanoseconds: UInt32
+  }
+
+  var format: Int
+  var log: String
+  var name: String
+  var origins: [String]
+  var names: [String: String]
+  var watermark: Identity
+  var keptTails: [String]
+  var scope: [String]
+  var pendingScope: [String]?
+  var remotes: [RemotePeer]
+}
+
+extension NodeMark {
+  var encoded: [UInt8] {
+    get throws(NodeError) {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+      let stored = StoredMark(
+        format: Self.format, log: logID.description, name: name, origins: origins.map(\.description),
+        names: Dictionary(uniqueKeysWithValues: names.map { ($0.description, $1) }),
+        watermark: .init(
+          inode: watermark.inode, birthSeconds: watermark.birthSeconds,
+          birthNanoseconds: watermark.birthNanoseconds),
+        keptTails: keptTails, scope: scope.patterns, pendingScope: pendingScope?.patterns, remotes: remotes)
+      do { return Array(try encoder.encode(stored)) + [10] } catch {
+        throw .badMark(path: Self.fileName, what: "cannot be encoded: \(error)")
+      }
+    }
+  }
+
+  init(_ bytes: [UInt8], path: String) throws(NodeError) {
+    /// Only the version, which every later layout keeps.
+    struct Header: Codable { var format: Int }
+    let stored: StoredMark
+    do {
+      let header = try JSONDecoder().decode(Header.self, from: Data(bytes))
+      guard header.format <= Self.format else {
+        throw NodeError.newerFormat(path: path, found: header.format, supported: Self.format)
+      }
+      stored = try JSONDecoder().decode(StoredMark.self, from: Data(bytes))
+    } catch let error as NodeError { throw error } catch {
+      throw .badMark(path: path, what: "it is not the JSON object that a node has")
+    }
+    func origin(_ text: String) throws(NodeError) -> Origin {
+      guard text.count == 16, let raw = UInt64(text, radix: 16) else {
+        throw .badMark(path: path, what: "`\(text)` is not sixteen hexadecimal digits")
+      }
+      return Origin(raw)
+    }
+    func scope(_ patterns: [String]) throws(NodeError) -> Scope {
+      do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
+    }
+    logID = LogID(try origin(stored.log).rawValue)
+    name = stored.name
+    origins = []
+    for text in stored.origins { origins.append(try origin(text)) }
+    guard !origins.isEmpty else { throw .badMark(path: path, what: "it names no origin") }
+    for (text, name) in stored.names { names[try origin(text)] = name }
+    watermark = FileIdentity(
+      inode: stored.watermark.inode, birthSeconds: stored.watermark.birthSeconds,
+      birthNanoseconds: stored.watermark.birthNanoseconds)
+    keptTails = stored.keptTails
+    self.scope = try scope(stored.scope)
+    pendingScope = try stored.pendingScope.map { patterns throws(NodeError) in try scope(patterns) }
+    remotes = stored.remotes
+  }
+}

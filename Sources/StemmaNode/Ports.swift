@@ -1,0 +1,58 @@
+import StemmaEvents
+import StemmaLog
+
+/// What a node needs from outside: files, time and randomness.
+package struct Ports: Sendable {
+  package var fileSystem: any FileSystem
+  package var clock: any Clock
+  package var random: any RandomSource
+
+  package init(
+    fileSystem: any FileSystem = POSIXFileSystem(), clock: any Clock = SystemClock(),
+    random: any RandomSource = SystemRandomSource()
+  ) {
+    self.fileSystem = fileSystem
+    self.clock = clock
+    self.random = random
+  }
+
+  /// An id that is not 0.
+  func newID() -> UInt64 {
+    while true {
+      let id = random.next()
+      if id != 0 { return id }
+    }
+  }
+
+  /// Replaces a small file at once and durably: written aside, synced, renamed, its directory synced.
+  func replace(_ path: String, with bytes: [UInt8], in directory: String) throws(LogError) {
+    let aside = path + ".partial"
+    let file = try fileSystem.open(aside, .openOrCreate)
+    defer { file.close() }
+    try file.truncate(to: 0)
+    try file.write(bytes, at: 0)
+    try file.sync()
+    try fileSystem.rename(aside, to: path)
+    try fileSystem.syncDirectory(directory)
+  }
+
+  /// All bytes of a small file.
+  ///
+  /// - Throws: `.overLimit` for a file of more than `limit` bytes, before anything is read.
+  func contents(of path: String, limit: Int) throws(LogError) -> [UInt8] {
+    let file = try fileSystem.open(path, .read)
+    defer { file.close() }
+    let size = try file.size()
+    guard size <= UInt64(limit) else {
+      throw .overLimit(subject: path, found: size, limit: UInt64(limit))
+    }
+    return try file.read(at: 0, count: Int(size))
+  }
+
+  func exists(_ name: String, in directory: String) throws(LogError) -> Bool {
+    do throws(LogError) { return try fileSystem.list(directory).contains(name) } catch {
+      if error.isNotFound { return false }
+      throw error
+    }
+  }
+}

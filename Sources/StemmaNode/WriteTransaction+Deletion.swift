@@ -1,0 +1,79 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+extension WriteTransaction {
+  /// One event of a deletion, in the order in which they are recorded: children first, the record last.
+  private enum Step {
+    case delete(Model, Key)
+    case unlink(Model, Key, Relationship)
+
+    var partition: Partition {
+      switch self {
+      case .delete(let model, let key), .unlink(let model, let key, _): Partition(model: model, key: key)
+      }
+    }
+  }
+
+  /// A record anywhere, to notice cycles of references.
+  private struct RecordName: Hashable {
+    var model: String
+    var key: Key
+  }
+
+  /// Deletes a record, and before it, in the same commit, what cannot be without it: children whose reference
+  /// is required are deleted, others are unlinked; `onDelete: RESTRICT` refuses. Children in partitions that
+  /// this node does not hold stay.
+  ///
+  /// What is done is planned first, so that the events of the children can name the deletion as their cause.
+  func delete(_ model: Model, _ key: Key, milliseconds: UInt64?) throws(NodeError) {
+    _ = try existing(model, key)
+    var steps: [Step] = []
+    var visited: Set<RecordName> = []
+    try plan(model, key, &steps, &visited)
+    let partition = Partition(model: model, key: key)
+    let earlier = UInt64(steps.dropLast().count { $0.partition == partition })
+    let cause: EventName
+    do {
+      let head = try tables.head(partition, origin).sequence
+      cause = EventName(partition: partition, dot: Dot(origin, Sequence(head.rawValue + earlier + 1)))
+    } catch { throw .tables(error) }
+    for (index, step) in steps.enumerated() {
+      try causing(index == steps.count - 1 ? nil : cause) { () throws(NodeError) in
+        switch step {
+        case .delete(let model, let key):
+          try record(.delete, model, key, state: try state(model, key), milliseconds: milliseconds)
+        case .unlink(let model, let key, let relationship):
+          try clearReference(model, key, relationship, expected: nil, milliseconds)
+        }
+      }
+    }
+  }
+
+  private func plan(
+    _ model: Model, _ key: Key, _ steps: inout [Step], _ visited: inout Set<RecordName>
+  ) throws(NodeError) {
+    visited.insert(RecordName(model: model.name, key: key))
+    for inverse in schema.inverseReferences(to: model) {
+      let children: [Key]
+      do { children = try tables.children(of: key, through: inverse) } catch { throw .tables(error) }
+      let present = children.filter {
+        !visited.contains(RecordName(model: inverse.child.name, key: $0))
+          && isInScope(Partition(model: inverse.child, key: $0))
+      }
+      if inverse.rule == .restrict, !present.isEmpty {
+        throw .mutation(
+          .restricted(
+            model: model.name, key: text(key, model), by: inverse.child.name, count: present.count))
+      }
+      for child in present {
+        if !inverse.isRequired {
+          steps.append(.unlink(inverse.child, child, inverse.relationship))
+        } else if !visited.contains(RecordName(model: inverse.child.name, key: child)) {
+          try plan(inverse.child, child, &steps, &visited)
+        }
+      }
+    }
+    steps.append(.delete(model, key))
+  }
+}

@@ -1,0 +1,221 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+extension WriteTransaction {
+  /// What one change did.
+  package struct Outcome: Sendable {
+    package var model: String
+    package var key: Key
+    /// False if the record was already as the change wants it; then there is no event.
+    package var isChanged: Bool
+  }
+
+  /// Makes one requested change.
+  ///
+  /// - Throws: `NodeError.mutation` with the reason; the commit must then be given up.
+  @discardableResult
+  package func perform(_ mutation: Mutation, ifRevision: String? = nil) throws(NodeError) -> Outcome {
+    let model = try model(mutation.model)
+    let before = events.count
+    let key = try key(mutation.key, of: model, mints: mutation.operation == .create)
+    if let ifRevision { try check(ifRevision, model, key) }
+    switch mutation.operation {
+    case .create: try create(model, key, mutation)
+    case .update: try update(model, key, try existing(model, key), mutation)
+    case .upsert:
+      let state = try state(model, key)
+      if state.exists(rules(model)) {
+        try update(model, key, state, mutation)
+      } else {
+        try create(model, key, mutation)
+      }
+    case .delete: try delete(model, key, milliseconds: mutation.milliseconds)
+    case .link: try link(model, key, mutation)
+    case .unlink: try unlink(model, key, mutation)
+    }
+    return Outcome(model: model.name, key: key, isChanged: events.count > before)
+  }
+
+  private func check(_ revision: String, _ model: Model, _ key: Key) throws(NodeError) {
+    let current = try existing(model, key).revision
+    guard current == revision else {
+      throw .mutation(
+        .revisionMismatch(
+          model: model.name, key: text(key, model), expected: revision, current: current))
+    }
+  }
+
+  // MARK: Create
+
+  private func create(_ model: Model, _ key: Key, _ mutation: Mutation) throws(NodeError) {
+    let state = try state(model, key)
+    guard !state.exists(rules(model)) else {
+      throw .mutation(.alreadyExists(model: model.name, key: text(key, model)))
+    }
+    var values = try assignments(model, key, mutation.fields, current: nil)
+    for (index, field) in model.fields.enumerated() where !model.isKeyField(index) {
+      if values.contains(where: { $0.field == field.storedName && !$0.value.isNull }) { continue }
+      if let literal = field.defaultValue, !values.contains(where: { $0.field == field.storedName }) {
+        values.append(Assignment(field.storedName, try defaultValue(literal, field, model)))
+      } else if field.isRequired, field.name != model.createdAt, field.name != model.updatedAt {
+        throw .mutation(
+          .missingField(model: model.name, key: text(key, model), field: field.name))
+      }
+    }
+    // A create writes every field; only under OPTIMISTIC does the event have to name them all.
+    if model.conflictPolicy == .optimistic {
+      for (index, field) in model.fields.enumerated()
+      where !model.isKeyField(index) && !values.contains(where: { $0.field == field.storedName }) {
+        values.append(Assignment(field.storedName, .null))
+      }
+    } else {
+      values.removeAll { $0.value.isNull }
+    }
+    try checkReferences(model, key, values)
+    try record(.create, model, key, state: state, assignments: values, milliseconds: mutation.milliseconds)
+  }
+
+  private func defaultValue(_ literal: String, _ field: Field, _ model: Model) throws(NodeError) -> Value {
+    let json: JSON
+    do { json = try JSON.parse(Array(literal.utf8)) } catch { throw .mutation(.notJSON(error)) }
+    do { return try schema.value(json, for: field, of: model.name) } catch { throw .mutation(.value(error)) }
+  }
+
+  // MARK: Update
+
+  private func update(
+    _ model: Model, _ key: Key, _ state: RecordState, _ mutation: Mutation
+  ) throws(NodeError) {
+    let rules = self.rules(model)
+    var values = try assignments(model, key, mutation.fields, current: state)
+    for assignment in values where assignment.value.isNull {
+      if let field = model.fields.first(where: { $0.storedName == assignment.field }), field.isRequired {
+        throw .mutation(
+          .missingField(model: model.name, key: text(key, model), field: field.name))
+      }
+    }
+    values.removeAll { !state.isChanged(by: $0, rules) }
+    guard !values.isEmpty else { return }
+    try checkReferences(model, key, values)
+    values = state.completed(values, rules)
+    try record(
+      .update, model, key, state: state, assignments: values, milliseconds: mutation.milliseconds)
+  }
+
+  func storedNames(_ model: Model, _ names: [String]) -> [String] {
+    names.compactMap { model.field(named: $0)?.storedName }
+  }
+
+  // MARK: Fields
+
+  /// Turns given fields into assignments; a belongsTo's name stands for its reference fields.
+  private func assignments(
+    _ model: Model, _ key: Key, _ fields: [(name: String, value: JSON)], current: RecordState?
+  ) throws(NodeError) -> [Assignment] {
+    var values: [Assignment] = []
+    func set(_ assignment: Assignment) {
+      values.removeAll { $0.field == assignment.field }
+      values.append(assignment)
+    }
+    for (name, json) in fields {
+      if let index = model.index(ofField: name) {
+        let field = model.fields[index]
+        let value: Value
+        do { value = try schema.value(json, for: field, of: model.name) } catch {
+          throw .mutation(.value(error))
+        }
+        if model.isKeyField(index) {
+          // An export repeats no key part, but people do; the same value is harmless.
+          guard let part = model.keyFields.firstIndex(of: index), key.parts[part].value == value else {
+            throw .mutation(
+              .keyFieldAssigned(model: model.name, key: text(key, model), field: name))
+          }
+          continue
+        }
+        set(Assignment(field.storedName, value))
+      } else if let relationship = model.relationship(named: name), relationship.storesReference {
+        let target = json.isNull ? nil : try self.key(json, of: try self.model(relationship.target))
+        try reference(model, key, relationship, target).forEach(set)
+      } else {
+        throw .mutation(
+          .unknownField(model: model.name, field: name, known: model.fields.map(\.name)))
+      }
+    }
+    return values
+  }
+
+  /// The assignments that make a record refer to `target`, or to nothing.
+  func reference(
+    _ model: Model, _ key: Key, _ relationship: Relationship, _ target: Key?
+  ) throws(NodeError) -> [Assignment] {
+    let free = model.freeReferenceFields(of: relationship)
+    guard let target else {
+      let isRequired =
+        free.isEmpty || relationship.isRequired
+        || free.contains { model.field(named: $0)?.isRequired ?? false }
+      guard !isRequired else {
+        throw .mutation(
+          .requiredReference(model: model.name, key: text(key, model), relationship: relationship.name))
+      }
+      return storedNames(model, free).map { Assignment($0, .null) }
+    }
+    let own = key.parts
+    var values: [Assignment] = []
+    for (name, part) in zip(relationship.referenceFields, target.parts) {
+      guard let index = model.index(ofField: name) else { continue }
+      if let place = model.keyFields.firstIndex(of: index) {
+        guard own[place] == part else {
+          throw .mutation(
+            .fixedReference(model: model.name, key: text(key, model), field: name))
+        }
+      } else {
+        values.append(Assignment(model.fields[index].storedName, part.value))
+      }
+    }
+    return values
+  }
+
+  /// With `refusesDangling`: every reference that is being written leads to a record that exists.
+  private func checkReferences(_ model: Model, _ key: Key, _ values: [Assignment]) throws(NodeError) {
+    guard refusesDangling else { return }
+    let own = key.parts
+    for relationship in model.relationships where relationship.storesReference {
+      let target = try self.model(relationship.target)
+      var parts: [KeyPart] = []
+      for name in relationship.referenceFields {
+        guard let index = model.index(ofField: name) else { continue }
+        if let place = model.keyFields.firstIndex(of: index) {
+          parts.append(own[place])
+        } else if let value = values.first(where: { $0.field == model.fields[index].storedName })?.value,
+          let part = KeyPart(value)
+        {
+          parts.append(part)
+        }
+      }
+      guard parts.count == relationship.referenceFields.count else { continue }
+      let targetKey = Key(parts)
+      guard isInScope(Partition(model: target, key: targetKey)) else { continue }
+      guard try state(target, targetKey).exists(rules(target)) else {
+        throw .mutation(
+          .danglingReference(
+            model: model.name, key: text(key, model), relationship: relationship.name,
+            target: text(targetKey, target)))
+      }
+    }
+  }
+}
+
+extension RecordState {
+  /// Whether writing a value would make a difference: it is not the one shown, or others contest it.
+  func isChanged(by assignment: Assignment, _ rules: MergeRules) -> Bool {
+    if value(of: assignment.field, rules) != assignment.value { return true }
+    let siblings = siblings(of: assignment.field, rules)
+    return siblings.count > 1
+      && siblings.contains { sibling in
+        sibling.values.contains {
+          $0.field.hasSameBytes(as: assignment.field) && $0.value != assignment.value
+        }
+      }
+  }
+}

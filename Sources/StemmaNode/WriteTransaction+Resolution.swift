@@ -1,0 +1,152 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+/// What to do about one conflict.
+package enum Resolution: Sendable {
+  /// The candidate with this number, as `conflicts` lists them: 1 is the one that is shown.
+  case take(Int)
+  /// The candidate that this event wrote.
+  case takeEvent(Dot)
+  case set(JSON)
+  /// The record stays, although it was deleted concurrently.
+  case keep
+  case delete
+  case shown
+  /// The candidate with the latest timestamp.
+  case newest
+}
+
+extension WriteTransaction {
+  /// Ends the conflict of one register of a record: an event that has seen all candidates writes it.
+  ///
+  /// `field` names the field, or a reference's relationship; nil stands for the only conflict that there is.
+  package func resolve(
+    _ modelName: String, _ keyJSON: JSON, field: String?, _ resolution: Resolution
+  ) throws(NodeError) {
+    let model = try model(modelName)
+    let key = try key(keyJSON, of: model)
+    let state = try state(model, key)
+    let rules = self.rules(model)
+    let conflicts = state.conflicts(rules)
+    let conflict: RegisterConflict
+    switch resolution {
+    case .keep, .delete:
+      guard let found = conflicts.first(where: { $0.kind == .delete }) else {
+        throw .mutation(.noConflict(model: model.name, key: text(key, model), field: nil))
+      }
+      conflict = found
+    default:
+      let stored = field.map { model.field(named: $0)?.storedName ?? $0 }
+      let relationship = field.flatMap { model.relationship(named: $0) }
+      let matching = conflicts.filter { conflict in
+        guard let stored else { return true }
+        if let relationship {
+          let free = storedNames(model, model.freeReferenceFields(of: relationship))
+          return conflict.fields.contains { free.contains($0) }
+        }
+        return conflict.fields.contains(stored)
+      }
+      guard let first = matching.first else {
+        throw .mutation(.noConflict(model: model.name, key: text(key, model), field: field))
+      }
+      guard matching.count == 1 else {
+        throw .mutation(
+          .severalConflicts(
+            model: model.name, key: text(key, model),
+            fields: matching.map { $0.kind == .delete ? "existence" : $0.fields.joined(separator: ", ") }))
+      }
+      conflict = first
+    }
+    try resolve(conflict, resolution, field, model, key, state)
+  }
+
+  /// Ends all conflicts of a record. Returns how many there were.
+  func resolveAll(_ model: Model, _ key: Key, _ resolution: Resolution) throws(NodeError) -> Int {
+    var count = 0
+    // Each resolution changes the state on which the next one builds.
+    while let conflict = try state(model, key).conflicts(rules(model)).first {
+      try resolve(conflict, resolution, nil, model, key, try state(model, key))
+      count += 1
+    }
+    return count
+  }
+
+  /// Ends one conflict that is known already.
+  package func resolve(
+    _ conflict: RegisterConflict, _ resolution: Resolution, _ field: String?, _ model: Model, _ key: Key,
+    _ state: RecordState
+  ) throws(NodeError) {
+    let rules = self.rules(model)
+    var outcome: (operation: Operation, assignments: [Assignment])
+    switch (conflict.kind, resolution) {
+    case (.delete, .keep), (.delete, .set(.bool(true))):
+      outcome = (.resolve, [Assignment(Event.existenceField, .bool(true))])
+    case (.delete, .delete), (.delete, .set(.bool(false))): outcome = (.delete, [])
+    case (.delete, .set):
+      throw .mutation(.wrongShape("whether the record exists is decided by --keep, --delete or --take N"))
+    case (.value, .set(let json)):
+      outcome = (.resolve, state.completed(try given(json, conflict, field, model, key), rules))
+    default:
+      outcome = state.resolution(
+        of: conflict, taking: try candidate(conflict, resolution, field, model, key), rules)
+    }
+    try record(
+      outcome.operation, model, key, state: state, assignments: outcome.assignments, milliseconds: nil)
+  }
+
+  /// The value that a person gives instead of a candidate's, for a field or a reference.
+  private func given(
+    _ json: JSON, _ conflict: RegisterConflict, _ field: String?, _ model: Model, _ key: Key
+  ) throws(NodeError) -> [Assignment] {
+    guard let name = field ?? (conflict.fields.count == 1 ? declaredName(conflict.fields[0], model) : nil)
+    else {
+      throw .mutation(
+        .severalConflicts(model: model.name, key: text(key, model), fields: conflict.fields))
+    }
+    if let declared = model.field(named: name) {
+      do {
+        return [Assignment(declared.storedName, try schema.value(json, for: declared, of: model.name))]
+      } catch {
+        throw .mutation(.value(error))
+      }
+    }
+    guard let relationship = model.relationship(named: name), relationship.storesReference else {
+      throw .mutation(.unknownField(model: model.name, field: name, known: model.fields.map(\.name)))
+    }
+    let target = json.isNull ? nil : try self.key(json, of: try self.model(relationship.target))
+    return try reference(model, key, relationship, target)
+  }
+
+  private func declaredName(_ stored: String, _ model: Model) -> String {
+    model.fields.first { $0.storedName == stored }?.name ?? stored
+  }
+
+  private func candidate(
+    _ conflict: RegisterConflict, _ resolution: Resolution, _ field: String?, _ model: Model, _ key: Key
+  ) throws(NodeError) -> Candidate {
+    let found: Candidate?
+    let asked: String
+    switch resolution {
+    case .take(let number):
+      found = conflict.candidates.indices.contains(number - 1) ? conflict.candidates[number - 1] : nil
+      asked = String(number)
+    case .takeEvent(let dot):
+      found = conflict.candidates.first { $0.dot == dot }
+      asked = dot.description
+    case .newest:
+      found = conflict.candidates.max { ($0.timestamp, $0.dot) < ($1.timestamp, $1.dot) }
+      asked = "newest"
+    case .shown, .set, .keep, .delete:
+      found = conflict.candidates.first
+      asked = "shown"
+    }
+    guard let found else {
+      throw .mutation(
+        .noCandidate(
+          model: model.name, key: text(key, model), field: field, asked: asked,
+          count: conflict.candidates.count))
+    }
+    return found
+  }
+}

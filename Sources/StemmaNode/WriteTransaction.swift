@@ -1,0 +1,157 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+import StemmaTables
+
+/// The writes of one commit while they are being made.
+///
+/// Every change is checked against the state of its record as the tables show it (earlier changes of the same
+/// commit included), becomes an event, and is applied to the tables at once, inside of a transaction that the
+/// node commits after the log has synced the events, or rolls back. So an error anywhere leaves nothing behind.
+package final class WriteTransaction {
+  let schema: Schema
+  let tables: TablesTransaction
+  let isInScope: (Partition) -> Bool
+  let random: any RandomSource
+  let wallClock: any Clock
+  /// Milliseconds since 1970 when the commit began.
+  let wall: UInt64
+  private(set) var clock: HybridClock
+  private(set) var identifiers: UUIDv7
+  let commit: CommitID
+  var origin: Origin { commit.origin }
+
+  /// Who makes this commit, why, and from what.
+  package var note: CommitNote
+  /// Whether references to records that are not there are refused.
+  package var refusesDangling = false
+  package private(set) var events: [Event] = []
+
+  /// What the commit that is being made looks like from a record's side: the state before the next event.
+  private var cause: EventName?
+
+  init(
+    schema: Schema, tables: TablesTransaction, commit: CommitID, clock: HybridClock, identifiers: UUIDv7,
+    wall: any Clock, random: any RandomSource, note: CommitNote, isInScope: @escaping (Partition) -> Bool
+  ) {
+    self.schema = schema
+    self.tables = tables
+    self.commit = commit
+    self.clock = clock
+    self.identifiers = identifiers
+    wallClock = wall
+    self.wall = wall.milliseconds()
+    self.random = random
+    self.note = note
+    self.isInScope = isInScope
+  }
+
+  // MARK: Reading
+
+  func model(_ name: String) throws(NodeError) -> Model {
+    guard let model = schema.model(named: name) else {
+      throw .mutation(.unknownModel(name, known: schema.models.map(\.name)))
+    }
+    return model
+  }
+
+  func state(_ model: Model, _ key: Key) throws(NodeError) -> RecordState {
+    do { return try tables.state(of: key, in: model) ?? RecordState() } catch { throw .tables(error) }
+  }
+
+  /// The state of a record that has to exist.
+  func existing(_ model: Model, _ key: Key) throws(NodeError) -> RecordState {
+    let state = try state(model, key)
+    guard state.exists(rules(model)) else {
+      throw .mutation(.notFound(model: model.name, key: text(key, model)))
+    }
+    return state
+  }
+
+  func rules(_ model: Model) -> MergeRules { tables.tableSet.rules(of: model) }
+
+  func text(_ key: Key, _ model: Model) -> String { schema.json(of: key, model: model).canonicalText }
+
+  /// Reads a key; a part named `id` that is absent is minted when `mints` is set.
+  func key(_ json: JSON?, of model: Model, mints: Bool = false) throws(NodeError) -> Key {
+    guard json != nil || mints else {
+      throw .mutation(.missingKey(model: model.name, parts: model.keyFields.map { model.fields[$0].name }))
+    }
+    let key: Key
+    do {
+      key = try schema.key(json, of: model, mint: mints ? { self.mintIdentifier() } : nil)
+    } catch { throw .mutation(.value(error)) }
+    return key
+  }
+
+  private func mintIdentifier() -> String { identifiers.mint(clock: wallClock, random: random) }
+
+  // MARK: Recording
+
+  /// Appends one event to the commit and applies it to the tables.
+  func record(
+    _ operation: Operation, _ model: Model, _ key: Key, state: RecordState, relationship: String? = nil,
+    assignments: [Assignment] = [], milliseconds: UInt64?
+  ) throws(NodeError) {
+    let partition = Partition(model: model, key: key)
+    guard isInScope(partition) else {
+      throw .mutation(.outsideScope(partition: partition.description))
+    }
+    var timestamp: Timestamp?
+    if let milliseconds {
+      timestamp = HybridClock.imported(milliseconds: milliseconds, wall: wall, above: state.latest)
+    }
+    var assignments = assignments
+    maintainTimes(&assignments, operation, model, (timestamp ?? Timestamp(milliseconds: wall)).milliseconds)
+    assignments.sort { $0.field < $1.field }
+    do {
+      let event = Event(
+        partition: partition, model: model.storedName, key: key, operation: operation,
+        relationship: relationship, assignments: assignments,
+        dot: Dot(origin, try tables.head(partition, origin).sequence.next), context: state.context,
+        version: state.version.next, timestamp: timestamp ?? clock.now(wall: wall, above: state.latest),
+        commit: commit, cause: cause)
+      try tables.apply(event)
+      events.append(event)
+    } catch { throw .tables(error) }
+  }
+
+  /// Sets `createdAt` and `updatedAt` where the model declares them and the change does not.
+  private func maintainTimes(
+    _ assignments: inout [Assignment], _ operation: Operation, _ model: Model, _ milliseconds: UInt64
+  ) {
+    guard operation != .delete else { return }
+    for (name, isOnlyAtCreation) in [(model.createdAt, true), (model.updatedAt, false)] {
+      guard let name, let field = model.field(named: name), !isOnlyAtCreation || operation == .create,
+        !assignments.contains(where: { $0.field == field.storedName })
+      else { continue }
+      let value: Value =
+        field.type.scalar == .awsTimestamp
+        ? .int(Int64(milliseconds / 1000))
+        : .string(DateText(millisecondsSince1970: Int64(clamping: milliseconds)).utcText ?? "")
+      assignments.append(Assignment(field.storedName, value))
+    }
+  }
+
+  /// Makes the events that follow carry `event` as the one that caused them.
+  func causing<Result>(
+    _ event: EventName?, _ body: () throws(NodeError) -> Result
+  ) throws(NodeError) -> Result {
+    let outer = cause
+    cause = event
+    defer { cause = outer }
+    return try body()
+  }
+
+  /// Runs `body` as a commit of its own inside of this one: if it throws, what it did is taken back. Returns
+  /// how many events it made.
+  func nested(_ body: (WriteTransaction) throws(NodeError) -> Int) throws(NodeError) -> Int {
+    let before = events.count
+    do throws(NodeError) {
+      return try tables.savepoint(NodeError.tables) { () throws(NodeError) in try body(self) } - before
+    } catch {
+      events.removeSubrange(before...)
+      throw error
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaNode
+import StemmaReplication
+import StemmaSimulation
+import Synchronization
+import Testing
+
+struct FixedClock: Clock {
+  /// 2023-11-14T22:13:20Z.
+  static let start: UInt64 = 1_700_000_000_000
+  var now = Self.start
+  func milliseconds() -> UInt64 { now }
+}
+
+final class SeededRandom: RandomSource {
+  private let generator: Mutex<SplitMix64>
+  init(seed: UInt64) { generator = Mutex(SplitMix64(seed: seed)) }
+  func next() -> UInt64 { generator.withLock { $0.next() } }
+}
+
+/// A folder with nodes whose ids and times are the same in each run; gone when the test ends.
+final class Bench {
+  let folder: String
+  private var options = Node.OpeningOptions(mode: .write)
+
+  init(seed: UInt64 = 1, segmentSize: Int? = nil) throws {
+    folder = NSTemporaryDirectory() + "/stemma-node-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    options.ports = Ports(clock: FixedClock(), random: SeededRandom(seed: seed))
+    options.segmentSize = segmentSize
+    options.wait = 0.05
+  }
+
+  deinit {
+    do { try FileManager.default.removeItem(atPath: folder) } catch { Issue.record(error) }
+  }
+
+  func path(_ name: String) -> String { folder + "/" + name }
+
+  func node(_ name: String, _ schema: String, scope: [String] = ["*"]) throws -> Node {
+    try Node.create(
+      at: path(name), schema: schema, name: name, scope: try Scope(patterns: scope), options: options)
+  }
+
+  func open(_ name: String, _ mode: Node.Mode = .write) throws -> Node {
+    var options = options
+    options.mode = mode
+    return try Node.open(at: path(name), options)
+  }
+
+  func copy(_ name: String, to other: String) throws {
+    try FileManager.default.copyItem(atPath: path(name), toPath: path(other))
+  }
+
+  /// Names and bytes of all files of a node.
+  func contents(_ name: String) throws -> [String: Data] {
+    var files: [String: Data] = [:]
+    for file in try FileManager.default.subpathsOfDirectory(atPath: path(name)) {
+      var isDirectory: ObjCBool = false
+      let whole = path(name) + "/" + file
+      guard FileManager.default.fileExists(atPath: whole, isDirectory: &isDirectory), !isDirectory.boolValue
+      else { continue }
+      files[file] = try Data(contentsOf: URL(fileURLWithPath: whole))
+    }
+    return files
+  }
+}
+
+func mutation(_ line: String) throws -> Mutation {
+  try Array(line.utf8).withUnsafeBytes { try Mutation(line: $0) }
+}
+
+extension Node {
+  /// Makes one commit of these lines, and gives its events.
+  @discardableResult
+  func commit(_ lines: String...) throws -> [String] {
+    let mutations = try lines.map(mutation)
+    return try write { transaction throws(NodeError) in
+      for mutation in mutations { try transaction.perform(mutation) }
+      return transaction.events
+    }.map(text)
+  }
+
+  /// The events of one line as they are.
+  func rawEvents(_ line: String) throws -> [Event] {
+    let mutation = try mutation(line)
+    return try write { transaction throws(NodeError) in
+      try transaction.perform(mutation)
+      return transaction.events
+    }
+  }
+
+  /// Why a line is refused: the name of the error. Empty if it is not.
+  func refusal(_ line: String, ifRevision: String? = nil) throws -> String {
+    let mutation = try mutation(line)
+    do throws(NodeError) {
+      try write { transaction throws(NodeError) in
+        _ = try transaction.perform(mutation, ifRevision: ifRevision)
+      }
+      return ""
+    } catch {
+      guard case .mutation(let error) = error else { return caseName(error) }
+      return caseName(error)
+    }
+  }
+
+  func text(_ event: Event) -> String {
+    let fields = event.assignments.isEmpty ? "" : " " + description.fields(event).text
+    return "\(event.operation.name) \(event.model) \(description.keyText(event))\(fields)"
+  }
+
+  /// All events, oldest first.
+  var history: [String] {
+    get throws {
+      var texts: [String] = []
+      try forEachEvent(LogFilter(), newestFirst: false) { stored, _ in
+        texts.append(text(stored.event))
+        return true
+      }
+      return texts
+    }
+  }
+
+  /// The fields of a row, nil if there is none.
+  func fields(_ modelName: String, _ json: String) throws -> String? {
+    let model = try #require(schema.model(named: modelName))
+    return try row(model, try key(try JSON.parse(json), of: model), including: [])?["fields"]?.text
+  }
+
+  func revision(_ modelName: String, _ json: String) throws -> String? {
+    let model = try #require(schema.model(named: modelName))
+    return try state(of: try key(try JSON.parse(json), of: model), in: model)?.revision
+  }
+
+  var conflictTexts: [String] {
+    get throws {
+      var texts: [String] = []
+      try conflicts(nil) { conflict in
+        texts.append(
+          "\(conflict.kind) \(conflict.model) \(conflict.keyText) \(conflict.field ?? "-"): "
+            + conflict.candidates.map(\.value.text).joined(separator: ", "))
+      }
+      return texts
+    }
+  }
+
+  @discardableResult
+  func sync(_ other: Node) throws -> ExchangeReport {
+    try exchange(
+      with: RemotePeer(name: other.mark.name, address: other.directory), pulls: true, pushes: true,
+      partitions: [], progress: { _, _ in })
+  }
+
+  var digestTexts: [String] {
+    get throws { try digests(nil).map { "\($0.partition) \($0.events) \($0.log) \($0.tables)" } }
+  }
+}
+
+/// The name of an enum's case without what it carries.
+func caseName(_ value: some Error) -> String { String(String(describing: value).prefix { $0 != "(" }) }

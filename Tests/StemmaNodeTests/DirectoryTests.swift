@@ -1,0 +1,185 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaNode
+import StemmaReplication
+import StemmaSimulation
+import Testing
+
+@Suite struct DirectoryTests {
+  static let note = WritingTests.note
+  static func create(_ key: String) -> String { #"{"op":"create","model":"Note","key":"\#(key)"}"# }
+
+  @Test func twoInstancesWriteInTurn() throws {
+    let bench = try Bench()
+    let a = try bench.node("a", Self.note)
+    let b = try bench.open("a")
+    for round in 0..<3 {
+      try a.commit(Self.create("a\(round)"))
+      try b.commit(Self.create("b\(round)"))
+      #expect(try a.refusal(Self.create("b\(round)")) == "alreadyExists")
+    }
+    #expect(try a.history == (try b.history))
+    #expect(try a.history.count == 6)
+  }
+
+  @Test func aLockThatIsHeldForTooLongIsReported() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.note)
+    let lock = try WriterLock(bench.path("a/lock"), fileSystem: POSIXFileSystem(), wait: 0, pid: 4711)
+    let error = #expect(throws: NodeError.self) { try node.commit(Self.create("n")) }
+    guard case .log(.inUse(_, pid: 4711)) = error else {
+      Issue.record("not in use but \(String(describing: error))")
+      return
+    }
+    lock.release()
+    #expect(try node.commit(Self.create("n")).count == 1)
+  }
+
+  @Test func tablesCatchUpAfterAnOlderCopyTookTheirPlace() throws {
+    let bench = try Bench()
+    try bench.node("a", Self.note).commit(Self.create("1"))
+    let older = try bench.contents("a").filter { $0.key.hasPrefix("tables.sqlite") }
+    let digests = try { () throws -> [String] in
+      let node = try bench.open("a")
+      try node.commit(Self.create("2"))
+      return try node.digestTexts
+    }()
+    for name in try bench.contents("a").keys where name.hasPrefix("tables.sqlite") {
+      try FileManager.default.removeItem(atPath: bench.path("a/" + name))
+    }
+    for (name, bytes) in older { try bytes.write(to: URL(fileURLWithPath: bench.path("a/" + name))) }
+    #expect(try bench.open("a").digestTexts == digests)
+  }
+
+  @Test func aCopiedDirectoryWritesAsANewOriginAndSyncsWithoutLoss() throws {
+    let bench = try Bench()
+    let a = try bench.node("a", Self.note)
+    try a.commit(Self.create("1"))
+    try bench.copy("a", to: "b")
+    let b = try bench.open("b")
+    #expect(b.mark.origin != a.mark.origin)
+    try a.commit(Self.create("2"))
+    try b.commit(Self.create("3"))
+    try a.sync(b)
+    #expect(try a.history.count == 3)
+    #expect(try a.digestTexts == (try bench.open("b").digestTexts))
+  }
+
+  @Test func openingForReadingChangesNothing() throws {
+    let bench = try Bench()
+    try { _ = try bench.node("a", Self.note).commit(Self.create("1")) }()
+    try bench.copy("a", to: "b")
+    _ = try bench.open("a", .read).history
+    let before = try bench.contents("a")
+    let copy = try bench.contents("b")
+    _ = try bench.open("a", .read).history
+    let reader = try bench.open("b", .read)
+    #expect(try reader.fields("Note", #""1""#) != nil)
+    #expect(try bench.contents("a") == before)
+    let after = try bench.contents("b")
+    for (name, bytes) in copy where !name.hasSuffix("-shm") { #expect(after[name] == bytes, "\(name)") }
+  }
+
+  @Test func modelsAndFieldsOfANewerPeerAppearWithTheSchema() throws {
+    let bench = try Bench()
+    let newer = Self.note.dropLast() + " mood: String } type Tag @model { id: ID! }"
+    let a = try bench.node("a", String(newer))
+    let b = try bench.node("b", Self.note)
+    let c = try bench.node("c", String(newer))
+    try a.commit(
+      #"{"op":"create","model":"Note","key":"n","fields":{"mood":"good"}}"#,
+      #"{"op":"create","model":"Tag","key":"t"}"#)
+    try b.sync(a)
+    try b.sync(c)
+    #expect(try c.digestTexts == (try a.digestTexts))
+    #expect(try b.fields("Note", #""n""#) == #"{"text":null,"stars":3}"#)
+    _ = try b.apply(schema: String(newer))
+    #expect(try b.fields("Note", #""n""#) == #"{"text":null,"stars":3,"mood":"good"}"#)
+    #expect(try b.fields("Tag", #""t""#) == "{}")
+    #expect(try b.digestTexts == (try a.digestTexts))
+  }
+
+  // MARK: Scope
+
+  static let tenants = "type Row @model { tenant: ID! @primaryKey(sortKeyFields: [\"n\"]) n: Int! }"
+  static func row(_ tenant: String) -> String {
+    #"{"op":"create","model":"Row","key":{"tenant":"\#(tenant)","n":1}}"#
+  }
+
+  @Test func aPurgeOfOwnWritesBeginsANewOrigin() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.tenants)
+    try node.commit(Self.row("x"), Self.row("y"))
+    let origin = node.mark.origin
+    #expect(throws: NodeError.self) {
+      try node.changeScope(adding: ["!tenant=x"], removing: [], discards: false)
+    }
+    #expect(try node.changeScope(adding: ["!tenant=x"], removing: [], discards: true) == ["tenant=x"])
+    #expect(node.mark.origin != origin)
+    #expect(try node.history == ["create Row tenant=y n=1"])
+    #expect(try node.fields("Row", #"{"tenant":"x","n":1}"#) == nil)
+    #expect(try node.refusal(Self.row("x")) == "outsideScope")
+    #expect(try node.commit(#"{"op":"create","model":"Row","key":{"tenant":"y","n":2}}"#).count == 1)
+  }
+
+  @Test func anInterruptedPurgeIsFinishedAtOpen() throws {
+    let bench = try Bench()
+    try { _ = try bench.node("a", Self.tenants).commit(Self.row("x"), Self.row("y")) }()
+    let url = URL(fileURLWithPath: bench.path("a/stemma.json"))
+    let text = try String(contentsOf: url, encoding: .utf8)
+    try Data(text.replacing(#""scope" :"#, with: #""pendingScope": ["*", "!tenant=x"], "scope" :"#).utf8)
+      .write(to: url)
+    let node = try bench.open("a")
+    #expect(node.mark.pendingScope == nil && node.mark.scope.patterns.contains("!tenant=x"))
+    #expect(try node.history == ["create Row tenant=y n=1"])
+  }
+
+  @Test func peersWithAnotherConflictPolicyAreRefused() throws {
+    let bench = try Bench()
+    let a = try bench.node("a", Self.note)
+    let b = try bench.node("b", Self.note.replacing("@model", with: "@model @conflict(policy: LATEST)"))
+    try a.commit(Self.create("1"))
+    let error = #expect(throws: NodeError.self) { try a.sync(b) }
+    guard case .replication = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(try b.history == [])
+  }
+
+  // MARK: Convergence
+
+  @Test(arguments: [1, 2] as [UInt64])
+  func threeNodesInARingConverge(seed: UInt64) throws {
+    print("seed \(seed)")
+    let bench = try Bench(seed: seed, segmentSize: 2000)
+    var random = SplitMix64(seed: seed)
+    let nodes = try ["a", "b", "c"].map { try bench.node($0, ReferenceTests.tree) }
+    for _ in 0..<4 {
+      for node in nodes {
+        for _ in 0..<6 {
+          let key = random.below(4)
+          let lines = [
+            #"{"op":"upsert","model":"Team","key":"\#(key)"}"#,
+            #"{"op":"upsert","model":"Player","key":"\#(key)","fields":{"teamId":"\#(random.below(4))"}}"#,
+            #"{"op":"upsert","model":"Fan","key":"\#(key)","fields":{"teamId":"\#(random.below(4))"}}"#,
+            #"{"op":"delete","model":"Team","key":"\#(key)"}"#,
+          ]
+          _ = try node.refusal(lines[random.below(lines.count)])
+        }
+      }
+      let index = random.below(3)
+      try nodes[index].sync(nodes[(index + 1) % 3])
+      for node in nodes {
+        let live = try node.digestTexts
+        _ = try node.rebuild { _, _ in }
+        #expect(try node.digestTexts == live)
+      }
+    }
+    for index in [0, 1, 2, 0, 1] { try nodes[index].sync(nodes[(index + 1) % 3]) }
+    let last = try nodes.map { node in try bench.open(node.mark.name).digestTexts }
+    #expect(last[0] == last[1] && last[1] == last[2])
+    #expect(!last[0].isEmpty)
+  }
+}

@@ -1,0 +1,192 @@
+import StemmaEvents
+import StemmaLog
+import StemmaNode
+import Testing
+
+@Suite struct WritingTests {
+  static let note = "type Note @model { id: ID! text: String stars: Int @default(value: \"3\") }"
+
+  @Test func defaultsAreWrittenAndAnUpdateThatChangesNothingWritesNoEvent() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.note)
+    #expect(
+      try node.commit(#"{"op":"create","model":"Note","key":"n","fields":{"text":"x"}}"#)
+        == [#"create Note n {"stars":3,"text":"x"}"#])
+    #expect(try node.commit(#"{"op":"update","model":"Note","key":"n","fields":{"text":"x"}}"#) == [])
+    #expect(try node.history.count == 1)
+  }
+
+  @Test func timesAreMaintainedAndNeverAConflict() throws {
+    let bench = try Bench()
+    let schema = "type Note @model { id: ID! text: String createdAt: AWSDateTime updatedAt: AWSDateTime }"
+    let a = try bench.node("a", schema)
+    let b = try bench.node("b", schema)
+    try a.commit(#"{"op":"create","model":"Note","key":"n","fields":{"text":"x"},"ts":1000}"#)
+    try b.commit(#"{"op":"create","model":"Note","key":"n","fields":{"text":"x"},"ts":2000}"#)
+    try a.sync(b)
+    #expect(try a.conflictTexts == [])
+    #expect(
+      try a.fields("Note", #""n""#)
+        == #"{"text":"x","createdAt":"1970-01-01T00:16:40Z","updatedAt":"1970-01-01T00:33:20Z"}"#)
+    #expect(try b.fields("Note", #""n""#) == (try a.fields("Note", #""n""#)))
+  }
+
+  @Test func optimisticEventsRecordAllFields() throws {
+    let bench = try Bench()
+    let node = try bench.node(
+      "a", "type Note @model @conflict(policy: OPTIMISTIC) { id: ID! text: String stars: Int }")
+    try node.commit(#"{"op":"create","model":"Note","key":"n","fields":{"text":"x"}}"#)
+    #expect(
+      try node.commit(#"{"op":"update","model":"Note","key":"n","fields":{"stars":1}}"#)
+        == [#"update Note n {"stars":1,"text":"x"}"#])
+  }
+
+  @Test func latestPrefersTheClockAndTheDefaultTheVersion() throws {
+    for (policy, shown) in [("LATEST", "late"), ("AUTOMERGE", "long")] {
+      let bench = try Bench()
+      let schema = "type Note @model @conflict(policy: \(policy)) { id: ID! text: String }"
+      let a = try bench.node("a", schema)
+      let b = try bench.node("b", schema)
+      try a.commit(#"{"op":"create","model":"Note","key":"n","ts":1000}"#)
+      try a.sync(b)
+      try a.commit(#"{"op":"update","model":"Note","key":"n","fields":{"text":"1"},"ts":1001}"#)
+      try a.commit(#"{"op":"update","model":"Note","key":"n","fields":{"text":"long"},"ts":1002}"#)
+      try b.commit(#"{"op":"update","model":"Note","key":"n","fields":{"text":"late"},"ts":9000}"#)
+      try a.sync(b)
+      #expect(try a.fields("Note", #""n""#) == #"{"text":"\#(shown)"}"#)
+      #expect(try b.digestTexts == (try a.digestTexts))
+    }
+  }
+
+  @Test func deletePoliciesAndTheUpdateThatDoesNotBuryADeletion() throws {
+    for (policy, exists) in [("DELETE_WINS", false), ("UPDATE_WINS", true)] {
+      let bench = try Bench()
+      let schema = "type Note @model @conflict(deletes: \(policy)) { id: ID! text: String }"
+      let a = try bench.node("a", schema)
+      let b = try bench.node("b", schema)
+      try a.commit(#"{"op":"create","model":"Note","key":"n","fields":{"text":"x"}}"#)
+      try a.sync(b)
+      try a.commit(#"{"op":"delete","model":"Note","key":"n"}"#)
+      try b.commit(#"{"op":"update","model":"Note","key":"n","fields":{"text":"y"}}"#)
+      try a.sync(b)
+      #expect(try (a.fields("Note", #""n""#) != nil) == exists)
+      if exists {
+        try a.commit(#"{"op":"update","model":"Note","key":"n","fields":{"text":"z"}}"#)
+        #expect(try a.conflictTexts.map { $0.prefix { $0 != ":" } } == ["delete Note n -"])
+      }
+    }
+  }
+
+  @Test func deleteAndCreateAgainIsOrdinary() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.note)
+    try node.commit(#"{"op":"create","model":"Note","key":"n","fields":{"text":"x"}}"#)
+    try node.commit(#"{"op":"delete","model":"Note","key":"n"}"#)
+    let event = try #require(try node.rawEvents(#"{"op":"create","model":"Note","key":"n"}"#).first)
+    #expect(event.version.rawValue == 3)
+    #expect(try node.fields("Note", #""n""#) == #"{"text":null,"stars":3}"#)
+    #expect(try node.conflictTexts == [])
+  }
+
+  @Test func ifRevisionRefusesANewerState() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.note)
+    try node.commit(#"{"op":"create","model":"Note","key":"n"}"#)
+    let revision = try node.revision("Note", #""n""#)
+    let update = #"{"op":"update","model":"Note","key":"n","fields":{"text":"y"}}"#
+    #expect(try node.refusal(update, ifRevision: revision) == "")
+    #expect(
+      try node.refusal(
+        #"{"op":"update","model":"Note","key":"n","fields":{"text":"z"}}"#, ifRevision: revision)
+        == "revisionMismatch")
+  }
+
+  // MARK: Imported times
+
+  @Test func importedTimesNeverMoveTheClock() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.note)
+    let wall = FixedClock.start / 1000
+    func time(_ line: String) throws -> Timestamp { try #require(try node.rawEvents(line).first).timestamp }
+    let given = try time(#"{"op":"create","model":"Note","key":"n","ts":\#(wall + 60)}"#)
+    #expect(given == Timestamp(milliseconds: (wall + 60) * 1000))
+    // Not above its context: one tick above it.
+    #expect(try time(#"{"op":"update","model":"Note","key":"n","fields":{"text":"1"},"ts":5}"#) == given.tick)
+    // Beyond the tolerance: the node's own clock, which the import above has not moved.
+    let own = try time(#"{"op":"create","model":"Note","key":"m","ts":\#(wall + 61)}"#)
+    #expect(own.milliseconds == FixedClock.start)
+    let fresh = try bench.open("a")
+    let after = try #require(try fresh.rawEvents(#"{"op":"create","model":"Note","key":"o"}"#).first)
+    withKnownIssue("a catch-up observes imported times, so opening again moves the clock by up to 60 s") {
+      #expect(after.timestamp.milliseconds == FixedClock.start)
+    }
+  }
+
+  // MARK: Partitions and keys
+
+  @Test func partitionsFollowTheKey() throws {
+    let bench = try Bench()
+    let node = try bench.node(
+      "a",
+      """
+      type Pair @model { tenant: Int! @primaryKey(sortKeyFields: ["n"]) n: Int! }
+      type Text @model { tenant: String! @primaryKey(sortKeyFields: ["n"]) n: Int! }
+      type One @model { tenant: Int! @primaryKey }
+      type Own @model { id: ID! @primaryKey(sortKeyFields: ["n"]) n: Int! }
+      type None @model @partition(fields: []) { tenant: Int! @primaryKey(sortKeyFields: ["n"]) n: Int! }
+      """)
+    let partitions = try [
+      #"{"op":"create","model":"Pair","key":{"tenant":5,"n":1}}"#,
+      #"{"op":"create","model":"Text","key":{"tenant":"5","n":1}}"#,
+      #"{"op":"create","model":"One","key":5}"#,
+      #"{"op":"create","model":"Own","key":{"id":"x","n":1}}"#,
+      #"{"op":"create","model":"None","key":{"tenant":5,"n":1}}"#,
+    ].map { try #require(try node.rawEvents($0).first).partition.description }
+    #expect(partitions == ["tenant=5", "tenant=5", "One", "Own", "None"])
+    #expect(
+      try node.refusal(#"{"op":"update","model":"Pair","key":{"tenant":5,"n":1},"fields":{"n":2}}"#)
+        == "keyFieldAssigned")
+  }
+
+  @Test func composedAndDecomposedKeysAreTwoRecords() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.note)
+    try node.commit(
+      "{\"op\":\"create\",\"model\":\"Note\",\"key\":\"\u{e9}\",\"fields\":{\"text\":\"composed\"}}",
+      "{\"op\":\"create\",\"model\":\"Note\",\"key\":\"e\u{301}\",\"fields\":{\"text\":\"decomposed\"}}")
+    #expect(try node.fields("Note", "\"\u{e9}\"") == #"{"text":"composed","stars":3}"#)
+    #expect(try node.fields("Note", "\"e\u{301}\"") == #"{"text":"decomposed","stars":3}"#)
+  }
+
+  // MARK: Commits
+
+  @Test func aCommitThatThrowsLeavesNothing() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.note)
+    #expect(throws: NodeError.self) {
+      try node.commit(
+        #"{"op":"create","model":"Note","key":"n"}"#, #"{"op":"update","model":"Note","key":"none"}"#)
+    }
+    #expect(try node.history == [])
+    #expect(try node.fields("Note", #""n""#) == nil)
+  }
+
+  @Test func inAGroupOnlyTheCommitThatThrowsIsGone() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.note)
+    let lines = try ["1", "2", "3"].map { try mutation(#"{"op":"create","model":"Note","key":"\#($0)"}"#) }
+    let outcomes = try node.write(
+      lines.enumerated().map { index, line in
+        Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+          try transaction.perform(line)
+          if index == 1 { try transaction.perform(line) }
+        }
+      })
+    #expect(
+      outcomes.map { if case .success = $0 { true } else { false } } == [true, false, true])
+    #expect(try node.history == [#"create Note 1 {"stars":3}"#, #"create Note 3 {"stars":3}"#])
+    #expect(try node.fields("Note", #""2""#) == nil)
+    #expect(try node.commit(#"{"op":"create","model":"Note","key":"4"}"#).count == 1)
+    #expect(try bench.open("a").history.count == 3)
+  }
+}
