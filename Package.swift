@@ -73,6 +73,8 @@ let package = Package(
         "StemmaNode",
         "StemmaSimulation",
       ]),
+    tests("HabitTests", []),
+    tests("ScenarioTests", [grdb, "StemmaTool"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,131 @@
+import Foundation
+import Testing
+
+/// Habits of this code base that a machine can check.
+@Suite("Habits")
+struct HabitTests {
+  /// The modules, each may import only those before it.
+  static let layers = [
+    "CZlib", "CStemma", "StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables",
+    "StemmaReplication", "StemmaNode", "StemmaSimulation",
+  ]
+
+  /// Pairs that stand side by side in the order above, and must not know each other.
+  static let strangers = [
+    ("StemmaLog", "StemmaMerge"), ("StemmaReplication", "StemmaTables"), ("StemmaLog", "StemmaSchema"),
+  ]
+
+  static let root: URL = {
+    var directory = URL(fileURLWithPath: #filePath)
+    while directory.path != "/",
+      !FileManager.default.fileExists(atPath: directory.appendingPathComponent("Package.swift").path)
+    {
+      directory.deleteLastPathComponent()
+    }
+    return directory
+  }()
+
+  struct SourceFile {
+    var path: String
+    var module: String
+    var lines: [Substring]
+  }
+
+  static func files(in folder: String) throws -> [SourceFile] {
+    let base = root.appendingPathComponent(folder)
+    let paths = try #require(FileManager.default.enumerator(atPath: base.path))
+    return try paths.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.sorted().map { path in
+      let text = try String(contentsOf: base.appendingPathComponent(path), encoding: .utf8)
+      return SourceFile(
+        path: "\(folder)/\(path)", module: String(path.prefix { $0 != "/" }),
+        lines: text.split(separator: "\n", omittingEmptySubsequences: false))
+    }
+  }
+
+  @Test("no module imports one that stands above it")
+  func importsPointDownwards() throws {
+    for file in try Self.files(in: "Sources") {
+      guard let own = Self.layers.firstIndex(of: file.module) else {
+        Issue.record("\(file.path): the module is not in the list of layers")
+        continue
+      }
+      for line in file.lines where line.hasPrefix("import ") || line.hasPrefix("@testable import ") {
+        let imported = String(line.split(separator: " ").last ?? "")
+        if let layer = Self.layers.firstIndex(of: imported) {
+          #expect(layer < own, "\(file.path) imports \(imported)")
+        }
+        #expect(
+          !Self.strangers.contains { $0 == (file.module, imported) }, "\(file.path) imports \(imported)")
+      }
+    }
+  }
+
+  @Test("the core has no hidden inputs: no clock, no randomness, no files of its own")
+  func coreHasNoHiddenInputs() throws {
+    let core = ["StemmaSchema", "StemmaMerge", "StemmaReplication"]
+    let hidden = [
+      "Date()", "UUID()", ".random(", "SystemRandomNumberGenerator", "FileManager", "ProcessInfo",
+    ]
+    for file in try Self.files(in: "Sources") where core.contains(file.module) {
+      for (index, line) in file.lines.enumerated() where !line.trimmed.hasPrefix("//") {
+        for input in hidden where line.contains(input) {
+          Issue.record("\(file.path):\(index + 1) uses \(input)")
+        }
+      }
+    }
+  }
+
+  @Test("sources have no forced results, and no file is too long to have one subject")
+  func sourcesAreCalm() throws {
+    for file in try Self.files(in: "Sources") + Self.files(in: "Tools") {
+      #expect(file.lines.count <= 700, "\(file.path) has \(file.lines.count) lines")
+      for (index, line) in file.lines.enumerated() where !line.trimmed.hasPrefix("//") {
+        if line.contains(#/\b(try[!?]|as!|fatalError\()/#) {
+          Issue.record("\(file.path):\(index + 1) forces a result")
+        }
+        for word in ["TODO", "FIXME"] where line.contains(word) {
+          Issue.record("\(file.path):\(index + 1) has \(word)")
+        }
+        if line.contains("@unchecked Sendable") {
+          let before = file.lines[max(0, index - 6)...index].joined(separator: "\n")
+          #expect(
+            before.contains("///") || before.contains("// "), "\(file.path):\(index + 1) gives no reason")
+        }
+      }
+    }
+  }
+
+  @Test("the top level holds only what belongs there")
+  func topLevelIsTidy() throws {
+    let allowed: Set = [
+      "Package.swift", "Sources", "Tests", "Tools", "README.md", "LICENSE", "docs", "CHANGELOG.md",
+      "Package.resolved",
+    ]
+    for name in try FileManager.default.contentsOfDirectory(atPath: Self.root.path) {
+      #expect(allowed.contains(name) || name.hasPrefix("."), "\(name)")
+    }
+  }
+
+  @Test("the tool depends on no macro and no network stack")
+  func toolIsLean() throws {
+    let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)
+    let start = try #require(manifest.range(of: "name: \"StemmaTool\""))
+    let target = manifest[start.lowerBound...].prefix(300)
+    #expect(!target.contains("StemmaMacros"))
+    #expect(!target.contains("\"Stemma\""))
+    #expect(!target.contains("NIO"))
+  }
+
+  @Test("the architecture page names every module")
+  func architectureIsComplete() throws {
+    let page = try String(
+      contentsOf: Self.root.appendingPathComponent("docs/ARCHITECTURE.md"), encoding: .utf8)
+    for module in Set(try Self.files(in: "Sources").map(\.module)) {
+      #expect(page.contains(module), "\(module)")
+    }
+  }
+}
+
+extension Substring {
+  fileprivate var trimmed: Substring { drop { $0 == " " } }
+}

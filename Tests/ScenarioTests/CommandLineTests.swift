@@ -1,0 +1,196 @@
+import Foundation
+import Testing
+
+/// How the tool is told what to work on, and how it answers.
+@Suite("command line")
+struct CommandLineTests {
+  @Test("the node: -C before, after and on both sides, STEMMA_NODE, the nearest parent")
+  func nodeIsFound() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    func isFound(_ result: Tool.Result, sourceLocation: SourceLocation = #_sourceLocation) throws {
+      #expect(result.status == 0, "\(result.errors)", sourceLocation: sourceLocation)
+      #expect(try result.object().object("key").text("id") == "red", sourceLocation: sourceLocation)
+    }
+    try isFound(work.attempt("-C", "shop", "get", "Team", "red", "--json"))
+    try isFound(work.attempt("get", "Team", "red", "--json", "-C", "shop"))
+    try isFound(work.attempt("get", "-C", "shop", "Team", "red", "--json"))
+    // Both: the second is taken from the first, as with git.
+    try isFound(work.attempt("-C", "shop", "get", "Team", "red", "--json", "-C", "../shop"))
+    try isFound(work.attempt("-C", "shop", "get", "Team", "red", "--json", "-C", work.file("shop")))
+    try isFound(work.attempt("-C", ".", "-C", "shop", "get", "Team", "red", "--json"))
+    try isFound(work.attempt("get", "Team", "red", "--json", environment: ["STEMMA_NODE": "shop"]))
+    try isFound(
+      work.attempt("-C", "shop", "get", "Team", "red", "--json", environment: ["STEMMA_NODE": "nowhere"]))
+
+    let inner = work.file("shop/a/b")
+    try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: true)
+    try isFound(Tool.run(Tool.path, ["get", "Team", "red", "--json"], in: inner))
+
+    let outside = try work.attempt("status")
+    #expect(outside.status == 66)
+    #expect(outside.errors.contains("stemma init"))
+    #expect(try work.attempt("-C", "nowhere", "status").status == 66)
+    #expect(try work.attempt("status", environment: ["STEMMA_NODE": "nowhere"]).status == 66)
+  }
+
+  @Test("keys: a bare value, a JSON object, part=value words, and values that begin with -")
+  func keysAreRead() throws {
+    let work = try Shop.open()
+    let node = ["STEMMA_NODE": "shop"]
+    try work.stemma("create", "Team", "id=red", "name=Red", environment: node)
+    for key in ["red", #"{"id":"red"}"#, "id=red"] {
+      #expect(
+        try work.stemma("get", "Team", key, "--json", environment: node).object().object("key").text("id")
+          == "red")
+    }
+    let printed = try work.stemma("create", "Visit", "site=berlin", "number=1", "room=12", environment: node)
+    #expect(printed.lines == ["site=berlin number=1"])
+    for words in [["site=berlin", "number=1"], ["number=1", "site=berlin"]] {
+      let row = try work.stemma("get", "Visit", words[0], words[1], "--json", environment: node).object()
+      #expect(row.object("key").number("number") == 1)
+    }
+    #expect(try work.attempt("get", "Visit", #"{"site":"berlin","number":1}"#, environment: node).status == 0)
+    #expect(try work.attempt("get", "Visit", "berlin", environment: node).status == 64)
+    #expect(try work.attempt("get", "Visit", "site=berlin", environment: node).status == 65)
+    #expect(try work.attempt("get", "Team", #"{"id":"red","x":1}"#, environment: node).status == 65)
+    #expect(try work.attempt("get", "Team", #"{"id":"#, environment: node).status == 65)
+    #expect(try work.attempt("get", "Team", "red", "blue", environment: node).status == 64)
+
+    try work.stemma("upsert", "Team", "--", "-x", "name=-dash", environment: node)
+    let row = try work.stemma("get", "Team", "--json", "--", "-x", environment: node).object()
+    #expect(row.object("fields").text("name") == "-dash")
+  }
+
+  @Test("fields: by type, as JSON, from a file, and a relationship's name")
+  func fieldsAreRead() throws {
+    let work = try Shop.open()
+    let node = ["STEMMA_NODE": "shop"]
+    try work.write("extra.json", "{\"from\": \"a = file\"}")
+    try work.stemma("create", "Team", "id=red", "name=Red", environment: node)
+    try work.stemma(
+      "create", "Member", "id=m", "name=1", "age=-30", "height=1.5", "active=true", "size=SMALL",
+      "born=2000-01-02",
+      #"tags:=["a","b"]"#, "extra=@extra.json", "team=red", environment: node)
+    var fields = try work.stemma("get", "Member", "m", "--json", environment: node).object().object("fields")
+    #expect(fields.text("name") == "1")
+    #expect(fields.number("age") == -30)
+    #expect(fields["height"] as? Double == 1.5)
+    #expect(fields["active"] as? Bool == true)
+    #expect(fields.text("size") == "SMALL")
+    #expect(fields.text("born") == "2000-01-02")
+    #expect(fields["tags"] as? [String] == ["a", "b"])
+    #expect(fields.text("extra") == #"{"from":"a = file"}"#)
+    #expect(fields.text("teamId") == "red")
+
+    try work.stemma("update", "Member", "m", "age:=null", "name=x=y", "team:=null", environment: node)
+    fields = try work.stemma("get", "Member", "m", "--json", environment: node).object().object("fields")
+    #expect(fields["age"] is NSNull)
+    #expect(fields.text("name") == "x=y")
+    #expect(fields["teamId"] is NSNull)
+
+    for (word, status, part) in [
+      ("age=abc", 65, "Member.age"), ("age=1.5", 65, "Member.age"), ("active=maybe", 65, "Member.active"),
+      ("born=2000-02-30", 65, "Member.born"), ("size=HUGE", 65, "Member.size"), ("colour=red", 65, "colour"),
+      ("tags:=[", 65, "tags"), ("name:=null", 65, "name"), ("extra=@nofile", 66, "nofile"),
+      ("name", 64, "name"),
+    ] as [(String, Int32, String)] {
+      let result = try work.attempt("update", "Member", "m", word, environment: node)
+      #expect(result.status == status, "\(word): \(result.errors)")
+      #expect(result.errors.contains(part), "\(word): \(result.errors)")
+      #expect(result.errors.split(separator: "\n").count == 1, "\(word): \(result.errors)")
+    }
+  }
+
+  @Test("who and why: --by, STEMMA_BY and -m stand in the log")
+  func notesAreKept() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=a", "name=A", "--by", "ann", "-m", "at the desk")
+    try work.stemma("-C", "shop", "update", "Team", "a", "name=B", environment: ["STEMMA_BY": "bob"])
+    try work.stemma(
+      "-C", "shop", "update", "Team", "a", "name=C", "--by", "ann", environment: ["STEMMA_BY": "bob"])
+    try work.stemma("-C", "shop", "update", "Team", "a", "name=D")
+    let events = try work.stemma("-C", "shop", "log", "--reverse", "--json").array()
+    #expect(events.map { $0.text("by") } == ["ann", "bob", "ann", nil])
+    #expect(events.map { $0.text("note") } == ["at the desk", nil, nil, nil])
+  }
+
+  @Test("exit codes are those of the table")
+  func exitCodes() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=a", "name=A")
+    try work.write("bad.graphql", "type Book @model { isbn: Foo! @primaryKey }\n")
+    func status(_ wanted: Int32, _ result: Tool.Result, sourceLocation: SourceLocation = #_sourceLocation) {
+      #expect(result.status == wanted, "\(result.errors)", sourceLocation: sourceLocation)
+      #expect(wanted == 0 || wanted == 1 || !result.errors.isEmpty, sourceLocation: sourceLocation)
+      #expect(result.output.isEmpty || result.status <= 1, "\(result.output)", sourceLocation: sourceLocation)
+    }
+    status(0, try work.attempt("--version"))
+    status(0, try work.attempt("-C", "shop", "verify"))
+    status(1, try work.attempt("-C", "shop", "update", "Team", "a", "name=B", "--if-revision", "9-abcdef"))
+    status(64, try work.attempt("frob"))
+    status(64, try work.attempt("-C", "shop", "create"))
+    status(64, try work.attempt("-C", "shop", "log", "--json", "--ndjson"))
+    status(64, try work.attempt("-C", "shop", "log", "--op", "nope"))
+    status(64, try work.attempt("-C", "shop", "rebuild", "--as-of", "2h"))
+    status(64, try work.attempt("-C", "shop", "resolve", "Team", "a", "name"))
+    status(64, try work.attempt("-C", "shop", "export", "--format", "csv"))
+    status(65, try work.attempt("-C", "shop", "create", "Team", "id=a", "name=A"))
+    status(65, try work.attempt("-C", "shop", "create", "Nope", "id=a"))
+    status(65, try work.attempt("init", "other", "--schema", "bad.graphql"))
+    #expect(!FileManager.default.fileExists(atPath: work.file("other")))
+    status(66, try work.attempt("init", "other", "--schema", "nofile.graphql"))
+    status(66, try work.attempt("-C", "shop", "get", "Team", "zzz"))
+    status(66, try work.attempt("-C", "shop", "update", "Team", "zzz", "name=x"))
+    status(66, try work.attempt("-C", "shop", "delete", "Team", "zzz"))
+    status(66, try work.attempt("-C", "shop", "pull"))
+    status(66, try work.attempt("-C", "shop", "import", "nofile.ndjson"))
+    status(73, try work.attempt("init", "shop"))
+  }
+
+  @Test("every command's --help has examples")
+  func helpHasExamples() throws {
+    let work = try Workplace()
+    for command in [
+      "init", "clone", "status", "import", "create", "update", "upsert", "delete", "link", "unlink", "get",
+      "list",
+      "query", "export", "log", "segments", "conflicts", "resolve", "pull", "push", "sync", "digest",
+      "rebuild",
+      "verify", "remote add", "remote list", "remote remove", "scope list", "scope add", "scope remove",
+      "schema show", "schema check", "schema apply",
+    ] {
+      let help = try Tool.run(
+        Tool.path, command.split(separator: " ").map(String.init) + ["--help"], in: work.path)
+      #expect(help.status == 0)
+      let parts = help.output.split(separator: "Examples:\n")
+      #expect(parts.count == 2, "\(command)")
+      let examples = (parts.last ?? "").split(separator: "\n").prefix { !$0.hasPrefix("USAGE") }
+      #expect(
+        examples.count { $0.contains("stemma ") && $0.contains(command) } >= 2, "\(command): \(examples)")
+    }
+  }
+
+  @Test("a completion script for bash")
+  func completionScript() throws {
+    let work = try Workplace()
+    let script = try work.stemma("--generate-completion-script", "bash")
+    try work.write("completion.bash", script.output)
+    let check = try Tool.run("/bin/bash", ["-n", "completion.bash"], in: work.path)
+    #expect(check.status == 0, "\(check.errors)")
+    for command in ["conflicts", "digest", "rebuild"] { #expect(script.output.contains(command)) }
+  }
+
+  @Test("no escape codes when piped")
+  func noEscapeCodes() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=a", "name=A")
+    for environment in [[:], ["NO_COLOR": "1"], ["TERM": "xterm-256color", "CLICOLOR_FORCE": ""]] {
+      for command in ["log", "status", "list Team", "segments", "conflicts", "get Team zzz"] {
+        let result = try Tool.run(
+          Tool.path, ["-C", "shop"] + command.split(separator: " ").map(String.init), in: work.path,
+          environment: environment)
+        #expect(!(result.output + result.errors).contains("\u{1B}"), "\(command)")
+      }
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import Testing
+
+/// An import that is killed leaves whole commits, says where to go on, and ends as if nothing had happened.
+@Suite("Killed imports", .enabled(if: RealData.isThere))
+struct KillTests {
+  static let moments = 20
+  static let batch = 200
+  static let source = RealData.path("git-grdb/mutations.ndjson.gz")
+
+  private func node(_ name: String, in work: Workplace) throws {
+    try work.stemma("init", name, "--schema", RealData.path("git-grdb/schema.graphql"), "--name", "office")
+  }
+
+  private func eventCount(_ name: String, in work: Workplace) throws -> Int {
+    try #require(try work.stemma("-C", name, "status", "--json").objects().first?["events"] as? Int)
+  }
+
+  /// How many events there are through each line that ends a commit, by an import that nobody stops.
+  private func commits(_ name: String, in work: Workplace) throws -> [Int: Int] {
+    let objects = try work.stemma(
+      "-C", name, "import", "--ndjson", "--batch", "\(Self.batch)", Self.source
+    ).objects()
+    var events = [0: 0]
+    for object in objects {
+      guard let line = object["durableThroughLine"] as? Int else { continue }
+      events[line] = try #require(object["events"] as? Int)
+    }
+    return events
+  }
+
+  /// Runs an import from a line on, and kills it once it has reported `reports` commits and `turns` turns of an
+  /// idle loop are over, wherever it is then.
+  ///
+  /// - Returns: the last line that it reported, nil if none; and whether the kill met it.
+  private func killed(
+    _ name: String, from line: Int, after reports: Int, turns: UInt64, in work: Workplace
+  ) throws -> (reported: Int?, wasKilled: Bool) {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: Tool.path)
+    process.arguments = [
+      "-C", name, "import", "--batch", "\(Self.batch)", "--from-line", "\(line)", Self.source,
+    ]
+    process.currentDirectoryURL = URL(fileURLWithPath: work.path)
+    let errors = Pipe()
+    process.standardError = errors
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    var text = Data()
+    var seen = 0
+    while seen < reports {
+      let piece = errors.fileHandleForReading.availableData
+      if piece.isEmpty { break }
+      text += piece
+      seen += piece.count { $0 == 10 }
+    }
+    var sum: UInt64 = 0
+    for turn in 0..<turns { sum = sum &* 31 &+ turn ^ UInt64(seen) }
+    withExtendedLifetime(sum) {}
+    kill(process.processIdentifier, SIGKILL)
+    text += try errors.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    // What follows the last line end was cut off by the kill, and says nothing.
+    let lines = String(decoding: text, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+    let reported = lines.dropLast().last { $0.hasPrefix("durable through line ") }
+      .flatMap { Int($0.dropFirst("durable through line ".count)) }
+    return (reported, process.terminationReason == .uncaughtSignal)
+  }
+
+  @Test("killed at 20 moments: whole commits, all that was reported, and the way on")
+  func killedImportsGoOn() throws {
+    let work = try Workplace()
+    try node("whole", in: work)
+    let events = try commits("whole", in: work)
+    let last = try #require(events.keys.max())
+    let expected = try work.stemma("-C", "whole", "export").output
+
+    let seed: UInt64 = 2026
+    print("seed \(seed)")
+    var random = SeededGenerator(seed: seed)
+    try node("killed", in: work)
+    var resume = 1
+    var kills = 0
+    for moment in 0..<Self.moments {
+      let left = (last - resume + 1) / Self.batch / (Self.moments - moment + 2)
+      let reports = Int.random(in: 0...max(left, 1), using: &random)
+      let turns = UInt64.random(in: 0...500_000, using: &random)
+      let (reported, wasKilled) = try killed("killed", from: resume, after: reports, turns: turns, in: work)
+      if wasKilled { kills += 1 }
+      let place = "moment \(moment), from line \(resume), after \(reports) reports and \(turns) turns"
+
+      let verified = try work.attempt("-C", "killed", "verify")
+      #expect(verified.status == 0, "\(place): \(verified.output)\(verified.errors)")
+      let held = try eventCount("killed", in: work)
+      #expect(events.values.contains(held), "\(place): \(held) events are no whole commits")
+      let promised = reported ?? resume - 1
+      #expect(held >= (try #require(events[promised])), "\(place): line \(promised) was reported durable")
+
+      // The next writer also takes in the commit that was written but perhaps not yet synced at the kill.
+      let again = try work.attempt(
+        "-C", "killed", "import", "--dry-run", "--batch", "\(Self.batch)", Self.source)
+      let kept = try eventCount("killed", in: work)
+      #expect(events.values.contains(kept), "\(place): \(kept) events are no whole commits")
+      #expect(kept >= held && kept - held <= Self.batch, "\(place): \(held) events, then \(kept)")
+      guard kept > 0 else { continue }
+      #expect(again.status == 65, "\(place): \(again.errors)")
+      let refused = try work.attempt("-C", "killed", "import", "--batch", "\(Self.batch)", Self.source)
+      #expect(refused.status == 65, "\(place): \(refused.errors)")
+      let named = try #require(
+        refused.errors.firstMatch(of: /--from-line (\d+)/), "\(place): \(refused.errors)")
+      resume = try #require(Int(named.1))
+      #expect(events[resume - 1] == kept, "\(place): --from-line \(resume) with \(kept) events")
+      #expect(try eventCount("killed", in: work) == kept, "\(place): a refused import appended something")
+    }
+    print("\(kills) of \(Self.moments) imports were killed before their end")
+    #expect(kills == Self.moments)
+    #expect(resume < last, "the last kill came too late to leave anything to do")
+
+    try work.stemma(
+      "-C", "killed", "import", "--batch", "\(Self.batch)", "--from-line", "\(resume)", Self.source)
+    #expect(try work.stemma("-C", "killed", "export").output == expected)
+    #expect(try eventCount("killed", in: work) == events[last])
+    try work.stemma("-C", "killed", "verify")
+    try work.stemma("-C", "killed", "rebuild")
+    #expect(try work.stemma("-C", "killed", "export").output == expected)
+  }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import Testing
+
+/// Reading the log.
+@Suite("log commands")
+struct LogCommandTests {
+  @Test("filters, order, and shapes")
+  func filters() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    try work.stemma("-C", "shop", "create", "Visit", "site=berlin", "number=1", "room=1")
+    try work.stemma("-C", "shop", "create", "Visit", "site=paris", "number=1", "room=2")
+    try work.stemma("clone", "shop", "field", "--name", "field")
+    try work.stemma("-C", "field", "update", "Visit", "site=berlin", "number=1", "guestId=ada")
+    try work.stemma("-C", "field", "push")
+    try work.stemma("-C", "shop", "create", "Member", "id=m", "name=M", "team=red")
+    try work.stemma("-C", "shop", "link", "Member", "m", "team", "blue")
+    try work.stemma("-C", "shop", "delete", "Team", "red")
+
+    func events(_ words: String...) throws -> [[String: Any]] {
+      let result = try Tool.run(Tool.path, ["-C", "shop", "log", "--json"] + words, in: work.path)
+      #expect(result.status == 0, "\(result.errors)")
+      return try result.array()
+    }
+    func short(_ events: [[String: Any]]) -> [String] {
+      events.map { "\($0.text("op") ?? "") \($0.text("model") ?? "") \($0.text("partition") ?? "")" }
+    }
+    let all = [
+      "create Team Team", "create Visit site=berlin", "create Visit site=paris", "update Visit site=berlin",
+      "create Member Member", "link Member Member", "delete Team Team",
+    ]
+    #expect(try short(events("--reverse")) == all)
+    #expect(try short(events()) == all.reversed())
+    #expect(try short(events("-n", "2")) == [all[6], all[5]])
+    #expect(try short(events("-n", "2", "--reverse")) == [all[0], all[1]])
+    #expect(try events("-n", "0").isEmpty)
+    #expect(try short(events("--reverse", "--model", "Team")) == [all[0], all[6]])
+    #expect(try short(events("--model", "Team", "--key", "red", "-n", "1")) == [all[6]])
+    #expect(try short(events("--model", "Visit", "--key", "site=paris", "--key", "number=1")) == [all[2]])
+    #expect(try short(events("--reverse", "--partition", "site=*")) == Array(all[1...3]))
+    #expect(
+      try short(events("--reverse", "--partition", "site=*", "--partition", "!site=paris")) == [
+        all[1], all[3],
+      ])
+    #expect(try short(events("--reverse", "--op", "update", "--op", "delete")) == [all[3], all[6]])
+    #expect(try short(events("--reverse", "--model", "Visit", "--field", "room")) == [all[1], all[2]])
+    #expect(try short(events("--origin", "field")) == [all[3]])
+    #expect(try work.attempt("-C", "shop", "log", "--origin", "nobody").status == 66)
+    #expect(try work.attempt("-C", "shop", "log", "--key", "red").status == 64)
+
+    let required: Set = [
+      "event", "partition", "position", "digest", "time", "timestamp", "op", "model", "key", "fields",
+      "version",
+      "context", "origin", "sequence", "commit",
+    ]
+    for event in try events() {
+      let optional: Set = event.text("op") == "link" ? ["relationship"] : []
+      #expect(event.members == required.union(optional))
+      let name = try #require(event.text("event")).split(separator: ":")
+      #expect(Int(name[1]) == event.number("sequence"))
+    }
+    let lines = try work.stemma("-C", "shop", "log", "--ndjson").objects()
+    #expect(lines.count == all.count)
+    #expect(try work.stemma("-C", "shop", "log", "--oneline").lines.count == all.count)
+    #expect(try work.stemma("-C", "shop", "log").lines.count { $0.hasPrefix("event ") } == all.count)
+  }
+
+  @Test("--mutations are what import reads")
+  func mutations() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    try work.stemma("-C", "shop", "create", "Member", "id=m", "name=M", "age=3", "extra:={\"a\":1}")
+    try work.stemma("-C", "shop", "create", "Post", "id=p")
+    try work.stemma("-C", "shop", "link", "Member", "m", "team", "red")
+    try work.stemma("-C", "shop", "link", "Member", "m", "posts", "p")
+    try work.stemma("-C", "shop", "update", "Member", "m", "age:=null")
+    try work.stemma("-C", "shop", "create", "Team", "id=gone", "name=Gone")
+    try work.stemma("-C", "shop", "delete", "Team", "gone")
+    let mutations = try work.stemma("-C", "shop", "log", "--mutations", "--reverse")
+    for line in try mutations.objects() {
+      #expect(
+        line.members
+          == (line.text("op") == "delete"
+            ? ["op", "model", "key", "ts"] : ["op", "model", "key", "fields", "ts"]))
+    }
+    try work.stemma("init", "copy", "--schema", "shop.graphql")
+    try work.stemma("-C", "copy", "import", "-", input: mutations.output)
+    #expect(try work.stemma("-C", "copy", "export").output == work.stemma("-C", "shop", "export").output)
+  }
+
+  @Test("segments and digest")
+  func segments() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    try work.stemma("-C", "shop", "create", "Visit", "site=a", "number=1")
+    try work.stemma("clone", "shop", "copy", "--name", "copy")
+    let files = try work.stemma("-C", "copy", "segments", "--json").array()
+    for file in files {
+      #expect(
+        file.members == [
+          "number", "kind", "events", "rawBytes", "storedBytes", "partitions", "blocks", "digest",
+        ])
+      #expect(["segment", "journal"].contains(file.text("kind")))
+      if file.text("kind") == "segment" { #expect(file.text("digest")?.count == 64) }
+    }
+    #expect(files.compactMap { $0.number("events") }.reduce(0, +) == 2)
+    let digests = try work.stemma("-C", "shop", "digest", "--json").array()
+    #expect(digests.map { $0.text("partition") } == ["Team", "site=a"])
+    for digest in digests { #expect(digest.members == ["partition", "events", "log", "tables"]) }
+    #expect(try work.stemma("-C", "copy", "digest").output == work.stemma("-C", "shop", "digest").output)
+    #expect(try work.stemma("-C", "shop", "digest", "--partition", "site=*").lines.count == 1)
+    try work.stemma("-C", "shop", "update", "Team", "red", "name=Rot")
+    #expect(try work.stemma("-C", "copy", "digest").output != work.stemma("-C", "shop", "digest").output)
+    #expect(
+      try work.stemma("-C", "copy", "digest", "--partition", "site=a").output
+        == work.stemma("-C", "shop", "digest", "--partition", "site=a").output)
+  }
+}

@@ -1,0 +1,205 @@
+import Foundation
+import Testing
+
+/// Commands about the node itself: remotes, scope, schema, upkeep.
+@Suite("node commands")
+struct NodeCommandTests {
+  @Test("init, status, clone, pull, push, sync, verify: shapes")
+  func shapes() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Visit", "site=a", "number=1")
+    let made = try work.stemma("init", "other", "--schema", "shop.graphql", "--json").object()
+    #expect(made.members == ["directory", "name", "origin", "models"])
+    let transfer: Set = ["partitions", "events", "bytesRead", "bytesShipped"]
+    #expect(try work.stemma("clone", "shop", "copy", "--name", "copy", "--json").object().members == transfer)
+    try work.stemma("-C", "shop", "update", "Visit", "site=a", "number=1", "room=2")
+    let status = try work.stemma("-C", "copy", "status", "--json").object()
+    #expect(
+      status.members == [
+        "directory", "name", "origin", "scope", "models", "events", "partitions", "files", "logBytes",
+        "tableBytes",
+        "records", "conflicts", "peers", "notices",
+      ])
+    let peer = try #require(status.array("peers").first)
+    #expect(peer.members == ["name", "address", "behind", "ahead", "partitions", "problem"])
+    #expect(peer.number("behind") == 1)
+    #expect(peer.object("partitions").object("site=a").members == ["behind", "ahead"])
+    let pulled = try work.stemma("-C", "copy", "pull", "--json").object()
+    #expect(pulled.members == transfer)
+    #expect(pulled["partitions"] as? [String] == ["site=a"])
+    #expect(pulled.number("events") == 1)
+    #expect(try work.stemma("-C", "copy", "push", "--json").object().members == transfer)
+    let synced = try work.stemma("-C", "copy", "sync", "--json").object()
+    #expect(synced.members == ["pulled", "pushed"])
+    #expect(synced.object("pulled").members == transfer)
+    #expect(synced.object("pushed").members == transfer)
+    try work.stemma("clone", "copy", "third", "--name", "third")
+    try work.stemma("-C", "copy", "remote", "add", "third", "third")
+    let several = try work.stemma("-C", "copy", "pull", "--json").array()
+    #expect(several.compactMap { $0.text("peer") }.sorted() == ["source", "third"])
+    for one in several { #expect(one.members == transfer.union(["peer"])) }
+    #expect(
+      try work.stemma("-C", "copy", "verify", "--json").object().members == ["events", "files", "damage"])
+    #expect(try work.stemma("-C", "copy", "rebuild", "--json").object().members == ["events", "records"])
+  }
+
+  @Test("remotes")
+  func remotes() throws {
+    let work = try Shop.open()
+    #expect(try work.stemma("-C", "shop", "remote", "list", "--json").array().isEmpty)
+    try work.stemma("init", "office", "--schema", "shop.graphql")
+    try work.stemma("-C", "shop", "remote", "add", "office", work.file("office"))
+    let rows = try work.stemma("-C", "shop", "remote", "list", "--json").array()
+    #expect(rows.map { $0.text("name") } == ["office"])
+    for row in rows { #expect(row.members == ["name", "address"]) }
+    try work.stemma("-C", "shop", "remote", "remove", "office")
+    #expect(try work.stemma("-C", "shop", "remote", "list", "--json").array().isEmpty)
+    #expect(try work.attempt("-C", "shop", "remote", "remove", "office").status == 66)
+  }
+
+  @Test("scope: globs, exclusions, and what leaves")
+  func scope() throws {
+    let work = try Shop.open()
+    for site in ["bonn", "berlin", "paris"] {
+      try work.stemma("-C", "shop", "create", "Visit", "site=\(site)", "number=1")
+    }
+    try work.stemma("clone", "shop", "copy", "--partition", "site=paris", "--name", "copy")
+    func held() throws -> [String] {
+      try work.stemma("-C", "copy", "digest", "--json").array().compactMap { $0.text("partition") }
+    }
+    #expect(try work.stemma("-C", "copy", "scope", "list", "--json").texts() == ["site=paris"])
+    try work.stemma("-C", "copy", "scope", "add", "site=b*", "!site=bonn")
+    #expect(
+      try Set(work.stemma("-C", "copy", "scope", "list", "--json").texts()) == [
+        "site=paris", "site=b*", "!site=bonn",
+      ])
+    #expect(try held() == ["site=paris"])
+    try work.stemma("-C", "copy", "pull")
+    #expect(try held() == ["site=berlin", "site=paris"])
+    #expect(try work.attempt("-C", "copy", "create", "Visit", "site=bonn", "number=2").status == 77)
+    #expect(try work.attempt("-C", "copy", "create", "Post", "id=p").status == 77)
+    // What no peer has does not go without --discard.
+    try work.stemma("-C", "copy", "update", "Visit", "site=paris", "number=1", "room=2")
+    let refused = try work.attempt("-C", "copy", "scope", "remove", "site=paris")
+    #expect(refused.status == 77)
+    #expect(try held() == ["site=berlin", "site=paris"])
+    try work.stemma("-C", "copy", "scope", "remove", "site=paris", "--discard")
+    #expect(try held() == ["site=berlin"])
+    #expect(try work.stemma("-C", "copy", "export").objects().count == 1)
+    #expect(try work.attempt("-C", "copy", "scope", "remove", "site=paris").status == 65)
+    try work.stemma("-C", "copy", "scope", "remove", "!site=bonn")
+    try work.stemma("-C", "copy", "pull")
+    #expect(try held() == ["site=berlin", "site=bonn"])
+  }
+
+  private static let first = """
+    type Book @model {
+      isbn: ID! @primaryKey
+      title: String!
+      pages: Int
+      shelf: String
+    }
+
+    """
+
+  @Test("schema: canonical form, additive change, refusal")
+  func schema() throws {
+    let work = try Workplace()
+    try work.write("1.graphql", Self.first)
+    try work.write(
+      "2.graphql",
+      """
+      type Book @model {
+        isbn: ID! @primaryKey
+        name: String! @mapsTo(name: "title")
+        pages: Int
+        price: Float
+      }
+      type Loan @model { id: ID! isbn: ID book: Book @belongsTo(fields: ["isbn"]) }
+      """)
+    try work.write("3.graphql", Self.first.replacing("pages: Int", with: "pages: String"))
+    try work.stemma("init", "a", "--schema", "1.graphql")
+    #expect(try work.stemma("-C", "a", "schema", "show").output == Self.first)
+    try work.stemma("-C", "a", "create", "Book", "isbn=1", "title=One", "pages=5", "shelf=A")
+
+    let refused = try work.attempt("-C", "a", "schema", "check", "3.graphql", "--json")
+    #expect(refused.status == 1)
+    #expect(try refused.object().members == ["changes", "refusals"])
+    #expect(try refused.object()["refusals"] as? [String] != [])
+    let notApplied = try work.attempt("-C", "a", "schema", "apply", "3.graphql")
+    #expect(notApplied.status == 65)
+    #expect(notApplied.errors.contains("Book.pages"))
+    #expect(try work.stemma("-C", "a", "schema", "show").output == Self.first)
+
+    let before = try work.stemma("-C", "a", "export").output
+    #expect(
+      try work.stemma("-C", "a", "schema", "check", "2.graphql", "--json").object().members == [
+        "changes", "refusals",
+      ])
+    #expect(try work.stemma("-C", "a", "export").output == before)
+    let applied = try work.stemma("-C", "a", "schema", "apply", "2.graphql", "--json").object()
+    #expect((applied["changes"] as? [String])?.count == 4)
+    let row = try #require(try work.stemma("-C", "a", "export").objects().first)
+    #expect(row.object("fields").members == ["name", "pages", "price"])
+    #expect(row.object("fields").text("name") == "One")
+    try work.stemma("-C", "a", "update", "Book", "1", "name=Uno", "price=2.5")
+    try work.stemma("-C", "a", "create", "Loan", "id=l", "book=1")
+    let shown = try work.stemma("-C", "a", "schema", "show").output
+    try work.write("shown.graphql", shown)
+    #expect(try work.stemma("-C", "a", "schema", "check", "shown.graphql").output == "no change\n")
+
+    // A hidden field comes back with what it held; a renamed one with what was written under either name.
+    try work.stemma("-C", "a", "schema", "apply", "1.graphql")
+    let back = try #require(try work.stemma("-C", "a", "export", "Book").objects().first).object("fields")
+    #expect(back.text("title") == "Uno")
+    #expect(back.text("shelf") == "A")
+    let live = try work.stemma("-C", "a", "export").output
+    try work.stemma("-C", "a", "rebuild")
+    #expect(try work.stemma("-C", "a", "export").output == live)
+  }
+
+  @Test("a schema's mistake is named with file, line and column")
+  func schemaMistake() throws {
+    let work = try Workplace()
+    try work.write("bad.graphql", "type Book @model {\n  isbn: Foo! @primaryKey\n}\n")
+    let result = try work.attempt("init", "a", "--schema", "bad.graphql")
+    #expect(result.errors.contains("2:9"))
+    #expect(result.errors.contains("bad.graphql:2:9"))
+  }
+
+  @Test("rebuild --as-of a position, a time, an event")
+  func asOf() throws {
+    let work = try Workplace()
+    try work.write("1.graphql", Self.first)
+    try work.stemma("init", "a", "--schema", "1.graphql", "--name", "a")
+    try work.stemma("-C", "a", "create", "Book", "isbn=1", "title=One", "pages=5")
+    try work.stemma("-C", "a", "create", "Book", "isbn=2", "title=Two")
+    let known = "1|One\n2|Two\n"
+    let then = try #require(try work.stemma("-C", "a", "log", "-n", "1", "--json").array().first)
+    let time = try #require(then.text("time"))
+    // The next event is in a later millisecond: events of one run of the tool are.
+    try work.stemma("-C", "a", "update", "Book", "1", "title=Uno")
+    try work.stemma("-C", "a", "delete", "Book", "2")
+    try work.stemma("-C", "a", "create", "Book", "isbn=3", "title=Three")
+    for (index, when) in [time, "@" + (then.text("position") ?? ""), then.text("event") ?? ""].enumerated() {
+      try work.stemma("-C", "a", "rebuild", "--as-of", when, "--into", "then\(index).sqlite")
+      #expect(try rows(work, "then\(index).sqlite") == known, "\(when)")
+    }
+    try work.stemma("-C", "a", "rebuild", "--into", "now.sqlite")
+    #expect(try rows(work, "now.sqlite") == "1|Uno\n3|Three\n")
+    try work.stemma("-C", "a", "rebuild", "--as-of", "2h", "--into", "none.sqlite")
+    #expect(try rows(work, "none.sqlite").isEmpty)
+    #expect(try work.attempt("-C", "a", "rebuild", "--as-of", "zzz", "--into", "x.sqlite").status == 65)
+    #expect(try work.stemma("-C", "a", "list", "Book", "--json").array().count == 2)
+  }
+
+  /// Rows of a file of tables, read by another program than the tool.
+  private func rows(_ work: Workplace, _ file: String) throws -> String {
+    let python = try #require(RealData.python, "python3 is needed to read the tables")
+    let script =
+      "import sqlite3,sys\nfor r in sqlite3.connect(sys.argv[1]).execute('SELECT isbn, title FROM books ORDER BY isbn'): print('|'.join(r))"
+    let result = try Tool.run(python, ["-c", script, work.file(file)], in: work.path)
+    #expect(result.status == 0, "\(result.errors)")
+    return result.output
+  }
+}

@@ -1,0 +1,221 @@
+import Foundation
+import Testing
+
+/// Commands that change and read records.
+@Suite("record commands")
+struct RecordCommandTests {
+  private let node = ["STEMMA_NODE": "shop"]
+
+  @Test("create prints the key and mints an id")
+  func createPrintsKey() throws {
+    let work = try Shop.open()
+    #expect(try work.stemma("create", "Team", "id=red", "name=Red", environment: node).output == "red\n")
+    let uuid = #/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/#
+    let first = try work.stemma("create", "Team", "name=One", environment: node).lines.first ?? ""
+    let second = try work.stemma("create", "Team", "name=Two", environment: node).lines.first ?? ""
+    #expect(first.wholeMatch(of: uuid) != nil, "\(first)")
+    #expect(second.wholeMatch(of: uuid) != nil, "\(second)")
+    #expect(first < second)
+    #expect(try work.attempt("get", "Team", first, environment: node).status == 0)
+    let missing = try work.attempt("create", "Visit", "room=1", environment: node)
+    #expect([64, 65].contains(missing.status))
+    #expect(missing.errors.contains("Visit"))
+  }
+
+  @Test("one change: revision, upsert, nothing written twice")
+  func changes() throws {
+    let work = try Shop.open()
+    let members: Set = ["model", "key", "changed", "revision"]
+    let made = try work.stemma("create", "Team", "id=a", "name=A", "--json", environment: node).object()
+    #expect(made.members == members)
+    let revision = try #require(made.text("revision"))
+    let changed = try work.stemma(
+      "update", "Team", "a", "name=B", "--if-revision", revision, "--json", environment: node
+    ).object()
+    #expect(changed.members == members)
+    let current = try #require(changed.text("revision"))
+    #expect(current != revision)
+    let refused = try work.attempt(
+      "update", "Team", "a", "name=C", "--if-revision", revision, environment: node)
+    #expect(refused.status == 1)
+    #expect(refused.errors.contains(current))
+    let refusedDelete = try work.attempt("delete", "Team", "a", "--if-revision", revision, environment: node)
+    #expect(refusedDelete.status == 1)
+    let same = try work.stemma("update", "Team", "a", "name=B", "--json", environment: node).object()
+    #expect(same["changed"] as? Bool == false)
+    #expect(same.text("revision") == current)
+    #expect(
+      try work.stemma("upsert", "Team", "b", "name=New", "--json", environment: node).object().members
+        == members)
+    try work.stemma("upsert", "Team", "b", "name=Newer", environment: node)
+    let operations = try work.stemma("log", "--reverse", "--json", environment: node).array().map {
+      $0.text("op")
+    }
+    #expect(operations == ["create", "update", "create", "update"])
+    let gone = try work.stemma("delete", "Team", "b", "--json", environment: node).object()
+    #expect(gone.members == members)
+    #expect(gone["revision"] is NSNull)
+    try work.stemma("create", "Team", "id=b", "name=Again", environment: node)
+  }
+
+  @Test("delete: required children go, others are unlinked, children first, the cause in the log")
+  func deleteCascades() throws {
+    let work = try Shop.open()
+    try work.stemma("create", "Team", "id=red", "name=Red", environment: node)
+    try work.stemma("create", "Member", "id=m", "name=M", "team=red", environment: node)
+    try work.stemma("create", "Badge", "id=b", "team=red", environment: node)
+    try work.stemma("delete", "Team", "red", environment: node)
+    #expect(try work.attempt("get", "Badge", "b", environment: node).status == 66)
+    let row = try work.stemma("get", "Member", "m", "--json", environment: node).object()
+    #expect(row.object("fields")["teamId"] is NSNull)
+    let events = Array(try work.stemma("log", "--reverse", "--json", environment: node).array().dropFirst(3))
+    #expect(Set(events.map { $0.text("commit") }).count == 1)
+    #expect(events.last?.text("model") == "Team")
+    #expect(events.last?.text("op") == "delete")
+    #expect(events.last?["cause"] == nil)
+    #expect(
+      Set(events.dropLast().map { "\($0.text("op") ?? "") \($0.text("model") ?? "")" }) == [
+        "unlink Member", "delete Badge",
+      ])
+    for child in events.dropLast() {
+      #expect(child.object("cause").members == ["event", "partition"])
+      #expect(child.object("cause").text("event") == events.last?.text("event"))
+      #expect(child.object("cause").text("partition") == "Team")
+    }
+  }
+
+  @Test("link and unlink from either side; many-to-many makes join rows")
+  func links() throws {
+    let work = try Shop.open()
+    for team in ["red", "blue"] {
+      try work.stemma("create", "Team", "id=\(team)", "name=\(team)", environment: node)
+    }
+    try work.stemma("create", "Member", "id=m", "name=M", environment: node)
+    try work.stemma("create", "Post", "id=p", environment: node)
+    func team() throws -> Any? {
+      try work.stemma("get", "Member", "m", "--json", environment: node).object().object("fields")["teamId"]
+    }
+    try work.stemma("link", "Member", "m", "team", "red", environment: node)
+    #expect(try team() as? String == "red")
+    try work.stemma("link", "Team", "blue", "members", "m", environment: node)
+    #expect(try team() as? String == "blue")
+    try work.stemma("unlink", "Team", "blue", "members", "m", environment: node)
+    #expect(try team() is NSNull)
+    try work.stemma("link", "Member", "m", "team", "red", environment: node)
+    try work.stemma("unlink", "Member", "m", "team", environment: node)
+    #expect(try team() is NSNull)
+    try work.stemma("create", "Badge", "id=b", "team=red", environment: node)
+    #expect(try work.attempt("unlink", "Badge", "b", "team", environment: node).status == 65)
+    #expect(try work.attempt("link", "Member", "m", "nope", "red", environment: node).status == 65)
+    #expect(try work.attempt("link", "Member", "m", "team", environment: node).status == 64)
+
+    func joined() throws -> Int {
+      try work.stemma("list", "MemberPost", "--json", environment: node).array().count
+    }
+    try work.stemma("link", "Member", "m", "posts", "p", environment: node)
+    #expect(try joined() == 1)
+    try work.stemma("unlink", "Post", "p", "members", "m", environment: node)
+    #expect(try joined() == 0)
+    try work.stemma("link", "Post", "p", "members", "m", environment: node)
+    #expect(try joined() == 1)
+    let operations = try work.stemma("log", "--model", "MemberPost", "--reverse", "--json", environment: node)
+      .array()
+    #expect(operations.map { $0.text("op") } == ["create", "delete", "create"])
+    try work.stemma("delete", "Member", "m", environment: node)
+    #expect(try joined() == 0)
+  }
+
+  @Test("get --include goes from relationship to relationship")
+  func includes() throws {
+    let work = try Shop.open()
+    try work.stemma("create", "Team", "id=red", "name=Red", environment: node)
+    try work.stemma("create", "Member", "id=m", "name=M", "team=red", environment: node)
+    try work.stemma("create", "Post", "id=p", environment: node)
+    try work.stemma("link", "Member", "m", "posts", "p", environment: node)
+    let row = try work.stemma(
+      "get", "Team", "red", "--include", "members.posts", "--include", "badges", "--json", environment: node
+    ).object()
+    #expect(row.members == ["model", "key", "fields", "revision", "included"])
+    #expect(row.object("included").array("badges").isEmpty)
+    let member = try #require(row.object("included").array("members").first)
+    #expect(member.object("included").array("posts").first?.object("key").text("id") == "p")
+    let post = try work.stemma("get", "Post", "p", "--include", "members.team", "--json", environment: node)
+      .object()
+    let author = try #require(post.object("included").array("members").first)
+    #expect(author.object("included").object("team").object("key").text("id") == "red")
+    #expect(
+      try work.stemma("get", "Team", "red", "--json", environment: node).object().members == [
+        "model", "key", "fields", "revision",
+      ])
+    let wrong = try work.attempt("get", "Team", "red", "--include", "nope", environment: node)
+    #expect(wrong.status == 65)
+    #expect(wrong.errors.contains("members"))
+  }
+
+  @Test("list: conditions, order, limit and offset")
+  func lists() throws {
+    let work = try Shop.open()
+    for (number, room) in [(1, "b"), (2, "a"), (3, "ab"), (10, "c")] {
+      try work.stemma("create", "Visit", "site=x", "number=\(number)", "room=\(room)", environment: node)
+    }
+    func numbers(_ words: String...) throws -> [Int] {
+      let result = try Tool.run(
+        Tool.path, ["list", "Visit", "--ndjson"] + words, in: work.path, environment: node)
+      #expect(result.status == 0, "\(result.errors)")
+      let rows = try result.objects()
+      for row in rows { #expect(row.members == ["model", "key", "fields", "revision"]) }
+      return rows.compactMap { $0.object("key").number("number") }
+    }
+    #expect(try numbers() == [1, 2, 3, 10])
+    #expect(try numbers("--where", "number>2") == [3, 10])
+    #expect(try numbers("--where", "number<=2", "--where", "room!=b") == [2])
+    #expect(try numbers("--where", "room^=a") == [2, 3])
+    #expect(try numbers("--where", "room~=b") == [1, 3])
+    #expect(try numbers("--where", "room=c") == [10])
+    #expect(try numbers("--order", "room") == [2, 3, 1, 10])
+    #expect(try numbers("--order=-number", "--limit", "2") == [10, 3])
+    #expect(try numbers("--limit", "2", "--offset", "1") == [2, 3])
+    #expect(try numbers("--offset", "9").isEmpty)
+    #expect(try work.attempt("list", "Visit", "--where", "nope=1", environment: node).status == 65)
+    #expect(try work.attempt("list", "Visit", "--where", "room", environment: node).status == 64)
+    #expect(try work.attempt("list", "Visit", "--order", "nope", environment: node).status == 65)
+  }
+
+  @Test("query reads and never writes")
+  func queryIsReadOnly() throws {
+    let work = try Shop.open()
+    try work.stemma("create", "Team", "id=a", "name=A", environment: node)
+    let rows = try work.stemma(
+      "query", "SELECT id, name AS n, NULL AS z FROM teams", "--json", environment: node
+    ).array()
+    #expect(rows.count == 1)
+    #expect(rows.first?.members == ["id", "n", "z"])
+    for statement in [
+      "INSERT INTO teams (id, name) VALUES ('q', 'q')", "DELETE FROM teams", "SELECT 1; DELETE FROM teams",
+      "WITH x AS (SELECT 1) DELETE FROM teams", "ATTACH 'x.sqlite' AS x", "PRAGMA user_version = 5",
+      "DROP TABLE teams", "SELECT nope FROM teams",
+    ] {
+      #expect(try work.attempt("query", statement, environment: node).status == 65, "\(statement)")
+    }
+    #expect(try work.stemma("list", "Team", "--json", environment: node).array().count == 1)
+    #expect(!FileManager.default.fileExists(atPath: work.file("x.sqlite")))
+  }
+
+  @Test("export: chosen models, every field, CSV")
+  func exports() throws {
+    let work = try Shop.open()
+    try work.stemma("create", "Team", "id=b", "name=B, \"b\"", environment: node)
+    try work.stemma("create", "Team", "id=a", "name=A", environment: node)
+    try work.stemma("create", "Post", "id=p", environment: node)
+    let rows = try work.stemma("export", "Team", environment: node).objects()
+    #expect(rows.map { $0.object("key").text("id") } == ["a", "b"])
+    for row in rows { #expect(row.members == ["model", "key", "fields"]) }
+    #expect(try work.stemma("export", environment: node).objects().count == 3)
+    #expect(
+      try work.stemma("export", "Post", environment: node).objects().first?.object("fields")["title"]
+        is NSNull)
+    let csv = try work.stemma("export", "Team", "--format", "csv", environment: node)
+    #expect(csv.lines == ["id,name", "a,A", "b,\"B, \"\"b\"\"\""])
+    #expect(try work.attempt("export", "Nope", environment: node).status == 65)
+  }
+}

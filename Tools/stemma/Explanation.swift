@@ -1,0 +1,79 @@
+import ArgumentParser
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaNode
+import StemmaReplication
+import StemmaTables
+
+/// An error as the tool ends with it: one line, and an exit code.
+struct Explanation {
+  var message: String
+  var exitCode: ExitCode
+
+  init(message: String, exitCode: ExitCode) {
+    self.message = message
+    self.exitCode = exitCode
+  }
+
+  init(_ error: NodeError) {
+    self.init(message: Explanations.text(of: error), exitCode: Self.exitCode(of: error))
+  }
+
+  private static func exitCode(of error: NodeError) -> ExitCode {
+    switch error {
+    case .noNode: .noInput
+    case .alreadyANode: .cannotCreate
+    case .badMark, .newerFormat, .schema, .refusedSchema, .lineTooLong, .malformedInput: .badData
+    case .mutation(let error): exitCode(of: error)
+    case .log(let error): exitCode(of: error)
+    case .tables(let error): exitCode(of: error)
+    case .replication(let error): exitCode(of: error)
+    case .cannotRead: .noInput
+    case .importLine(_, _, let reason, _, _): exitCode(of: reason)
+    case .unknownRemote, .noRemotes: .noInput
+    case .notAPeer: .unavailable
+    case .unacknowledged: .noPermission
+    case .damaged: .inputOutput
+    }
+  }
+
+  private static func exitCode(of error: MutationError) -> ExitCode {
+    switch error {
+    case .notFound, .noConflict: .noInput
+    case .outsideScope: .noPermission
+    case .revisionMismatch: .no
+    default: .badData
+    }
+  }
+
+  private static func exitCode(of error: LogError) -> ExitCode {
+    switch error {
+    case .system(_, _, let code): [EACCES, EPERM, EROFS].contains(code) ? .noPermission : .inputOutput
+    case .damaged, .poisoned, .hole: .inputOutput
+    case .newerFormat, .foreignLog, .overLimit: .badData
+    case .noLog: .noInput
+    case .logExists: .cannotCreate
+    case .inUse: .inUse
+    case .readOnly: .noPermission
+    }
+  }
+
+  private static func exitCode(of error: TablesError) -> ExitCode {
+    switch error {
+    case .busy: .inUse
+    case .unknownModel, .unknownField, .unknownRelationship, .notAQuery, .sqlite: .badData
+    default: .inputOutput
+    }
+  }
+
+  private static func exitCode(of error: ReplicationError) -> ExitCode {
+    switch error {
+    case .fork: .no
+    case .notPermitted: .noPermission
+    case .incomplete: .unavailable
+    case .refusedByPeer(let inner): exitCode(of: inner)
+    default: .badData
+    }
+  }
+}

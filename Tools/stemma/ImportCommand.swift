@@ -1,0 +1,136 @@
+import ArgumentParser
+import Foundation
+import StemmaEvents
+import StemmaNode
+
+struct Import: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Bring mutations or rows into the node.",
+    discussion: """
+      Reads NDJSON, one mutation a line ({"op","model","key","fields","ts"}); a line without `op` is an upsert,
+      so it reads what `export` writes. Files that are gzip are inflated. Each commit of --batch lines is all
+      or nothing; `durable through line N` follows on standard error.
+      Examples:
+        stemma import mutations.ndjson.gz
+        stemma import --batch 100 --from-line 5001 mutations.ndjson
+        stemma -C a export | stemma -C b import -
+      """)
+  @Argument(help: "Files; `-` is standard input.", completion: .file()) var files: [String]
+  @Option(help: ArgumentHelp("The model of lines that name none.", valueName: "model")) var model: String?
+  @Option(help: ArgumentHelp("Lines in one commit.", valueName: "lines")) var batch: Int = 1000
+  @Option(help: ArgumentHelp("Begin with this line; the first is 1.", valueName: "line")) var fromLine: Int =
+    1
+  @Flag(help: "Let `create` change a record that exists.") var upsert = false
+  @Flag(help: "Check everything, write nothing.") var dryRun = false
+  @Option(help: ArgumentHelp("Write refused lines here and go on.", valueName: "file"), completion: .file())
+  var reject: String?
+  @Flag(help: "Refuse references to records that are not there.") var strict = false
+  @Option(help: ArgumentHelp("Seal a segment after so many raw bytes of events.", valueName: "bytes"))
+  var segmentSize: Int?
+  @OptionGroup var note: NoteOptions
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func validate() throws {
+    if batch < 1 { throw ValidationError("--batch takes 1 or more lines") }
+    if fromLine < 1 { throw ValidationError("--from-line takes a line's number, 1 or more") }
+    if files.count > 1 && fromLine > 1 { throw ValidationError("--from-line goes with one file") }
+    if let segmentSize, segmentSize < 1 { throw ValidationError("--segment-size takes 1 or more bytes") }
+  }
+
+  func run() throws {
+    let node = try options.openForWriting(segmentSize: segmentSize)
+    var chosen = StemmaNode.Import.Options()
+    chosen.batch = batch
+    chosen.firstLine = fromLine
+    chosen.isUpsert = upsert
+    chosen.isDryRun = dryRun
+    chosen.model = model
+    chosen.refusesDangling = strict
+    chosen.by = note.note.by
+    chosen.note = note.note.note
+    var totals = StemmaNode.Import.Summary()
+    let rejects = try reject.map(RejectFile.init)
+    for file in files {
+      var work = StemmaNode.Import(into: node, options: chosen)
+      let isQuiet = dryRun
+      var lastShown = Date.distantPast
+      work.progress = { summary in
+        guard !isQuiet else { return }
+        if format.isJSON {
+          Output.line(
+            .object([
+              ("file", .string(file)), ("durableThroughLine", .int(Int64(summary.durableThroughLine))),
+              ("events", .int(Int64(summary.events))),
+            ]))
+          Output.flush()
+        } else if Output.isErrorTerminal {
+          // A terminal shows one line that moves; ten times a second is enough to read.
+          guard Date().timeIntervalSince(lastShown) > 0.1 else { return }
+          lastShown = Date()
+          FileHandle.standardError.write(
+            Data("\rdurable through line \(summary.durableThroughLine)\u{1B}[K".utf8))
+        } else {
+          Output.error("durable through line \(summary.durableThroughLine)")
+        }
+      }
+      if let rejects {
+        work.reject = { line, text, error in
+          Output.error("\(file):\(line): \(Explanation(error).message)")
+          try rejects.append(text)
+        }
+      }
+      let summary: StemmaNode.Import.Summary
+      do {
+        summary = try work.run(path: file)
+      } catch {
+        if Output.isErrorTerminal, !format.isJSON { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        throw error
+      }
+      if Output.isErrorTerminal, !format.isJSON, !isQuiet {
+        Output.error("\rdurable through line \(summary.durableThroughLine)\u{1B}[K")
+      }
+      totals.lines += summary.lines
+      totals.events += summary.events
+      totals.commits += summary.commits
+      totals.rejected += summary.rejected
+    }
+    try node.sealIfWanted()
+    if format.isJSON {
+      Output.line(
+        .object([
+          ("lines", .int(Int64(totals.lines))), ("events", .int(Int64(totals.events))),
+          ("commits", .int(Int64(totals.commits))), ("rejected", .int(Int64(totals.rejected))),
+          ("dryRun", .bool(dryRun)),
+        ]))
+    } else {
+      let verb = dryRun ? "would import" : "imported"
+      let lines = counted(totals.lines, "line")
+      let events = counted(totals.events, "event")
+      let rejected = totals.rejected > 0 ? ", rejected \(grouped(UInt64(totals.rejected)))" : ""
+      Output.line("\(verb) \(lines) as \(events) in \(counted(totals.commits, "commit"))\(rejected)")
+    }
+    Output.flush()
+    if totals.rejected > 0 { throw ExitCode.no }
+  }
+}
+
+/// Where refused lines go.
+private final class RejectFile {
+  private let handle: FileHandle
+  private let path: String
+
+  init(_ path: String) throws {
+    self.path = path
+    guard FileManager.default.createFile(atPath: path, contents: nil),
+      let handle = FileHandle(forWritingAtPath: path)
+    else { throw Failure("cannot create \(path)", .cannotCreate) }
+    self.handle = handle
+  }
+
+  func append(_ line: UnsafeRawBufferPointer) throws {
+    do { try handle.write(contentsOf: Data(line) + [10]) } catch {
+      throw Failure("cannot write \(path)", .inputOutput)
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import ArgumentParser
+import Foundation
+import StemmaNode
+
+/// The `stemma` command.
+@main
+struct Stemma: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "stemma",
+    abstract: "An event-sourced, replicated store that one can read like a history.",
+    discussion: """
+      The node is the current directory, or the nearest parent that holds one; -C DIR or STEMMA_NODE names \
+      another. Reading commands take --json or --ndjson.
+
+      Exit codes: 0 done; 1 the answer is no; 64 usage; 65 bad data; 66 no such node, record or file; 69 peer \
+      unreachable; 73 cannot create; 74 I/O or damage; 75 node in use; 77 not permitted.
+      """,
+    version: "stemma 0.1.0",
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Nodes", subcommands: [Initialize.self, Clone.self, Status.self, SchemaCommand.self]),
+      CommandGroup(
+        name: "Changing records",
+        subcommands: [
+          Import.self, Create.self, Update.self, Upsert.self, Delete.self, Link.self, Unlink.self,
+        ]),
+      CommandGroup(
+        name: "Reading records", subcommands: [Get.self, List.self, Query.self, Export.self]),
+      CommandGroup(name: "Reading the log", subcommands: [LogCommand.self, Segments.self]),
+      CommandGroup(name: "Conflicts", subcommands: [Conflicts.self, Resolve.self]),
+      CommandGroup(
+        name: "Replication",
+        subcommands: [Remote.self, Pull.self, Push.self, Sync.self, ScopeCommand.self, Digest.self]),
+      CommandGroup(name: "Upkeep", subcommands: [Rebuild.self, Verify.self]),
+    ])
+
+  static func main() {
+    var arguments = Array(CommandLine.arguments.dropFirst())
+    // `-C DIR` before the command, as with git. An option that both levels declare would lose this value.
+    while arguments.count >= 2, arguments[0] == "-C" {
+      NodeOptions.leadingDirectory = NodeOptions.resolve(arguments[1], from: NodeOptions.leadingDirectory)
+      arguments.removeFirst(2)
+    }
+    signal(SIGPIPE, SIG_DFL)
+    do {
+      var command = try parseAsRoot(arguments)
+      try command.run()
+    } catch let error as NodeError {
+      Output.failure(Explanation(error))
+    } catch let error as MutationError {
+      Output.failure(Explanation(.mutation(error)))
+    } catch let error as Failure {
+      Output.failure(Explanation(message: error.message, exitCode: error.exitCode))
+    } catch {
+      let code = exitCode(for: error)
+      let text = fullMessage(for: error)
+      if code == .success || code.rawValue == ExitCode.success.rawValue {
+        if !text.isEmpty { print(text) }
+        Foundation.exit(0)
+      }
+      if !text.isEmpty { Output.error(text) }
+      Foundation.exit(code == .validationFailure ? ExitCode.usage.rawValue : code.rawValue)
+    }
+  }
+}
+
+extension ExitCode {
+  /// The numbers of sysexits(3).
+  static let no = ExitCode(1)
+  static let usage = ExitCode(64)
+  static let badData = ExitCode(65)
+  static let noInput = ExitCode(66)
+  static let unavailable = ExitCode(69)
+  static let cannotCreate = ExitCode(73)
+  static let inputOutput = ExitCode(74)
+  static let inUse = ExitCode(75)
+  static let noPermission = ExitCode(77)
+}
+
+/// A mistake that the command itself finds.
+struct Failure: Error {
+  var message: String
+  var exitCode: ExitCode
+
+  init(_ message: String, _ exitCode: ExitCode) {
+    self.message = message
+    self.exitCode = exitCode
+  }
+}

@@ -1,0 +1,343 @@
+import ArgumentParser
+import Foundation
+import StemmaEvents
+import StemmaNode
+import StemmaSchema
+
+struct Initialize: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "init",
+    abstract: "Make a node.",
+    discussion: """
+      Examples:
+        stemma init shop --schema shop.graphql
+        stemma init notes --name laptop
+      """)
+  @Argument(help: "The directory; made if it is not there.", completion: .directory) var directory: String
+  @Option(
+    help: ArgumentHelp("A GraphQL schema; more models can be applied later.", valueName: "file"),
+    completion: .file())
+  var schema: String?
+  @Option(help: "The name that other nodes see (default: the host's name).") var name: String?
+  @OptionGroup var format: FormatOptions
+
+  func run() throws {
+    let text = try schema.map(readText) ?? ""
+    let path = NodeOptions.resolve(directory, from: NodeOptions.leadingDirectory)
+    let node = try namingSchema(schema) { try Node.create(at: path, schema: text, name: name) }
+    for warning in node.schemaWarnings {
+      Output.warning(Explanations.text(of: warning, in: schema ?? "schema"))
+    }
+    if format.isJSON {
+      Output.line(
+        .object([
+          ("directory", .string(path)), ("name", .string(node.mark.name)),
+          ("origin", .string(node.mark.origin.description)),
+          ("models", .array(node.schema.models.map { .string($0.name) })),
+        ]))
+    } else {
+      Output.line("node \(node.mark.name) with \(counted(node.schema.models.count, "model")) in \(path)")
+    }
+    Output.flush()
+  }
+}
+
+/// Lets the mistakes of a schema name the file that they stand in.
+private func namingSchema<Result>(_ file: String?, _ body: () throws -> Result) throws -> Result {
+  do { return try body() } catch NodeError.schema(let error) {
+    let lines = error.diagnostics.map { "\(file ?? "schema"):\($0.description)" }
+    throw Failure(lines.joined(separator: "\n"), .badData)
+  }
+}
+
+/// Reads a text file whole.
+func readText(_ path: String) throws -> String {
+  guard FileManager.default.fileExists(atPath: path), let data = FileManager.default.contents(atPath: path)
+  else {
+    throw Failure("cannot read \(path)", .noInput)
+  }
+  guard let text = String(validating: data, as: UTF8.self) else {
+    throw Failure("\(path) is not UTF-8", .badData)
+  }
+  return text
+}
+
+/// `1 event`, `2 events`, with thousands set apart.
+func counted(_ count: Int, _ noun: String) -> String {
+  "\(grouped(UInt64(count))) \(noun)\(count == 1 ? "" : "s")"
+}
+
+func grouped(_ number: UInt64) -> String {
+  var digits = Array(String(number))
+  var index = digits.count - 3
+  while index > 0 {
+    digits.insert(",", at: index)
+    index -= 3
+  }
+  return String(digits)
+}
+
+/// A size in bytes as people read it.
+func size(_ bytes: UInt64) -> String {
+  if bytes < 1 << 10 { return "\(bytes) B" }
+  let (value, unit) =
+    bytes < 1 << 20
+    ? (Double(bytes) / 1024, "KiB")
+    : bytes < 1 << 30 ? (Double(bytes) / 0x1p20, "MiB") : (Double(bytes) / 0x1p30, "GiB")
+  return String(format: "%.1f %@", value, unit)
+}
+
+struct Status: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Show what this node holds, and how it stands with its peers.",
+    discussion: """
+      Examples:
+        stemma status
+        stemma -C shop status --json
+      """)
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    let status = try node.status()
+    if format.isJSON {
+      Output.line(status.json)
+    } else {
+      Output.line(
+        "node \(Output.styled(node.mark.name, .bold)) in \(node.directory), origin \(node.mark.origin)")
+      Output.line(
+        "schema      \(counted(node.schema.models.count, "model")): \(node.schema.models.map(\.name).joined(separator: ", "))"
+      )
+      Output.line("scope       \(node.mark.scope.patterns.joined(separator: " "))")
+      Output.line("events      \(grouped(status.events)) in \(counted(status.partitions, "partition"))")
+      Output.line("log         \(size(status.logBytes)) in \(counted(status.files, "file"))")
+      Output.line("tables      \(size(status.tableBytes)), \(counted(Int(status.records), "record"))")
+      Output.line("conflicts   \(status.conflicts == 0 ? "none" : grouped(status.conflicts))")
+      for peer in status.peers {
+        Output.line("peer        \(peer.name) at \(peer.address): \(peer.text)")
+      }
+      for notice in status.notices { Output.line("note        \(notice)") }
+    }
+    Output.flush()
+  }
+}
+
+struct SchemaCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "schema", abstract: "Show, check or change the schema.",
+    subcommands: [SchemaShow.self, SchemaCheck.self, SchemaApply.self])
+}
+
+struct SchemaShow: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Print the schema in its canonical form.",
+    discussion: """
+      Examples:
+        stemma schema show
+        stemma -C shop schema show > shop.graphql
+      """)
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    Output.bytes(Array(SDL.print(try options.open().schema).utf8))
+    Output.flush()
+  }
+}
+
+struct SchemaCheck: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check",
+    abstract: "Say what a schema would change, and whether it would be refused.",
+    discussion: """
+      Examples:
+        stemma schema check new.graphql
+        stemma schema check new.graphql --json
+      """)
+  @Argument(help: "A GraphQL schema.", completion: .file()) var file: String
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let text = try readText(file)
+    let comparison = try namingSchema(file) { try options.open().compare(schema: text) }
+    try report(comparison, file, format, verb: "would")
+    if !comparison.refusals.isEmpty { throw ExitCode.no }
+  }
+}
+
+struct SchemaApply: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "apply",
+    abstract: "Change the schema; what the log cannot hold is refused before anything is written.",
+    discussion: """
+      Examples:
+        stemma schema apply new.graphql
+        stemma -C shop schema apply shop.graphql
+      """)
+  @Argument(help: "A GraphQL schema.", completion: .file()) var file: String
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let text = try readText(file)
+    let node = try options.openForWriting()
+    try report(try namingSchema(file) { try node.apply(schema: text) }, file, format, verb: "did")
+  }
+}
+
+private func report(_ comparison: SchemaChangeReport, _ file: String, _ format: FormatOptions, verb: String)
+  throws
+{
+  for warning in comparison.warnings { Output.warning(Explanations.text(of: warning, in: file)) }
+  if format.isJSON {
+    Output.line(
+      .object([
+        ("changes", .array(comparison.changes.map { .string($0) })),
+        ("refusals", .array(comparison.refusals.map { .string($0) })),
+      ]))
+  } else {
+    if comparison.changes.isEmpty && comparison.refusals.isEmpty { Output.line("no change") }
+    for change in comparison.changes { Output.line(change) }
+    for refusal in comparison.refusals { Output.line("refused: \(refusal)") }
+  }
+  Output.flush()
+}
+
+struct Rebuild: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Build the tables anew from the log.",
+    discussion: """
+      Examples:
+        stemma rebuild
+        stemma rebuild --as-of 2024-01-01T00:00:00Z --into then.sqlite
+      """)
+  @Option(
+    help: ArgumentHelp("An RFC 3339 time, `2h`, `yesterday`, or @POSITION; needs --into.", valueName: "when"))
+  var asOf: String?
+  @Option(
+    help: ArgumentHelp("Write the tables to this file instead.", valueName: "file"), completion: .file())
+  var into: String?
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func validate() throws {
+    if asOf != nil && into == nil { throw ValidationError("--as-of needs --into FILE") }
+  }
+
+  func run() throws {
+    let bar = ProgressBar("rebuilding tables")
+    let report: RebuildReport
+    if let into {
+      let node = try options.open()
+      report = try node.rebuild(into: into, upTo: try asOf.map { try node.moment($0) }) {
+        bar.update($0, of: $1)
+      }
+    } else {
+      let node = try options.openForWriting()
+      report = try node.rebuild { bar.update($0, of: $1) }
+    }
+    bar.finish()
+    if format.isJSON {
+      Output.line(
+        .object([("events", .int(Int64(report.events))), ("records", .int(Int64(report.records)))]))
+    } else {
+      Output.line(
+        "rebuilt \(counted(Int(report.records), "record")) from \(counted(Int(report.events), "event"))")
+    }
+    Output.flush()
+  }
+}
+
+struct Verify: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Check every byte of the log, and the tables against it.",
+    discussion: """
+      Exits with 1 and names file and offset if anything is damaged.
+      Examples:
+        stemma verify
+        stemma verify --json | jq .damage
+      """)
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let bar = ProgressBar("verifying")
+    let report = try Node.verify(at: try options.locate(), options: options.opening(.read, progress: bar))
+    bar.finish()
+    if format.isJSON {
+      Output.line(
+        .object([
+          ("events", .int(Int64(report.events))), ("files", .int(Int64(report.files))),
+          (
+            "damage",
+            .array(
+              report.damage.map { damage in
+                .object([
+                  ("file", .string(damage.file)),
+                  ("offset", damage.offset.map { .int(Int64($0)) } ?? .null),
+                  ("what", .string(damage.what)),
+                ])
+              })
+          ),
+        ]))
+    } else {
+      for damage in report.damage {
+        Output.line("\(damage.file)\(damage.offset.map { " at byte \($0)" } ?? ""): \(damage.what)")
+      }
+      if report.damage.isEmpty {
+        Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file")): all good")
+      } else {
+        Output.line(
+          "\(counted(report.damage.count, "place")) damaged; pull the lost events from a peer into a new clone"
+        )
+      }
+    }
+    Output.flush()
+    if !report.damage.isEmpty { throw ExitCode.no }
+  }
+}
+
+struct Segments: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "List the files of the log.",
+    discussion: """
+      Examples:
+        stemma segments
+        stemma segments --ndjson
+      """)
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let files = try options.open().logFiles()
+    let rows: [JSON] = files.map { file in
+      .object([
+        ("number", .int(Int64(file.number))), ("kind", .string(file.kind)),
+        ("events", .int(Int64(file.events))),
+        ("rawBytes", .int(Int64(file.rawBytes))), ("storedBytes", .int(Int64(file.storedBytes))),
+        ("partitions", .int(Int64(file.partitions))), ("blocks", .int(Int64(file.blocks))),
+        ("digest", file.digest.map { .string($0) } ?? .null),
+      ])
+    }
+    if format.json {
+      Output.line(.array(rows))
+    } else if format.ndjson {
+      for row in rows { Output.line(row) }
+    } else {
+      var table = TextTable(
+        ["number", "kind", "events", "raw", "stored", "ratio", "partitions", "blocks", "digest"],
+        numeric: [0, 2, 3, 4, 5, 6, 7])
+      for file in files {
+        let ratio = file.storedBytes == 0 ? 0 : Double(file.rawBytes) / Double(file.storedBytes)
+        table.append([
+          String(file.number), file.kind, grouped(file.events), size(file.rawBytes), size(file.storedBytes),
+          String(format: "%.1f", ratio), grouped(UInt64(file.partitions)), grouped(UInt64(file.blocks)),
+          String((file.digest ?? "-").prefix(12)),
+        ])
+      }
+      table.write()
+    }
+    Output.flush()
+  }
+}

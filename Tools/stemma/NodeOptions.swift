@@ -1,0 +1,81 @@
+import ArgumentParser
+import Foundation
+import StemmaEvents
+import StemmaNode
+
+/// Which node a command works on.
+struct NodeOptions: ParsableArguments {
+  @Option(
+    name: .customShort("C"), help: ArgumentHelp("Work on the node in this directory.", valueName: "dir"),
+    completion: .directory)
+  var directory: String?
+
+  @Option(help: ArgumentHelp("How long to wait while another process writes.", valueName: "seconds"))
+  var wait: Double = 5
+
+  /// From `-C` before the command. Set once, before any command runs.
+  nonisolated(unsafe) static var leadingDirectory: String?
+
+  static func resolve(_ path: String, from base: String?) -> String {
+    guard let base, !path.hasPrefix("/") else { return path }
+    return base + "/" + path
+  }
+
+  /// The node's directory: the named one, or the nearest one from here upwards.
+  func locate() throws -> String {
+    if let directory { return try Node.nearest(from: Self.resolve(directory, from: Self.leadingDirectory)) }
+    if let leading = Self.leadingDirectory { return try Node.nearest(from: leading) }
+    if let named = ProcessInfo.processInfo.environment["STEMMA_NODE"], !named.isEmpty {
+      return try Node.nearest(from: named)
+    }
+    return try Node.nearest(from: FileManager.default.currentDirectoryPath)
+  }
+
+  /// Opens the node for reading; the tables are brought up to date where that is possible.
+  func open() throws -> Node { try open(.read) }
+
+  func openForWriting(segmentSize: Int? = nil) throws -> Node { try open(.write, segmentSize: segmentSize) }
+
+  func opening(_ mode: Node.Mode, progress: ProgressBar? = nil) -> Node.OpeningOptions {
+    var options = Node.OpeningOptions(mode: mode)
+    options.wait = wait
+    if let progress { options.progress = { progress.update($0, of: $1) } }
+    return options
+  }
+
+  private func open(_ mode: Node.Mode, segmentSize: Int? = nil) throws -> Node {
+    let bar = ProgressBar("rebuilding tables")
+    var options = opening(mode, progress: bar)
+    options.segmentSize = segmentSize
+    let node = try Node.open(at: try locate(), options)
+    bar.finish()
+    for notice in node.notices { Output.warning(notice) }
+    return node
+  }
+}
+
+/// How results are written.
+struct FormatOptions: ParsableArguments {
+  @Flag(help: "Write one JSON value.") var json = false
+  @Flag(help: "Write one JSON object a line.") var ndjson = false
+
+  func validate() throws {
+    if json && ndjson { throw ValidationError("--json and --ndjson exclude each other.") }
+  }
+
+  var isJSON: Bool { json || ndjson }
+}
+
+/// Who makes a change, and why.
+struct NoteOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Who makes the change (default: STEMMA_BY).", valueName: "name"))
+  var by: String?
+
+  @Option(name: .short, help: ArgumentHelp("Why the change is made.", valueName: "note"))
+  var message: String?
+
+  var note: CommitNote {
+    let environment = ProcessInfo.processInfo.environment["STEMMA_BY"] ?? ""
+    return CommitNote(by: by ?? (environment.isEmpty ? nil : environment), note: message)
+  }
+}

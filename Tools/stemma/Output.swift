@@ -1,0 +1,144 @@
+import ArgumentParser
+import Foundation
+import StemmaEvents
+
+/// Standard output, buffered; and messages on standard error.
+enum Output {
+  /// Bytes that wait to be written. Commands run on one thread.
+  nonisolated(unsafe) private static var buffer: [UInt8] = []
+  private static let threshold = 64 << 10
+
+  static let isTerminal = isatty(1) == 1
+  static let isErrorTerminal = isatty(2) == 1
+  /// Colour: on a terminal, unless NO_COLOR (no-color.org) is set.
+  static let isColoured =
+    isTerminal && (ProcessInfo.processInfo.environment["NO_COLOR"] ?? "").isEmpty
+    && ProcessInfo.processInfo.environment["TERM"] != "dumb"
+
+  static func line(_ text: String = "") {
+    buffer.append(contentsOf: text.utf8)
+    buffer.append(10)
+    if buffer.count >= threshold { flush() }
+  }
+
+  static func line(_ json: JSON) {
+    json.append(to: &buffer)
+    buffer.append(10)
+    if buffer.count >= threshold { flush() }
+  }
+
+  static func bytes(_ bytes: [UInt8]) {
+    buffer.append(contentsOf: bytes)
+    if buffer.count >= threshold { flush() }
+  }
+
+  static func flush() {
+    write(buffer, to: 1)
+    buffer.removeAll(keepingCapacity: true)
+  }
+
+  static func warning(_ text: String) { error("warning: " + text) }
+
+  static func error(_ text: String) {
+    flush()
+    write(Array((text + "\n").utf8), to: 2)
+  }
+
+  /// Ends the process with one line that says what, where, and what to do next.
+  static func failure(_ explanation: Explanation) -> Never {
+    error("stemma: " + explanation.message)
+    Foundation.exit(explanation.exitCode.rawValue)
+  }
+
+  /// A reader that goes away ends the process by SIGPIPE; a full disk is an error like any other.
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+    var offset = 0
+    while offset < bytes.count {
+      let count = bytes[offset...].withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0 {
+        if errno == EINTR { continue }
+        if descriptor == 1 {
+          let reason = String(cString: strerror(errno))
+          write(Array("stemma: cannot write to standard output: \(reason)\n".utf8), to: 2)
+        }
+        Foundation.exit(ExitCode.inputOutput.rawValue)
+      }
+      offset += count
+    }
+  }
+
+  enum Style: String {
+    case bold = "1"
+    case dim = "2"
+    case red = "31"
+    case green = "32"
+    case yellow = "33"
+    case cyan = "36"
+  }
+
+  static func styled(_ text: String, _ style: Style) -> String {
+    isColoured ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
+  }
+}
+
+/// Rows of text with aligned columns.
+struct TextTable {
+  private var rows: [[String]] = []
+  /// Columns that hold numbers, aligned right.
+  var numeric: Set<Int> = []
+
+  init(_ header: [String] = [], numeric: Set<Int> = []) {
+    self.numeric = numeric
+    if !header.isEmpty { rows.append(header) }
+  }
+
+  mutating func append(_ row: [String]) { rows.append(row) }
+
+  func write(indent: String = "") {
+    let columns = rows.map(\.count).max() ?? 0
+    let widths = (0..<columns).map { column in
+      rows.map { $0.indices.contains(column) ? $0[column].count : 0 }.max() ?? 0
+    }
+    for row in rows {
+      var line = indent
+      for (column, cell) in row.enumerated() {
+        let padding = String(repeating: " ", count: widths[column] - cell.count)
+        if numeric.contains(column) {
+          line += padding + cell
+        } else {
+          line += column == row.count - 1 ? cell : cell + padding
+        }
+        if column < row.count - 1 { line += "  " }
+      }
+      Output.line(line)
+    }
+  }
+}
+
+/// A bar on standard error, shown only on a terminal, and only once the work has taken a second.
+final class ProgressBar {
+  private let label: String
+  private let began = Date()
+  private var lastDrawn = Date.distantPast
+  private var isShown = false
+
+  init(_ label: String) { self.label = label }
+
+  func update(_ done: UInt64, of total: UInt64) {
+    guard Output.isErrorTerminal else { return }
+    let now = Date()
+    guard now.timeIntervalSince(began) > 1, now.timeIntervalSince(lastDrawn) > 0.1 else { return }
+    lastDrawn = now
+    isShown = true
+    let share = total == 0 ? 0 : min(1, Double(done) / Double(total))
+    let filled = Int(share * 30)
+    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 30 - filled)
+    FileHandle.standardError.write(
+      Data("\r\(label) \(bar) \(Int(share * 100)) %  \(done)/\(total)\u{1B}[K".utf8))
+  }
+
+  func finish() {
+    if isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    isShown = false
+  }
+}

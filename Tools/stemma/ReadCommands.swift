@@ -1,0 +1,253 @@
+import ArgumentParser
+import StemmaEvents
+import StemmaNode
+import StemmaSchema
+import StemmaTables
+
+struct Get: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Show one record.",
+    discussion: """
+      Examples:
+        stemma get Book 978-0
+        stemma get Team 3 --include members --json
+      """)
+  @Argument(help: "The model.") var model: String
+  @Argument(help: "The key.") var key: [String]
+  @Option(
+    parsing: .singleValue,
+    help: ArgumentHelp(
+      "Also the records of this relationship; may be repeated, `a.b` goes on from there.",
+      valueName: "relationship"))
+  var include: [String] = []
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    let words = try RecordWords(node, model: model)
+    let (keyJSON, rest) = try words.key(key)
+    guard rest.isEmpty else { throw Failure("`\(rest.first ?? "")` is more than the key", .usage) }
+    let key = try node.key(keyJSON, of: words.model)
+    guard let row = try node.row(words.model, key, including: include) else {
+      throw MutationError.notFound(model: model, key: node.shortText(of: key, in: words.model))
+    }
+    if format.isJSON {
+      Output.line(row)
+    } else {
+      write(row, indent: "")
+    }
+    Output.flush()
+  }
+
+  private func write(_ row: JSON, indent: String) {
+    guard case .object(let members) = row else { return }
+    func member(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
+    var table = TextTable()
+    for group in ["key", "fields"] {
+      guard case .object(let fields)? = member(group) else { continue }
+      for (name, value) in fields { table.append([name, plain(value)]) }
+    }
+    if let revision = member("revision") { table.append(["revision", plain(revision)]) }
+    table.write(indent: indent)
+    guard case .object(let included)? = member("included") else { return }
+    for (name, value) in included {
+      switch value {
+      case .array(let rows):
+        Output.line("\(indent)\(name): \(counted(rows.count, "record"))")
+        for row in rows {
+          write(row, indent: indent + "  ")
+          Output.line()
+        }
+      case .null: Output.line("\(indent)\(name): none")
+      default:
+        Output.line("\(indent)\(name):")
+        write(value, indent: indent + "  ")
+      }
+    }
+  }
+}
+
+/// A value without JSON's quotes.
+func plain(_ value: JSON) -> String {
+  if case .string(let text) = value { text } else { value.canonicalText }
+}
+
+struct List: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "List records of a model.",
+    discussion: """
+      A condition is field=value, !=, <, <=, >, >=, ^= (begins with) or ~= (contains); several must all hold.
+      Examples:
+        stemma list Track --where 'milliseconds>600000' --order milliseconds --limit 5
+        stemma list File --where partition=Tests --ndjson
+      """)
+  @Argument(help: "The model.") var model: String
+  @Option(
+    parsing: .singleValue,
+    help: ArgumentHelp("Only records for which this holds; may be repeated.", valueName: "condition"))
+  var `where`: [String] = []
+  @Option(
+    parsing: .singleValue,
+    help: ArgumentHelp(
+      "Order by this field; `-field` backwards (write --order=-field); may be repeated.", valueName: "field"))
+  var order: [String] = []
+  @Option(help: "At most so many.") var limit: Int?
+  @Option(help: "Leave out so many first.") var offset: Int = 0
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    let words = try RecordWords(node, model: model)
+    let conditions = try self.where.map { try condition($0, words) }
+    let ordering = order.map { name in
+      name.hasPrefix("-")
+        ? Listing.Order(String(name.dropFirst()), isDescending: true) : Listing.Order(name)
+    }
+    var array: [JSON] = []
+    var table: [[String]] = []
+    let fields = words.model.fields
+    let listing = Listing(model, where: conditions, order: ordering, limit: limit, offset: offset)
+    try node.list(listing) { row in
+      if format.json {
+        array.append(row)
+      } else if format.ndjson {
+        Output.line(row)
+      } else {
+        var values: [String: String] = [:]
+        if case .object(let members) = row {
+          for case (_, .object(let group)) in members {
+            for (name, value) in group { values[name] = plain(value) }
+          }
+        }
+        table.append(
+          fields.map {
+            let text = values[$0.name] ?? ""
+            return text.count > 60 ? text.prefix(59) + "…" : text
+          })
+      }
+    }
+    if format.json { Output.line(.array(array)) }
+    if !format.isJSON {
+      var text = TextTable(fields.map { Output.styled($0.name, .bold) })
+      for row in table { text.append(row) }
+      text.write()
+    }
+    Output.flush()
+  }
+
+  /// The signs of conditions, those first that begin with another one.
+  private static let signs: [(sign: String, comparison: Listing.Comparison)] = [
+    ("!=", .notEqual), ("<=", .lessOrEqual), (">=", .greaterOrEqual), ("^=", .beginsWith), ("~=", .contains),
+    ("=", .equal), ("<", .less), (">", .greater),
+  ]
+
+  private func condition(_ text: String, _ words: RecordWords) throws -> Listing.Condition {
+    let name = String(text.prefix { $0.isLetter || $0.isNumber || $0 == "_" })
+    let rest = text.dropFirst(name.count)
+    guard !name.isEmpty, let (sign, comparison) = Self.signs.first(where: { rest.hasPrefix($0.sign) }) else {
+      throw Failure("`\(text)` is not field=value, or with !=, <, <=, >, >=, ^= or ~=", .usage)
+    }
+    guard let field = words.model.field(named: name) else {
+      throw MutationError.unknownField(model: model, field: name, known: words.model.fields.map(\.name))
+    }
+    let value = String(rest.dropFirst(sign.count))
+    let isText = comparison == .beginsWith || comparison == .contains
+    return Listing.Condition(
+      field.name, comparison, isText ? .string(value) : try words.stored(value, of: field))
+  }
+}
+
+struct Query: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Run an SQL query on the tables, read-only.",
+    discussion: """
+      Examples:
+        stemma query 'SELECT count(*) FROM tracks'
+        stemma query --json 'SELECT name, unitPrice FROM tracks LIMIT 3'
+      """)
+  @Argument(help: "One SELECT statement.") var sql: String
+  @Flag(help: "Values with tabs between, no header: for other programs.") var tsv = false
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    var array: [JSON] = []
+    var rows: [[String]] = []
+    var header: [String] = []
+    try node.query(sql) { names, values in
+      header = names
+      if format.isJSON {
+        let row = JSON.object(zip(names, values).map { ($0, $1.json) })
+        if format.json { array.append(row) } else { Output.line(row) }
+      } else if tsv {
+        Output.line(values.map { $0.isNull ? "" : plain($0.json) }.joined(separator: "\t"))
+      } else {
+        rows.append(values.map { plain($0.json) })
+      }
+    }
+    if format.json {
+      Output.line(.array(array))
+    } else if !format.ndjson, !rows.isEmpty {
+      var table = TextTable(header.map { Output.styled($0, .bold) })
+      for row in rows { table.append(row) }
+      table.write()
+    }
+    Output.flush()
+  }
+}
+
+struct Export: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Write records in key order.",
+    discussion: """
+      Lines are {"model":…,"key":{…},"fields":{…}}; `import` reads them back.
+      Examples:
+        stemma export > all.ndjson
+        stemma export Book --format csv
+      """)
+  enum Form: String, ExpressibleByArgument, CaseIterable {
+    case ndjson, csv
+  }
+
+  @Argument(help: "Only these models.") var models: [String] = []
+  @Option(help: "ndjson or csv (one model).") var format: Form = .ndjson
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    let chosen = try models.map { try RecordWords(node, model: $0).model }
+    switch format {
+    case .ndjson: try node.export(chosen) { Output.bytes($0) }
+    case .csv:
+      guard chosen.count == 1, let model = chosen.first else {
+        throw Failure(
+          "CSV holds one model: name it, as in `stemma export \(node.schema.models.first?.name ?? "MODEL") --format csv`",
+          .usage)
+      }
+      Output.bytes(CSV.line(model.fields.map(\.name)))
+      try node.list(Listing(model.name)) { row in
+        var values: [String: JSON] = [:]
+        if case .object(let members) = row {
+          for case (_, .object(let group)) in members { for (name, value) in group { values[name] = value } }
+        }
+        Output.bytes(CSV.line(model.fields.map { values[$0.name].map { $0.isNull ? "" : plain($0) } ?? "" }))
+      }
+    }
+    Output.flush()
+  }
+}
+
+/// RFC 4180, with `\n` as the end of a line.
+enum CSV {
+  static func line(_ cells: [String]) -> [UInt8] {
+    let quoted = cells.map { cell in
+      cell.utf8.contains { [0x22, 0x2C, 0x0A, 0x0D].contains($0) }
+        ? "\"" + cell.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"")
+          + "\"" : cell
+    }
+    return Array((quoted.joined(separator: ",") + "\n").utf8)
+  }
+}

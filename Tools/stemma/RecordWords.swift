@@ -1,0 +1,104 @@
+import ArgumentParser
+import Foundation
+import StemmaEvents
+import StemmaNode
+import StemmaSchema
+
+/// Reads what a person types after a model's name: a key, then `field=value` words.
+struct RecordWords {
+  let schema: Schema
+  let model: Model
+
+  init(_ node: Node, model name: String) throws {
+    schema = node.schema
+    guard let model = schema.model(named: name) else {
+      throw MutationError.unknownModel(name, known: schema.models.map(\.name))
+    }
+    self.model = model
+  }
+
+  /// Splits words into the key and the rest. A key is a JSON object, or the leading `part=value` words, or
+  /// the bare value of a one-part key.
+  func key(_ words: [String]) throws -> (key: JSON, rest: ArraySlice<String>) {
+    guard let first = words.first else { throw missingKey() }
+    if first.hasPrefix("{") { return (try json(first, "key"), words.dropFirst()) }
+    let names = model.keyFields.map { model.fields[$0].name }
+    var members: [(name: String, value: JSON)] = []
+    var rest = words[...]
+    while let word = rest.first, let (name, value) = try assignment(word), names.contains(name) {
+      members.append((name, value))
+      rest = rest.dropFirst()
+    }
+    if !members.isEmpty { return (.object(members), rest) }
+    guard model.keyFields.count == 1 else { throw missingKey() }
+    let field = model.fields[model.keyFields[0]]
+    return (try value(first, of: field), words.dropFirst())
+  }
+
+  private func missingKey() -> Failure {
+    let parts = model.keyFields.map { model.fields[$0].name }
+    let form =
+      parts.count == 1 ? "a value, or \(parts[0])=VALUE" : parts.map { "\($0)=VALUE" }.joined(separator: " ")
+    return Failure("\(model.name) needs a key: \(form)", .usage)
+  }
+
+  /// All words as `field=value`.
+  func fields(_ words: some Swift.Sequence<String>) throws -> [(name: String, value: JSON)] {
+    try words.map { word in
+      guard let assignment = try assignment(word) else {
+        throw Failure("`\(word)` is not field=value, field:=JSON or field=@FILE", .usage)
+      }
+      return assignment
+    }
+  }
+
+  /// `f=v`, read by the field's type; `f:=JSON`; `f=@FILE`. Nil for a word without `=`.
+  private func assignment(_ word: String) throws -> (name: String, value: JSON)? {
+    guard let equals = word.firstIndex(of: "=") else { return nil }
+    var name = String(word[..<equals])
+    let text = String(word[word.index(after: equals)...])
+    if name.hasSuffix(":") {
+      name.removeLast()
+      return (name, try json(text, name))
+    }
+    if let field = model.field(named: name) {
+      return (name, try value(text.hasPrefix("@") ? contents(String(text.dropFirst())) : text, of: field))
+    }
+    if let relationship = model.relationship(named: name),
+      let target = schema.model(named: relationship.target)
+    {
+      if text.hasPrefix("{") { return (name, try json(text, name)) }
+      guard target.keyFields.count == 1 else {
+        throw Failure(
+          "\(target.name) has a key of \(target.keyFields.count) parts: write \(name):={…}", .usage)
+      }
+      return (name, try value(text, of: target.fields[target.keyFields[0]]))
+    }
+    throw MutationError.unknownField(
+      model: model.name, field: name, known: model.fields.map(\.name) + model.relationships.map(\.name))
+  }
+
+  private func contents(_ path: String) throws -> String {
+    guard let bytes = FileManager.default.contents(atPath: path) else {
+      throw Failure("cannot read \(path)", .noInput)
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw Failure("\(path) is not UTF-8", .badData)
+    }
+    return text
+  }
+
+  func value(_ text: String, of field: Field) throws -> JSON { try stored(text, of: field).json }
+
+  func stored(_ text: String, of field: Field) throws -> Value {
+    do { return try schema.value(text: text, for: field, of: model.name) } catch {
+      throw MutationError.value(error)
+    }
+  }
+
+  private func json(_ text: String, _ name: String) throws -> JSON {
+    do { return try JSON.parse(Array(text.utf8)) } catch {
+      throw Failure("the JSON of `\(name)` is wrong: \(Explanations.text(of: error))", .badData)
+    }
+  }
+}

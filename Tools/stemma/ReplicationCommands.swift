@@ -1,0 +1,306 @@
+import ArgumentParser
+import StemmaEvents
+import StemmaNode
+
+struct Clone: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Make a node from another, whole or some of its partitions.",
+    discussion: """
+      The other node is remembered as the remote `source`.
+      Examples:
+        stemma clone ../office laptop
+        stemma clone ../office field --partition tenantId=acme --partition 'region=eu*'
+      """)
+  @Argument(help: "Another node's directory.", completion: .directory) var source: String
+  @Argument(help: "The new node's directory.", completion: .directory) var directory: String
+  @Option(
+    parsing: .singleValue,
+    help: ArgumentHelp("Hold only these partitions; may be repeated.", valueName: "pattern"))
+  var partition: [String] = []
+  @Option(help: "The name that other nodes see (default: the host's name).") var name: String?
+  @OptionGroup var format: FormatOptions
+
+  func run() throws {
+    let bar = ProgressBar("cloning")
+    let path = NodeOptions.resolve(directory, from: NodeOptions.leadingDirectory)
+    let from = NodeOptions.resolve(source, from: NodeOptions.leadingDirectory)
+    let report = try Node.clone(from: from, to: path, partitions: partition, name: name) {
+      bar.update($0, of: $1)
+    }
+    bar.finish()
+    if format.isJSON {
+      Output.line(report.json)
+    } else {
+      Output.line("cloned \(report.text) into \(path)")
+    }
+    Output.flush()
+  }
+}
+
+/// The arguments that pull, push and sync share.
+struct PeerOptions: ParsableArguments {
+  @Argument(help: "A remote's name, or another node's directory; none: all remotes.") var peer: String?
+  @Option(
+    parsing: .singleValue,
+    help: ArgumentHelp("Only these partitions in this run; may be repeated.", valueName: "pattern"))
+  var partition: [String] = []
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var node: NodeOptions
+}
+
+struct Pull: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Fetch what a peer has and this node lacks.",
+    discussion: """
+      Examples:
+        stemma pull
+        stemma pull ../office --partition tenantId=acme
+      """)
+  @OptionGroup var options: PeerOptions
+
+  func run() throws { try exchange(options, pulls: true, pushes: false) }
+}
+
+struct Push: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Give a peer what this node has and it lacks.",
+    discussion: """
+      Examples:
+        stemma push
+        stemma push ../office
+      """)
+  @OptionGroup var options: PeerOptions
+
+  func run() throws { try exchange(options, pulls: false, pushes: true) }
+}
+
+struct Sync: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Pull, then push.",
+    discussion: """
+      Examples:
+        stemma sync
+        stemma sync ../office --json
+      """)
+  @OptionGroup var options: PeerOptions
+
+  func run() throws { try exchange(options, pulls: true, pushes: true) }
+}
+
+extension Node.TransferReport {
+  fileprivate var text: String {
+    events == 0
+      ? "nothing new"
+      : "\(counted(Int(events), "event")) in \(counted(partitions.count, "partition")), \(size(bytesShipped))"
+  }
+}
+
+private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws {
+  let node = try options.node.openForWriting()
+  let peers = try node.peers(options.peer)
+  var results: [JSON] = []
+  for peer in peers {
+    let bar = ProgressBar(peer.name)
+    let report = try node.exchange(
+      with: peer, pulls: pulls, pushes: pushes, partitions: options.partition
+    ) { bar.update($0, of: $1) }
+    bar.finish()
+    var members: [(name: String, value: JSON)] = []
+    if peers.count > 1 { members.append(("peer", .string(peer.name))) }
+    if pulls && pushes {
+      members.append(("pulled", report.pulled?.json ?? .null))
+      members.append(("pushed", report.pushed?.json ?? .null))
+    } else if case .object(let inner)? = (report.pulled ?? report.pushed)?.json {
+      members += inner
+    }
+    results.append(.object(members))
+    if !options.format.isJSON {
+      if let pulled = report.pulled { Output.line("pulled \(pulled.text) from \(peer.name)") }
+      if let pushed = report.pushed { Output.line("pushed \(pushed.text) to \(peer.name)") }
+    }
+    for notice in report.notices { Output.warning(notice) }
+  }
+  if options.format.json {
+    Output.line(results.count == 1 ? results[0] : .array(results))
+  } else if options.format.ndjson {
+    for result in results { Output.line(result) }
+  }
+  Output.flush()
+}
+
+struct Remote: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Name the peers of this node.",
+    subcommands: [RemoteAdd.self, RemoteList.self, RemoteRemove.self], defaultSubcommand: RemoteList.self)
+}
+
+struct RemoteAdd: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: "Give a peer a name.",
+    discussion: """
+      Examples:
+        stemma remote add office ../office
+        stemma remote add backup /mnt/backup/shop
+      """)
+  @Argument(help: "The name.") var name: String
+  @Argument(help: "The other node's directory.", completion: .directory) var address: String
+  @OptionGroup var options: NodeOptions
+
+  func run() throws { try options.openForWriting().addRemote(name, address) }
+}
+
+struct RemoteList: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List the peers.",
+    discussion: """
+      Examples:
+        stemma remote list
+        stemma remote list --json
+      """)
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    let rows = node.mark.remotes.map {
+      JSON.object([("name", .string($0.name)), ("address", .string($0.address))])
+    }
+    if format.json {
+      Output.line(.array(rows))
+    } else if format.ndjson {
+      for row in rows { Output.line(row) }
+    } else {
+      var table = TextTable()
+      for remote in node.mark.remotes { table.append([remote.name, remote.address]) }
+      table.write()
+    }
+    Output.flush()
+  }
+}
+
+struct RemoteRemove: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "remove", abstract: "Forget a peer; its data stays.",
+    discussion: """
+      Examples:
+        stemma remote remove office
+        stemma -C shop remote remove backup
+      """)
+  @Argument(help: "The name.") var name: String
+  @OptionGroup var options: NodeOptions
+
+  func run() throws { try options.openForWriting().removeRemote(name) }
+}
+
+struct ScopeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "scope",
+    abstract: "Which partitions this node holds.",
+    subcommands: [ScopeList.self, ScopeAdd.self, ScopeRemove.self], defaultSubcommand: ScopeList.self)
+}
+
+struct ScopeList: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List the patterns of this node's scope.",
+    discussion: """
+      Examples:
+        stemma scope list
+        stemma scope list --json
+      """)
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    if format.json {
+      Output.line(.array(node.mark.scope.patterns.map { .string($0) }))
+    } else {
+      for pattern in node.mark.scope.patterns {
+        if format.ndjson { Output.line(.string(pattern)) } else { Output.line(pattern) }
+      }
+    }
+    Output.flush()
+  }
+}
+
+struct ScopeAdd: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: "Hold more partitions; the next pull fetches them.",
+    discussion: """
+      Examples:
+        stemma scope add partition=Documentation
+        stemma scope add 'tenantId=ac*' '!tenantId=acid'
+      """)
+  @Argument(help: "Patterns.") var patterns: [String]
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.openForWriting()
+    let purged = try node.changeScope(adding: patterns, removing: [], discards: false)
+    Output.line(
+      "scope \(node.mark.scope.patterns.joined(separator: " "))"
+        + (purged.isEmpty ? "" : "; purged \(purged.joined(separator: " "))"))
+    Output.flush()
+  }
+}
+
+struct ScopeRemove: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "remove",
+    abstract: "Hold fewer partitions; what no other pattern covers is purged.",
+    discussion: """
+      Refused while a partition has events of this node that no peer has acknowledged.
+      Examples:
+        stemma scope remove partition=Documentation
+        stemma scope remove 'tenantId=ac*' --discard
+      """)
+  @Argument(help: "Patterns, as `scope list` shows them.") var patterns: [String]
+  @Flag(help: "Purge also what no peer has.") var discard = false
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.openForWriting()
+    let purged = try node.changeScope(adding: [], removing: patterns, discards: discard)
+    Output.line(
+      "scope \(node.mark.scope.patterns.joined(separator: " "))"
+        + (purged.isEmpty ? "" : "; purged \(purged.joined(separator: " "))"))
+    Output.flush()
+  }
+}
+
+struct Digest: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "One line for each partition: digests of its log and of its rows.",
+    discussion: """
+      Equal lines on two nodes: equal partitions.
+      Examples:
+        stemma digest --partition 'partition=Tests'
+        diff <(stemma -C a digest) <(stemma -C b digest)
+      """)
+  @Option(
+    parsing: .singleValue, help: ArgumentHelp("Only these partitions; may be repeated.", valueName: "pattern")
+  )
+  var partition: [String] = []
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    var array: [JSON] = []
+    for digest in try node.digests(partition.isEmpty ? nil : try node.scope(partition)) {
+      let row = JSON.object([
+        ("partition", .string(digest.partition)), ("events", .int(Int64(digest.events))),
+        ("log", .string(digest.log)), ("tables", .string(digest.tables)),
+      ])
+      if format.json {
+        array.append(row)
+      } else if format.ndjson {
+        Output.line(row)
+      } else {
+        Output.line("\(digest.log) \(digest.tables) \(digest.partition)")
+      }
+    }
+    if format.json { Output.line(.array(array)) }
+    Output.flush()
+  }
+}

@@ -1,0 +1,204 @@
+import ArgumentParser
+import StemmaEvents
+import StemmaNode
+
+/// What the one-record commands share: a node, a note, and how the outcome is shown.
+struct WriteOptions: ParsableArguments {
+  @OptionGroup var node: NodeOptions
+  @OptionGroup var note: NoteOptions
+  @OptionGroup var format: FormatOptions
+
+  /// Makes one change in a commit of its own and reports it.
+  func perform(_ mutation: Mutation, on node: Node, ifRevision: String? = nil, announcing verb: String) throws
+  {
+    let outcome = try node.write(note.note) { tx throws(NodeError) in
+      try tx.perform(mutation, ifRevision: ifRevision)
+    }
+    guard let model = node.schema.model(named: mutation.model) else { return }
+    let key = node.schema.json(of: outcome.key, model: model)
+    if format.isJSON {
+      let revision: JSON = try node.state(of: outcome.key, in: model).map { .string($0.revision) } ?? .null
+      Output.line(
+        .object([
+          ("model", .string(model.name)), ("key", key), ("changed", .bool(outcome.isChanged)),
+          ("revision", revision),
+        ]))
+    } else if mutation.operation == .create {
+      Output.line(node.shortText(of: outcome.key, in: model))
+    } else {
+      let text = "\(model.name) \(node.shortText(of: outcome.key, in: model))"
+      Output.line(outcome.isChanged ? "\(verb) \(text)" : "\(text) is so already; nothing written")
+    }
+    Output.flush()
+  }
+}
+
+struct Create: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Make a record and print its key.",
+    discussion: """
+      Examples:
+        stemma create Book isbn=978-0 title='A Book'
+        stemma create Member name=Tim team=018f2b3c-… -m 'joined today'
+      """)
+  @Argument(help: "The model.") var model: String
+  @Argument(
+    help: ArgumentHelp(
+      "field=value, field:=JSON or field=@FILE; a relationship's name is a field.", valueName: "f=v"))
+  var words: [String] = []
+  @OptionGroup var options: WriteOptions
+
+  func run() throws {
+    let node = try options.node.openForWriting()
+    let words = try RecordWords(node, model: model)
+    var fields = try words.fields(self.words)
+    let parts = Set(words.model.keyFields.map { words.model.fields[$0].name })
+    let key = fields.filter { parts.contains($0.name) }
+    fields.removeAll { parts.contains($0.name) }
+    try options.perform(
+      Mutation(.create, model: model, key: key.isEmpty ? nil : .object(key), fields: fields), on: node,
+      announcing: "created")
+  }
+}
+
+struct Update: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Change fields of a record.",
+    discussion: """
+      Examples:
+        stemma update Book 978-0 title='Another Title'
+        stemma update Enrollment courseID=5 studentID=7 grade:=null --if-revision 5-3fa9c1
+      """)
+  @Argument(help: "The model.") var model: String
+  @Argument(help: ArgumentHelp("The key, then field=value words.", valueName: "key f=v"))
+  var words: [String]
+  @Option(help: ArgumentHelp("Fail unless the record is at this revision.", valueName: "revision"))
+  var ifRevision: String?
+  @OptionGroup var options: WriteOptions
+
+  func run() throws {
+    let node = try options.node.openForWriting()
+    let words = try RecordWords(node, model: model)
+    let (key, rest) = try words.key(self.words)
+    try options.perform(
+      Mutation(.update, model: model, key: key, fields: try words.fields(rest)), on: node,
+      ifRevision: ifRevision, announcing: "updated")
+  }
+}
+
+struct Upsert: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Change a record, or make it if it is not there.",
+    discussion: """
+      Examples:
+        stemma upsert Book 978-0 title='A Book'
+        stemma upsert Genre genreId=1 name=Rock --json
+      """)
+  @Argument(help: "The model.") var model: String
+  @Argument(help: ArgumentHelp("The key, then field=value words.", valueName: "key f=v"))
+  var words: [String]
+  @OptionGroup var options: WriteOptions
+
+  func run() throws {
+    let node = try options.node.openForWriting()
+    let words = try RecordWords(node, model: model)
+    let (key, rest) = try words.key(self.words)
+    try options.perform(
+      Mutation(.upsert, model: model, key: key, fields: try words.fields(rest)), on: node,
+      announcing: "wrote")
+  }
+}
+
+struct Delete: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Delete a record, and in the same commit what cannot be without it.",
+    discussion: """
+      Children whose reference is required are deleted, others are unlinked; onDelete: RESTRICT refuses.
+      Examples:
+        stemma delete Book 978-0
+        stemma delete Enrollment courseID=5 studentID=7 -m 'left the course'
+      """)
+  @Argument(help: "The model.") var model: String
+  @Argument(help: "The key.") var key: [String]
+  @Option(help: ArgumentHelp("Fail unless the record is at this revision.", valueName: "revision"))
+  var ifRevision: String?
+  @OptionGroup var options: WriteOptions
+
+  func run() throws {
+    let node = try options.node.openForWriting()
+    let (key, rest) = try RecordWords(node, model: model).key(self.key)
+    guard rest.isEmpty else { throw Failure("`\(rest.first ?? "")` is more than the key", .usage) }
+    try options.perform(
+      Mutation(.delete, model: model, key: key), on: node, ifRevision: ifRevision, announcing: "deleted")
+  }
+}
+
+struct Link: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Connect two records.",
+    discussion: """
+      Works from either side of a relationship.
+      Examples:
+        stemma link Member 5 team 3
+        stemma link Post 7 tags 12
+      """)
+  @Argument(help: "The model.") var model: String
+  @Argument(
+    help: ArgumentHelp(
+      "The key, the relationship's name, the key of the other record.", valueName: "key relationship target"))
+  var words: [String]
+  @OptionGroup var options: WriteOptions
+
+  func run() throws {
+    let node = try options.node.openForWriting()
+    let (key, relationship, target) = try linkWords(node, model, words, targetRequired: true)
+    try options.perform(
+      Mutation(.link, model: model, key: key, fields: [(relationship, target)]), on: node,
+      announcing: "linked")
+  }
+}
+
+struct Unlink: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Disconnect two records.",
+    discussion: """
+      Examples:
+        stemma unlink Member 5 team
+        stemma unlink Post 7 tags 12
+      """)
+  @Argument(help: "The model.") var model: String
+  @Argument(
+    help: ArgumentHelp(
+      "The key, the relationship's name, and on a to-many side the other record's key.",
+      valueName: "key relationship target"))
+  var words: [String]
+  @OptionGroup var options: WriteOptions
+
+  func run() throws {
+    let node = try options.node.openForWriting()
+    let (key, relationship, target) = try linkWords(node, model, words, targetRequired: false)
+    try options.perform(
+      Mutation(.unlink, model: model, key: key, fields: [(relationship, target)]), on: node,
+      announcing: "unlinked")
+  }
+}
+
+/// `KEY RELATIONSHIP TARGET` after a model's name.
+private func linkWords(
+  _ node: Node, _ model: String, _ words: [String], targetRequired: Bool
+) throws -> (key: JSON, relationship: String, target: JSON) {
+  let reader = try RecordWords(node, model: model)
+  let (key, rest) = try reader.key(words)
+  guard let name = rest.first else {
+    throw Failure("which relationship? write its name after the key", .usage)
+  }
+  guard let relationship = reader.model.relationship(named: name) else {
+    throw MutationError.unknownRelationship(
+      model: model, name: name, known: reader.model.relationships.map(\.name))
+  }
+  let targetWords = Array(rest.dropFirst())
+  if targetWords.isEmpty && !targetRequired { return (key, name, .null) }
+  let (target, more) = try RecordWords(node, model: relationship.target).key(targetWords)
+  guard more.isEmpty else { throw Failure("`\(more.first ?? "")` is more than the key", .usage) }
+  return (key, name, target)
+}
