@@ -27,8 +27,6 @@ package struct LineReader: ~Copyable {
 
   /// The number of the line that `next` gave last; the first is 1.
   package private(set) var lineNumber = 0
-  /// Bytes taken from the file so far, compressed ones if it is compressed.
-  package private(set) var bytesConsumed: Int64 = 0
 
   /// Opens a file; `-` is standard input.
   package init(path: String) throws(NodeError) {
@@ -119,7 +117,6 @@ package struct LineReader: ~Copyable {
     } while count < 0
       && errno == EINTR
     guard count >= 0 else { throw .cannotRead(path: name, errno: errno) }
-    bytesConsumed += Int64(count)
     if !started && count > 0 {
       started = true
       if chunk[0] == 0x1F, count < 2 || chunk[1] == 0x8B { inflater = try GzipInflater(name: name) }

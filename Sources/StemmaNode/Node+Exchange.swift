@@ -57,8 +57,8 @@ private final class Participant {
     case .transferred(let summary, let messages), .finished(let summary, let messages):
       self.summary = summary
       return messages
-    case .failed(let error, let refusal):
-      _ = refusal  // both sides are here: the error itself is what the peer would learn
+    // Both sides are here: the refusal that would be sent says the same as the error.
+    case .failed(let error, _):
       throw .replication(error)
     }
   }
