@@ -6,7 +6,8 @@ import StemmaEvents
 /// write, and the state is a few numbers, which this holds in memory that is used again for the next record.
 /// The caller keeps the values: by `apply` it is told which are gone, and it gives them back when the history turns
 /// out not to be linear and a `RecordState` has to go on (`state`). For the same events both give the same bytes.
-package struct LinearRecord {
+/// A class, because the arrays in it are used again and again.
+package final class LinearRecord {
   /// What an event changes of the values that the caller keeps.
   package enum Effect {
     /// All of them are null now, but for those that the event assigns.
@@ -27,6 +28,7 @@ package struct LinearRecord {
   private var base: Int?
   /// For each register of the model behind the base, the write that it has where that is not the base's.
   private var listed: [Int32]
+  private var used: [Int] = []
 
   package init(_ rules: MergeRules) {
     self.rules = rules
@@ -39,7 +41,7 @@ package struct LinearRecord {
   package var exists: Bool { writes.last?.exists ?? false }
 
   /// Forgets everything.
-  package mutating func removeAll() {
+  package func removeAll() {
     context.removeAll(keepingCapacity: true)
     latest = .zero
     writes.removeAll(keepingCapacity: true)
@@ -47,20 +49,19 @@ package struct LinearRecord {
     unlistAll()
   }
 
-  private mutating func unlistAll() {
+  private func unlistAll() {
     for register in listed.indices { listed[register] = -1 }
   }
 
-  /// Takes the next event in. `hasContext`: whether its context is that of all events so far, which is asked only
-  /// where it matters.
-  @inline(__always)
-  package mutating func apply(
+  /// Takes the next event in, whose context is asked entry by entry.
+  package func apply(
     _ operation: Operation, _ dot: Dot, _ version: Version, _ timestamp: Timestamp, fields: [Int],
-    hasContext: ([Context.Entry]) -> Bool
+    contextCount: Int, contextEntry: (Int) -> Context.Entry
   ) -> Effect {
-    guard operation != .resolve, version.rawValue == self.version.rawValue + 1, hasContext(context),
-      !covers(dot)
+    guard operation != .resolve, version.rawValue == self.version.rawValue + 1,
+      contextCount == context.count, !covers(dot)
     else { return .isNotLinear }
+    for index in context.indices where context[index] != contextEntry(index) { return .isNotLinear }
     // An update that has seen a deletion does not bury it.
     if operation != .create, operation != .delete, let last = writes.last, !last.exists {
       return .isNotLinear
@@ -83,7 +84,7 @@ package struct LinearRecord {
     return false
   }
 
-  private mutating func insert(_ dot: Dot) {
+  private func insert(_ dot: Dot) {
     var place = 0
     while place < context.count, context[place].origin < dot.origin { place += 1 }
     if place < context.count, context[place].origin == dot.origin {
@@ -95,19 +96,25 @@ package struct LinearRecord {
 
   // MARK: Results
 
-  /// The writes that are a sibling somewhere, sorted by dot, as places in `writes`.
-  private var siblings: [Int] {
-    var used = [writes.count - 1]
-    if let base, base != writes.count - 1 { used.append(base) }
-    for write in listed where write >= 0 && !used.contains(Int(write)) { used.append(Int(write)) }
-    if used.count > 1 { used.sort { writes[$0].dot < writes[$1].dot } }
-    return used
+  /// Finds the writes that are a sibling somewhere, sorted by dot, as places in `writes`. There are few of them.
+  private func findSiblings() {
+    used.removeAll(keepingCapacity: true)
+    use(writes.count - 1)
+    if let base { use(base) }
+    for write in listed where write >= 0 { use(Int(write)) }
+  }
+
+  private func use(_ write: Int) {
+    if used.contains(write) { return }
+    var place = used.count
+    while place > 0, writes[write].dot < writes[used[place - 1]].dot { place -= 1 }
+    used.insert(write, at: place)
   }
 
   /// Appends what `RecordState.encoded(rules, omitsShown: true)` gives, if every value that is not null has the
   /// type of its column. The record must exist.
   package func appendState(to output: inout [UInt8]) {
-    let used = siblings
+    findSiblings()
     var highest = Timestamp.zero
     for write in used { highest = max(highest, writes[write].timestamp) }
     output.append(RecordState.head(isLatestGiven: latest != highest))
@@ -129,7 +136,7 @@ package struct LinearRecord {
       output.appendVarint(UInt64(write.timestamp.counter))
       milliseconds = write.timestamp.milliseconds
     }
-    appendSets(used, to: &output)
+    appendSets(to: &output)
     // No cell: all values stand in columns.
     output.appendVarint(0)
     if latest != highest {
@@ -138,7 +145,7 @@ package struct LinearRecord {
     }
   }
 
-  private func appendSets(_ used: [Int], to output: inout [UInt8]) {
+  private func appendSets(to output: inout [UInt8]) {
     func set(_ write: Int) -> UInt64 { 1 + UInt64(used.firstIndex(of: write) ?? 0) }
     output.appendVarint(set(writes.count - 1))
     output.appendVarint(base.map(set) ?? 0)
@@ -156,7 +163,7 @@ package struct LinearRecord {
   /// The same as a state to go on with. `value`: of each of the rules' fields.
   package func state(_ value: (Int) -> Value) -> RecordState {
     guard !isEmpty else { return RecordState() }
-    let used = siblings
+    findSiblings()
     func index(_ write: Int) -> UInt32 { UInt32(used.firstIndex(of: write) ?? 0) }
     var state = RecordState()
     state.context = Context(trusted: context)

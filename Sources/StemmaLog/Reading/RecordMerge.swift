@@ -16,10 +16,10 @@ extension Log {
 }
 
 /// Gives all events by (partition, model, key), those of one key in arrival order, without making any `Event`: a
-/// merge of the files' blocks, read in place.
+/// merge of the files' blocks, read in place. A class, because its parts are classes and copies would share them.
 ///
 ///     while try merge.nextRecord() { while try merge.nextEvent() { use(merge.block) } }
-package struct RecordMerge {
+package final class RecordMerge {
   private var sources: [BlockSource] = []
   /// Binary heap over `sources`: by record, then by place.
   private var heap: [Int] = []
@@ -43,15 +43,15 @@ package struct RecordMerge {
     for source in sources.indices { insert(source) }
   }
 
-  private mutating func add(_ blocks: any KeyedBlocks) throws(LogError) {
-    if let source = try BlockSource(blocks) { sources.append(source) }
+  private func add(_ blocks: any KeyedBlocks) throws(LogError) {
+    if let source = try BlockSource(blocks, number: sources.count) { sources.append(source) }
   }
 
   /// The cursor that stands at the current event. The texts that it gives are valid until the next call.
   package var block: BlockSource { sources[members[member]] }
 
   /// Moves to the next record, past what is left of the current one; false behind the last.
-  package mutating func nextRecord() throws(LogError) -> Bool {
+  package func nextRecord() throws(LogError) -> Bool {
     while try nextEvent() {}
     for source in members where !sources[source].isAtEnd { insert(source) }
     members.removeAll(keepingCapacity: true)
@@ -67,7 +67,7 @@ package struct RecordMerge {
   }
 
   /// Moves to the next event of the record; false behind the last.
-  package mutating func nextEvent() throws(LogError) -> Bool {
+  package func nextEvent() throws(LogError) -> Bool {
     guard member < members.count else { return false }
     if member >= 0 {
       let source = sources[members[member]]
@@ -94,7 +94,7 @@ package struct RecordMerge {
     return order == 0 ? a < b : order < 0
   }
 
-  private mutating func insert(_ source: Int) {
+  private func insert(_ source: Int) {
     heap.append(source)
     var child = heap.count - 1
     while child > 0, isBefore(heap[child], heap[(child - 1) / 2]) {
@@ -103,7 +103,7 @@ package struct RecordMerge {
     }
   }
 
-  private mutating func removeFirst() -> Int {
+  private func removeFirst() -> Int {
     let first = heap[0]
     let last = heap.removeLast()
     if heap.isEmpty { return first }
@@ -183,6 +183,8 @@ private struct JournalBlocks: KeyedBlocks {
 
 /// One file in key order. A class, so that its cursor is used in place.
 package final class BlockSource {
+  /// Counts the sources from 0.
+  package let number: Int
   private var blocks: any KeyedBlocks
   /// Stands at an event, unless `isAtEnd`.
   package private(set) var cursor: BlockCursor
@@ -191,7 +193,8 @@ package final class BlockSource {
   package private(set) var blockNumber = 1
 
   /// Nil if there is no event.
-  fileprivate init?(_ blocks: any KeyedBlocks) throws(LogError) {
+  fileprivate init?(_ blocks: any KeyedBlocks, number: Int) throws(LogError) {
+    self.number = number
     var blocks = blocks
     guard let first = try blocks.next() else { return nil }
     cursor = first

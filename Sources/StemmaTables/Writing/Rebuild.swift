@@ -280,10 +280,10 @@ struct TablesBuilder {
     from files: RecordFiles, _ tableSet: TableSet, for handoff: Handoff<MadeRows>
   ) {
     do {
-      var merge = try files.open()
-      var maker = RowMaker(tableSet)
+      let merge = try files.open()
+      let maker = RowMaker(tableSet)
       while try merge.nextRecord() {
-        try maker.addRecord(&merge)
+        try maker.addRecord(merge)
         if maker.batch.isFull, !handoff.put(.batch(maker.takeBatch())) { return }
       }
       _ = handoff.put(.end(maker.takeBatch(), maker.streams))

@@ -7,7 +7,7 @@ import StemmaMerge
 ///
 /// A linear history (`LinearRecord`) is folded in place, texts going from the block into the batch. From the first
 /// event on that is not linear, `RecordState` takes over.
-struct RowMaker {
+final class RowMaker {
   /// The statements of a batch: one for each model, then these two.
   enum Statements {
     static func tombstone(_ layouts: [TableLayout]) -> Int { layouts.count }
@@ -41,7 +41,7 @@ struct RowMaker {
   }
 
   /// Gives the batch away and begins a new one.
-  mutating func takeBatch() -> RowBatch {
+  func takeBatch() -> RowBatch {
     batch.progress = progress
     let full = batch
     batch = RowBatch()
@@ -49,7 +49,7 @@ struct RowMaker {
   }
 
   /// Makes the row of the record to which the merge has just moved.
-  mutating func addRecord(_ merge: inout RecordMerge) throws {
+  func addRecord(_ merge: RecordMerge) throws {
     guard try merge.nextEvent() else { return }
     let first = merge.block
     guard let model = indexOfModel(first.cursor.model) else {
@@ -68,7 +68,7 @@ struct RowMaker {
 
   private var keyBytes: [UInt8] = []
 
-  private mutating func begin(_ model: Int, _ key: UnsafeRawBufferPointer) {
+  private func begin(_ model: Int, _ key: UnsafeRawBufferPointer) {
     keyBytes.removeAll(keepingCapacity: true)
     keyBytes.append(contentsOf: key)
     let count = layouts[model].rules.fields.count
@@ -80,33 +80,26 @@ struct RowMaker {
     state = nil
   }
 
-  private mutating func note(_ source: BlockSource) {
+  private func note(_ source: BlockSource) {
     progress.events += 1
     streams.note(commit: source.cursor.commit, timestamp: source.cursor.timestamp)
   }
 
   // MARK: Events
 
-  private mutating func apply(_ source: BlockSource, _ model: Int) throws {
+  private func apply(_ source: BlockSource, _ model: Int) throws {
     if state == nil {
       let plan = plans.plan(source, model, layouts[model].rules)
-      if plan.isPlain, applyInPlace(source, model, plan) { return }
+      if plan.isPlain, applyInPlace(source.cursor, model, plan) { return }
       goOn(model)
     }
     try applyWhole(source.cursor.event, layouts[model])
   }
 
-  private mutating func applyInPlace(_ source: BlockSource, _ model: Int, _ plan: ShapePlan) -> Bool {
-    let isFirst = records[model].isEmpty
+  private func applyInPlace(_ cursor: BlockCursor, _ model: Int, _ plan: ShapePlan) -> Bool {
     let effect = records[model].apply(
-      plan.operation, source.cursor.dot, source.cursor.version, source.cursor.timestamp, fields: plan.fields
-    ) { context in
-      // Behind the key's first event in a block, an implicit context is that of all before.
-      let count = source.cursor.contextCount
-      guard count == context.count, isFirst == (count == 0) else { return false }
-      for index in 0..<count where source.cursor.contextEntry(index) != context[index] { return false }
-      return true
-    }
+      plan.operation, cursor.dot, cursor.version, cursor.timestamp, fields: plan.fields,
+      contextCount: cursor.contextCount, contextEntry: { cursor.contextEntry($0) })
     switch effect {
     case .isNotLinear: return false
     case .nothing: break
@@ -120,16 +113,16 @@ struct RowMaker {
       values[assignment.field] =
         switch assignment.tag {
         case .null: .null
-        case .bool, .int: .int(source.cursor.int(assignment.place))
-        case .double: .double(source.cursor.double(assignment.place))
-        case .string, .json: batch.copy(source.cursor.text(assignment.place))
+        case .bool, .int: .int(cursor.int(assignment.place))
+        case .double: .double(cursor.double(assignment.place))
+        case .string, .json: batch.copy(cursor.text(assignment.place))
         }
     }
     return true
   }
 
   /// Lets `RecordState` take over.
-  private mutating func goOn(_ model: Int) {
+  private func goOn(_ model: Int) {
     state = records[model].state { field in value(field) }
   }
 
@@ -146,7 +139,7 @@ struct RowMaker {
     }
   }
 
-  private mutating func applyWhole(_ event: Event, _ layout: TableLayout) throws(TablesError) {
+  private func applyWhole(_ event: Event, _ layout: TableLayout) throws(TablesError) {
     var state = state ?? RecordState()
     self.state = nil
     defer { self.state = state }
@@ -158,7 +151,7 @@ struct RowMaker {
 
   /// Events that came before one that their context names. Causes before effects: no event has a version at or below
   /// one that it has seen.
-  private mutating func applyHeld(_ layout: TableLayout) throws(TablesError) {
+  private func applyHeld(_ layout: TableLayout) throws(TablesError) {
     var state = state ?? RecordState()
     held.sort { $0.version != $1.version ? $0.version < $1.version : $0.dot < $1.dot }
     for event in held {
@@ -172,7 +165,7 @@ struct RowMaker {
 
   // MARK: Rows
 
-  private mutating func finish(_ model: Int, _ key: Key, _ partition: Partition) throws(TablesError) {
+  private func finish(_ model: Int, _ key: Key, _ partition: Partition) throws(TablesError) {
     let layout = layouts[model]
     guard layout.holds(key, in: partition) else {
       _ = try layout.partition(of: key)
@@ -195,7 +188,7 @@ struct RowMaker {
     }
   }
 
-  private mutating func putRow(
+  private func putRow(
     of state: RecordState, _ model: Int, _ key: Key, _ partition: Partition
   ) throws(TablesError) {
     let layout = layouts[model]
@@ -224,18 +217,18 @@ struct RowMaker {
     }
   }
 
-  private mutating func put(_ bytes: [UInt8], _ kind: RowBatch.Cell.Kind) {
+  private func put(_ bytes: [UInt8], _ kind: RowBatch.Cell.Kind) {
     let cell = batch.copy(bytes, kind)
     batch.cells.append(cell)
   }
 
-  private mutating func putName(_ layout: TableLayout, _ key: Key) {
+  private func putName(_ layout: TableLayout, _ key: Key) {
     let cell = batch.copy(layout.model.storedName)
     batch.cells.append(cell)
     put(key.bytes, .blob)
   }
 
-  private mutating func putKey(_ key: Key, _ layout: TableLayout) throws(TablesError) {
+  private func putKey(_ key: Key, _ layout: TableLayout) throws(TablesError) {
     var index = 0
     for column in layout.key {
       guard index < key.bytes.count else { throw .unfitKey(model: layout.model.name, key) }
@@ -281,8 +274,8 @@ extension Key {
   }
 }
 
-/// What the events of a shape do to the records of a model.
-struct ShapePlan {
+/// What the events of a shape do to the records of a model. A class, so that it is handed around for one reference.
+private final class ShapePlan {
   struct Assignment {
     /// The place among the rules' fields, and among the event's assignments.
     var field: Int
@@ -290,59 +283,55 @@ struct ShapePlan {
     var tag: ValueTag
   }
 
-  var operation: Operation
+  let model: Int
+  let operation: Operation
   /// Known fields only, each type that of its column.
-  var isPlain = true
-  var assignments: [Assignment] = []
-  var fields: [Int] = []
+  let isPlain: Bool
+  let assignments: [Assignment]
+  let fields: [Int]
+
+  init(_ cursor: BlockCursor, _ model: Int, _ rules: MergeRules) {
+    var assignments: [Assignment] = []
+    var isPlain = true
+    for place in 0..<cursor.assignmentCount {
+      switch rules.place(of: cursor.fieldName(cursor.field(place))) {
+      case .ignored: continue
+      case .unknown: isPlain = false
+      case .field(let field):
+        let tag = cursor.tag(place)
+        if !rules.column(field, holds: tag) { isPlain = false }
+        assignments.append(.init(field: field, place: place, tag: tag))
+      }
+    }
+    self.model = model
+    operation = cursor.operation
+    self.isPlain = isPlain
+    self.assignments = assignments
+    fields = assignments.map(\.field)
+  }
 }
 
 /// The plans for the shapes of the blocks that are being read.
 private struct ShapePlans {
   private struct Block {
-    let number: Int
+    var number = 0
     var plans: [ShapePlan?] = []
-    var models: [Int] = []
   }
 
-  private var blocks: [ObjectIdentifier: Block] = [:]
-  private var last: ObjectIdentifier?
-  private var current = Block(number: 0)
+  /// For each source.
+  private var blocks: [Block] = []
 
   mutating func plan(_ source: BlockSource, _ model: Int, _ rules: MergeRules) -> ShapePlan {
-    let id = ObjectIdentifier(source)
-    if last != id || current.number != source.blockNumber {
-      if let last { blocks[last] = current }
-      let known = blocks[id]
-      current =
-        known.flatMap { $0.number == source.blockNumber ? $0 : nil } ?? Block(number: source.blockNumber)
-      last = id
+    while blocks.count <= source.number { blocks.append(Block()) }
+    if blocks[source.number].number != source.blockNumber {
+      blocks[source.number].number = source.blockNumber
+      blocks[source.number].plans.removeAll(keepingCapacity: true)
     }
     let shape = source.cursor.shape
-    while current.plans.count <= shape {
-      current.plans.append(nil)
-      current.models.append(-1)
-    }
-    if let plan = current.plans[shape], current.models[shape] == model { return plan }
-    let plan = Self.made(source, rules)
-    current.plans[shape] = plan
-    current.models[shape] = model
-    return plan
-  }
-
-  private static func made(_ source: BlockSource, _ rules: MergeRules) -> ShapePlan {
-    var plan = ShapePlan(operation: source.cursor.operation)
-    for place in 0..<source.cursor.assignmentCount {
-      switch rules.place(of: source.cursor.fieldName(source.cursor.field(place))) {
-      case .ignored: continue
-      case .unknown: plan.isPlain = false
-      case .field(let field):
-        let tag = source.cursor.tag(place)
-        if !rules.column(field, holds: tag) { plan.isPlain = false }
-        plan.assignments.append(.init(field: field, place: place, tag: tag))
-        plan.fields.append(field)
-      }
-    }
+    while blocks[source.number].plans.count <= shape { blocks[source.number].plans.append(nil) }
+    if let plan = blocks[source.number].plans[shape], plan.model == model { return plan }
+    let plan = ShapePlan(source.cursor, model, rules)
+    blocks[source.number].plans[shape] = plan
     return plan
   }
 }
