@@ -182,6 +182,17 @@ package enum Explanations {
 
   private static func system(_ code: Int32) -> String { String(cString: strerror(code)) }
 
+  /// A span of time in its largest unit.
+  static func duration(_ milliseconds: UInt64) -> String {
+    let seconds = milliseconds / 1000
+    for (unit, length) in [("year", 31_557_600), ("day", 86_400), ("hour", 3_600), ("minute", 60)]
+      as [(_, UInt64)]
+    where seconds >= length {
+      return "\(seconds / length) \(unit)\(seconds / length == 1 ? "" : "s")"
+    }
+    return "\(seconds) seconds"
+  }
+
   /// `; did you mean X?` where something known is spelled nearly so, else what there is.
   private static func suggestion(_ name: String, _ known: [String]) -> String {
     if let near = known.first(where: { $0.lowercased() == name.lowercased() })

@@ -32,7 +32,6 @@ import Testing
       for table in ["_stemma_commits", "_stemma_tombstones", "_stemma_conflicts"] {
         #expect(try live.lines("SELECT * FROM \(table)") == rebuilt.lines("SELECT * FROM \(table)"))
       }
-      #expect(try live.latest() == rebuilt.latest())
     }
   }
 
@@ -105,9 +104,5 @@ extension Tables {
       while let row = try cursor.next() { rows.append(row) }
       return rows
     }
-  }
-
-  func latest() throws -> Timestamp {
-    try read { reader throws(TablesError) in try reader.latestTimestamp() }
   }
 }
