@@ -57,6 +57,13 @@ final class Bench {
     try FileManager.default.copyItem(atPath: path(name), toPath: path(other))
   }
 
+  func replace(_ name: String, with other: String) throws {
+    if FileManager.default.fileExists(atPath: path(name)) {
+      try FileManager.default.removeItem(atPath: path(name))
+    }
+    try copy(other, to: name)
+  }
+
   /// Names and bytes of all files of a node.
   func contents(_ name: String) throws -> [String: Data] {
     var files: [String: Data] = [:]

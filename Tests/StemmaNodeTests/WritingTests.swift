@@ -16,6 +16,7 @@ import Testing
     #expect(try node.history.count == 1)
   }
 
+  /// ⚑ As plain fields these would be in conflict after every two edits apart.
   @Test func timesAreMaintainedAndNeverAConflict() throws {
     let bench = try Bench()
     let schema = "type Note @model { id: ID! text: String createdAt: AWSDateTime updatedAt: AWSDateTime }"
@@ -31,6 +32,7 @@ import Testing
     #expect(try b.fields("Note", #""n""#) == (try a.fields("Note", #""n""#)))
   }
 
+  /// ⚑ An event with the changed field alone would let a merge make a row that nobody wrote.
   @Test func optimisticEventsRecordAllFields() throws {
     let bench = try Bench()
     let node = try bench.node(
@@ -58,6 +60,28 @@ import Testing
     }
   }
 
+  /// Without a word on deletions, the longer history decides, here as everywhere.
+  @Test func byDefaultTheVersionDecidesBetweenADeletionAndAChange() throws {
+    for changes in [1, 2] {
+      let bench = try Bench()
+      let a = try bench.node("a", Self.note)
+      let b = try bench.node("b", Self.note)
+      try a.commit(#"{"op":"create","model":"Note","key":"n","fields":{"text":"x"}}"#)
+      try a.sync(b)
+      for change in 1...changes {
+        try b.commit(
+          #"{"op":"update","model":"Note","key":"n","fields":{"text":"\#(change)"},"ts":\#(change)}"#)
+      }
+      // Of the same version as the first change, and by the clock later than both.
+      try a.commit(#"{"op":"delete","model":"Note","key":"n"}"#)
+      try a.sync(b)
+      #expect(try (a.fields("Note", #""n""#) != nil) == (changes == 2))
+      #expect(try a.conflictTexts.map { $0.prefix { $0 != ":" } } == ["delete Note n -"])
+      #expect(try a.digestTexts == (try b.digestTexts))
+    }
+  }
+
+  /// ⚑ Who changes a field of a record whose deletion is contested has not decided that it shall live.
   @Test func deletePoliciesAndTheUpdateThatDoesNotBuryADeletion() throws {
     for (policy, exists) in [("DELETE_WINS", false), ("UPDATE_WINS", true)] {
       let bench = try Bench()
@@ -127,6 +151,7 @@ import Testing
         == "keyFieldAssigned")
   }
 
+  /// ⚑ Swift takes both for equal; SQLite keeps two rows, and so do keys, partitions and streams.
   @Test func composedAndDecomposedKeysAreTwoRecords() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.note)
