@@ -54,6 +54,13 @@ let package = Package(
       name: "git-history", dependencies: ["StemmaEvents", argumentParser, crypto], path: "Tools/git-history",
       swiftSettings: strict),
     .executableTarget(
+      name: "benchmark",
+      dependencies: [
+        "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "CZlib", sqlite, argumentParser,
+      ],
+      path: "Tools/benchmark",
+      swiftSettings: strict),
+    .executableTarget(
       name: "simulate", dependencies: ["StemmaSimulation", argumentParser], path: "Tools/simulate",
       swiftSettings: strict),
 
