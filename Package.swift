@@ -22,8 +22,8 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
   .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+  .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
 let package = Package(
@@ -66,6 +66,13 @@ let package = Package(
       name: "git-history", dependencies: ["StemmaEvents", argumentParser, crypto], path: "Tools/git-history",
       swiftSettings: strict),
     .executableTarget(
+      name: "benchmark",
+      dependencies: [
+        "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "CZlib", sqlite, argumentParser,
+      ],
+      path: "Tools/benchmark",
+      swiftSettings: strict),
+    .executableTarget(
       name: "simulate", dependencies: ["StemmaSimulation", argumentParser], path: "Tools/simulate",
       swiftSettings: strict),
 
@@ -93,7 +100,10 @@ let package = Package(
         "StemmaSimulation",
       ]),
     tests("HabitTests", []),
-    tests("ScenarioTests", [grdb, "StemmaTool"]),
+    tests(
+      "ScenarioTests",
+      [grdb, "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaSimulation", "StemmaTool"],
+      exclude: ["Golden"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -89,6 +89,7 @@ extension Node {
         _ = try log.append(commits)
         try log.sync()
       } catch { throw .log(error) }
+      do throws(TablesError) { try transaction.keep(clock: clock.highest) } catch { throw .tables(error) }
       transaction.advance(to: log.token)
       return outcomes
     }

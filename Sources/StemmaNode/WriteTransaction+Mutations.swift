@@ -132,7 +132,7 @@ extension WriteTransaction {
         let field = model.fields[index]
         let value: Value
         do { value = try schema.value(json, for: field, of: model.name) } catch {
-          throw .mutation(.value(error))
+          throw .mutation(.value(error.named(by: text(key, model))))
         }
         if model.isKeyField(index) {
           // An export repeats no key part, but people do; the same value is harmless.

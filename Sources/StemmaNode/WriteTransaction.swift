@@ -75,7 +75,7 @@ package final class WriteTransaction {
 
   func rules(_ model: Model) -> MergeRules { tables.tableSet.rules(of: model) }
 
-  func text(_ key: Key, _ model: Model) -> String { schema.json(of: key, model: model).canonicalText }
+  func text(_ key: Key, _ model: Model) -> String { KeyWords.text(key, of: model) }
 
   /// Reads a key; a part named `id` that is absent is minted when `mints` is set.
   func key(_ json: JSON?, of model: Model, mints: Bool = false) throws(NodeError) -> Key {
