@@ -123,8 +123,12 @@ package struct LineReader: ~Copyable {
     }
     if count == 0 {
       ended = true
+      // A plain file may be empty; this is what a transfer that failed leaves behind.
+      if !started, name.hasSuffix(".gz") {
+        throw .malformedInput(source: name, what: "the file is empty, which no gzip file is; fetch it anew")
+      }
       if let inflater, !inflater.isAtEnd {
-        throw .malformedInput(source: name, what: "the gzip stream ends too early")
+        throw .malformedInput(source: name, what: "the gzip stream ends too early; fetch the file anew")
       }
       return
     }
@@ -188,6 +192,6 @@ private final class GzipInflater {
       }
       return false
     }
-    if failed { throw .malformedInput(source: name, what: "the gzip stream is damaged") }
+    if failed { throw .malformedInput(source: name, what: "the gzip stream is damaged; fetch the file anew") }
   }
 }
