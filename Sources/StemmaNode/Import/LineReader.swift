@@ -25,6 +25,8 @@ package struct LineReader: ~Copyable {
   /// Compressed bytes that are inflated at once: they can become a thousand times as many.
   private static let inflated = 8 << 10
 
+  /// Whether a `\r` at the end of a line is given as a part of it.
+  package var keepsReturns = false
   /// The number of the line that `next` gave last; the first is 1.
   package private(set) var lineNumber = 0
 
@@ -89,7 +91,9 @@ package struct LineReader: ~Copyable {
     }
     let outcome: Swift.Result<Result, NodeError> = buffer.withUnsafeBytes { bytes in
       var line = range
-      if !line.isEmpty, bytes[line.upperBound - 1] == 13 { line = line.lowerBound..<line.upperBound - 1 }
+      if !keepsReturns, !line.isEmpty, bytes[line.upperBound - 1] == 13 {
+        line = line.lowerBound..<line.upperBound - 1
+      }
       do throws(NodeError) {
         return .success(try body(UnsafeRawBufferPointer(rebasing: bytes[line])))
       } catch {
