@@ -27,9 +27,8 @@ package enum Explanations {
     case .cannotRead(let path, let code): "cannot read \(path): \(system(code))"
     case .importLine(let source, let line, let reason, let resume, let earlier):
       "\(source):\(line): \(text(of: reason)); nothing of its commit was written; "
-        + (earlier.map { "an earlier import is durable through line \($0), go on with" }
-          ?? "mend the line and go on with")
-        + " --from-line \(resume)"
+        + (earlier.map { "an earlier import is durable through line \($0), " } ?? remedy(of: reason))
+        + "go on with --from-line \(resume)"
     case .unknownRemote(let name, let known):
       "`\(name)` is neither a remote\(known.isEmpty ? "" : " (there are \(known.joined(separator: ", ")))") nor a directory with a node"
     case .notAPeer(let path, let reason): "\(path): \(reason)"
@@ -40,6 +39,11 @@ package enum Explanations {
     case .damaged(let what): what
     case .abandoned: "the commit was given up; nothing of it was written"
     }
+  }
+
+  /// What comes before an import goes on. Of a file that is damaged the error itself says it.
+  private static func remedy(of reason: NodeError) -> String {
+    if case .malformedInput = reason { "" } else { "mend the line and " }
   }
 
   package static func text(of error: MutationError) -> String {

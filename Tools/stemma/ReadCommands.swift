@@ -233,21 +233,9 @@ struct Export: ParsableCommand {
         if case .object(let members) = row {
           for case (_, .object(let group)) in members { for (name, value) in group { values[name] = value } }
         }
-        Output.bytes(CSV.line(model.fields.map { values[$0.name].map { $0.isNull ? "" : plain($0) } ?? "" }))
+        Output.bytes(CSV.line(model.fields.map { values[$0.name].flatMap { $0.isNull ? nil : plain($0) } }))
       }
     }
     Output.flush()
-  }
-}
-
-/// RFC 4180, with `\n` as the end of a line.
-enum CSV {
-  static func line(_ cells: [String]) -> [UInt8] {
-    let quoted = cells.map { cell in
-      cell.utf8.contains { [0x22, 0x2C, 0x0A, 0x0D].contains($0) }
-        ? "\"" + cell.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"")
-          + "\"" : cell
-    }
-    return Array((quoted.joined(separator: ",") + "\n").utf8)
   }
 }
