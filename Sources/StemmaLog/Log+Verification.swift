@@ -19,6 +19,7 @@ extension Log {
         case .damaged: break
         case .journal(let journal):
           try verify(journal)
+          found.formUnion(journal.holes.map { Damage(path: journal.path, offset: $0.offset, flaw: $0.flaw) })
           progress(journal.size)
         case .segment(let header, _):
           let segment = try segment(header)
@@ -37,13 +38,12 @@ extension Log {
         found.insert(Damage(path: path, offset: offset, flaw: flaw))
       }
     }
-    return found.sorted { a, b in
-      a.path == b.path ? a.offset < b.offset : a.path.utf8.lexicographicallyPrecedes(b.path.utf8)
-    }
+    return found.sorted()
   }
 
   private func verify(_ journal: Journal) throws(LogError) {
     var runs = RunCollector(path: journal.path)
+    guard journal.holes.isEmpty else { return _ = try journal.contents(around: Omissions()) }
     try journal.collect(into: &runs)
   }
 }
