@@ -65,7 +65,8 @@ extension Log {
   /// How often a reader without the lock looks again when a file vanished between listing and opening.
   private static let attempts = 5
 
-  private func load() throws(LogError) {
+  /// Reads the directory anew and recovers what the mode allows.
+  func load() throws(LogError) {
     for attempt in 1... {
       do throws(LogError) {
         try loadOnce()
@@ -277,7 +278,7 @@ extension Log {
   }
 
   private func isAppendable(_ open: Journal) -> Bool {
-    open.holes.isEmpty && open.number == listing.highestNumber
+    open.holes.isEmpty
       && !listing.headers.values.contains { $0.place > open.number }
       && !listing.damage.contains { $0.place >= open.number }
   }

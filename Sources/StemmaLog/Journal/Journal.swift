@@ -271,6 +271,8 @@ struct Journal: Sendable {
       flaw = nil
     }
     strays = []
+    // Settled before, and nothing came since.
+    if let last = holes.last, last.offset == size { return }
     if size < durable {
       holes.append(JournalHole(offset: size, flaw: flaw ?? .cutShort(expected: durable, found: size)))
     } else if isClosed, size < limit, let flaw {
