@@ -35,15 +35,11 @@ package struct EventDescription: Sendable {
     return .array(event.key.parts.map(\.value.json))
   }
 
-  /// The key as short as people write it: the bare value of a one-part key, else `part=value …`.
+  /// The key as people write it.
   package func keyText(_ event: Event) -> String { keyText(event.key, model(of: event)) }
 
   package func keyText(_ key: Key, _ model: Model?) -> String {
-    let parts = key.parts
-    guard let model, parts.count == model.keyFields.count, parts.count > 1 else {
-      return parts.map(\.text).joined(separator: " ")
-    }
-    return zip(model.keyFields, parts).map { "\(model.fields[$0].name)=\($1.text)" }.joined(separator: " ")
+    model.map { KeyWords.text(key, of: $0) } ?? KeyWords.text(key)
   }
 
   package func fieldName(_ stored: String, _ model: Model?) -> String {

@@ -38,6 +38,7 @@ package enum Explanations {
       "partition \(partition) has events of this node (up to number \(events)) that no peer has confirmed; "
         + "push first, or give them up with --discard"
     case .damaged(let what): what
+    case .abandoned: "the commit was given up; nothing of it was written"
     }
   }
 
@@ -163,11 +164,11 @@ package enum Explanations {
     case .gap(let partition, let dot, let held):
       "partition \(partition): event \(dot) came, but only \(held) before it is held"
     case .merge(let model, let key, let error):
-      "an event of \(model) \(key.parts.map(\.text).joined(separator: " ")) cannot be merged: \(error)"
+      "an event of \(model) \(KeyWords.text(key)) cannot be merged: \(error)"
     case .unfitKey(let model, let key):
-      "an event of \(model) has the key \(key.parts.map(\.text).joined(separator: " ")), which the schema does not allow"
+      "an event of \(model) has the key \(KeyWords.text(key)), which the schema does not allow"
     case .foreignPartition(let partition, let model, let key):
-      "an event of \(model) \(key.parts.map(\.text).joined(separator: " ")) stands in the foreign partition \(partition)"
+      "an event of \(model) \(KeyWords.text(key)) stands in the foreign partition \(partition)"
     case .unknownModel(let name): "unknown model `\(name)`"
     case .unknownField(let model, let field): "\(model) has no field `\(field)`"
     case .unknownRelationship(let model, let name): "\(model) has no relationship `\(name)`"
@@ -181,6 +182,17 @@ package enum Explanations {
   }
 
   private static func system(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+  /// A span of time in its largest unit.
+  static func duration(_ milliseconds: UInt64) -> String {
+    let seconds = milliseconds / 1000
+    for (unit, length) in [("year", 31_557_600), ("day", 86_400), ("hour", 3_600), ("minute", 60)]
+      as [(_, UInt64)]
+    where seconds >= length {
+      return "\(seconds / length) \(unit)\(seconds / length == 1 ? "" : "s")"
+    }
+    return "\(seconds) seconds"
+  }
 
   /// `; did you mean X?` where something known is spelled nearly so, else what there is.
   private static func suggestion(_ name: String, _ known: [String]) -> String {

@@ -19,9 +19,6 @@ extension Node {
     do { return try schema.key(json, of: model) } catch { throw .mutation(.value(error)) }
   }
 
-  /// The key as people write it: the bare value of a one-part key, else `part=value …`.
-  package func shortText(of key: Key, in model: Model) -> String { description.keyText(key, model) }
-
   package func state(of key: Key, in model: Model) throws(NodeError) -> RecordState? {
     try reading { reader in
       guard let state = try reader.state(of: key, in: model), state.exists(MergeRules(model)) else {

@@ -53,8 +53,12 @@ extension Node {
       notices.append(
         "partitions hold about one record each; `@partition` on the models would make fewer and larger ones")
     }
-    if clock.isBehindPeers(wall: ports.clock.milliseconds()) {
-      notices.append("events from a clock far ahead of this one were seen; they win no merge by it")
+    var clock = HybridClock()
+    clock.observe(try reading { try $0.clock() })
+    if let lag = clock.lag(wall: ports.clock.milliseconds()) {
+      notices.append(
+        "events were seen whose times lie \(Explanations.duration(lag)) ahead of this machine's clock; check it, and those "
+          + "of the peers (what wins a merge is decided by versions, not by such a time)")
     }
     let events = contents.reduce(0) { $0 + $1.events }
     let logBytes = files.reduce(0) { $0 + $1.storedBytes }

@@ -14,6 +14,8 @@ import Testing
     }
     """
 
+  /// ⚑ The repository is a part of the commit's own key: to unlink the parent by clearing all of the reference would
+  /// change the key.
   @Test func aReferenceFieldOfTheOwnKeyIsFixed() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.commits)
@@ -111,6 +113,41 @@ import Testing
     #expect(try node.fields("PostTag", #"{"postId":"p","tagId":"t"}"#) == nil)
   }
 
+  /// ⚑ As a link of two fields the event would leave standing what an earlier row between the two had held.
+  @Test func aLinkThatMakesAJoinRowIsACreate() throws {
+    let bench = try Bench()
+    let node = try bench.node(
+      "a",
+      """
+      type Post @model { id: ID! tags: [PostTag] @hasMany(references: ["postId"]) }
+      type Tag @model { id: ID! posts: [PostTag] @hasMany(references: ["tagId"]) }
+      type PostTag @model {
+        postId: ID! @primaryKey(sortKeyFields: ["tagId"])
+        tagId: ID!
+        remark: String
+        post: Post! @belongsTo(references: ["postId"])
+        tag: Tag! @belongsTo(references: ["tagId"])
+      }
+      """)
+    let both = #""model":"PostTag","key":{"postId":"p","tagId":"t"},"fields":{"post":"p","tag":"t"}}"#
+    #expect(try node.commit(#"{"op":"link","# + both) == ["create PostTag postId=p tagId=t"])
+    try node.commit(
+      #"{"op":"update","model":"PostTag","key":{"postId":"p","tagId":"t"},"fields":{"remark":"old"}}"#)
+    #expect(try node.refusal(#"{"op":"link","# + both) == "alreadyExists")
+    #expect(try node.commit(#"{"op":"unlink","# + both) == ["delete PostTag postId=p tagId=t"])
+    #expect(try node.commit(#"{"op":"link","# + both) == ["create PostTag postId=p tagId=t"])
+    #expect(try node.fields("PostTag", #"{"postId":"p","tagId":"t"}"#) == #"{"remark":null}"#)
+    // The fields must agree with the key, and a row goes by its key alone too.
+    #expect(
+      try node.refusal(
+        #"{"op":"link","model":"PostTag","key":{"postId":"p","tagId":"u"},"fields":{"post":"p","tag":"t"}}"#)
+        == "fixedReference")
+    #expect(
+      try node.commit(#"{"op":"unlink","model":"PostTag","key":{"postId":"p","tagId":"t"}}"#)
+        == ["delete PostTag postId=p tagId=t"])
+    #expect(try node.refusal(#"{"op":"unlink","# + both) == "notFound")
+  }
+
   // MARK: Cascades
 
   static let tree = """
@@ -171,6 +208,36 @@ import Testing
     #expect(
       try node.commit(#"{"op":"delete","model":"Item","key":"x"}"#) == ["delete Item y", "delete Item x"])
     #expect(try node.commit(#"{"op":"delete","model":"Item","key":"z"}"#) == ["delete Item z"])
+  }
+
+  /// A cascade that reached beyond the scope would write events into partitions that this node does not hold, after
+  /// contexts that it has not seen.
+  @Test func childrenOutOfTheScopeSurviveTheirParent() throws {
+    let bench = try Bench()
+    let schema = """
+      type Shop @model { id: ID! @primaryKey orders: [Order] @hasMany(references: ["shopId"]) }
+      type Order @model {
+        tenant: ID! @primaryKey(sortKeyFields: ["n"])
+        n: Int!
+        shopId: ID!
+        shop: Shop! @belongsTo(references: ["shopId"])
+      }
+      """
+    let all = try bench.node("all", schema)
+    try all.commit(
+      #"{"op":"create","model":"Shop","key":"s"}"#,
+      #"{"op":"create","model":"Order","key":{"tenant":"x","n":1},"fields":{"shopId":"s"}}"#,
+      #"{"op":"create","model":"Order","key":{"tenant":"y","n":1},"fields":{"shopId":"s"}}"#)
+    let part = try bench.node("part", schema, scope: ["Shop", "tenant=x"])
+    try part.sync(all)
+    #expect(
+      try part.commit(#"{"op":"delete","model":"Shop","key":"s"}"#)
+        == ["delete Order tenant=x n=1", "delete Shop s"])
+    try part.sync(all)
+    let after = try bench.open("all")
+    #expect(try after.fields("Order", #"{"tenant":"x","n":1}"#) == nil)
+    #expect(try after.fields("Order", #"{"tenant":"y","n":1}"#) == #"{"shopId":"s"}"#)
+    #expect(try after.conflictTexts == [#"dangling Order tenant=y n=1 shop: {"id":"s"}"#])
   }
 
   @Test func aReferenceOutOfTheScopeIsNotDangling() throws {

@@ -30,7 +30,7 @@ struct Get: ParsableCommand {
     guard rest.isEmpty else { throw Failure("`\(rest.first ?? "")` is more than the key", .usage) }
     let key = try node.key(keyJSON, of: words.model)
     guard let row = try node.row(words.model, key, including: include) else {
-      throw MutationError.notFound(model: model, key: node.shortText(of: key, in: words.model))
+      throw MutationError.notFound(model: model, key: KeyWords.text(key, of: words.model))
     }
     if format.isJSON {
       Output.line(row)

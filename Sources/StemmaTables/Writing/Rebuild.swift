@@ -57,11 +57,13 @@ extension Tables {
   ///   - knowledge: the streams' heads, if the log has them; otherwise they are taken from the events.
   ///     Pass nil with a filter.
   ///   - token: up to where the log was read.
+  ///   - ownOrigins: the origins whose events say nothing of other nodes' clocks.
   ///   - progress: called every few thousand events; may throw to give up.
   /// - Throws: what `next` and `progress` throw; `TablesError` otherwise.
   @discardableResult
   package static func rebuild(
     at path: String, schema: Schema, knowledge: Knowledge?, token: LogToken, filter: RebuildFilter = .all,
+    ownOrigins: [Origin] = [],
     progress: (RebuildProgress) throws -> Void = { _ in }, next: () throws -> StoredEvent?
   ) throws -> RebuildProgress {
     let staged = path + ".building"
@@ -79,7 +81,8 @@ extension Tables {
         }
         try connection.execute("BEGIN EXCLUSIVE")
         defer { connection.rollBack() }
-        var builder = try TablesBuilder(TableSet(schema), connection, filter, knowledge)
+        var builder = try TablesBuilder(
+          TableSet(schema), connection, filter, BuiltStreams(knowledge, ownOrigins: ownOrigins))
         try builder.insert(next, progress)
         try builder.finish(token, acknowledged, progress)
         try connection.execute("COMMIT")
@@ -138,7 +141,7 @@ struct TablesBuilder {
   private var held: [Event] = []
 
   init(
-    _ tableSet: TableSet, _ connection: Connection, _ filter: RebuildFilter, _ knowledge: Knowledge?
+    _ tableSet: TableSet, _ connection: Connection, _ filter: RebuildFilter, _ streams: BuiltStreams
   ) throws(TablesError) {
     self.tableSet = tableSet
     self.connection = connection
@@ -147,7 +150,7 @@ struct TablesBuilder {
     var writers: [RowWriter] = []
     for layout in tableSet.layouts { writers.append(try RowWriter(layout, connection, isEmpty: true)) }
     self.writers = writers
-    streams = BuiltStreams(knowledge)
+    self.streams = streams
   }
 
   mutating func insert(
@@ -231,8 +234,8 @@ struct TablesBuilder {
   }
 }
 
-/// The streams, commits and time of the events that a rebuild reads.
-private struct BuiltStreams {
+/// The streams and commits of the events that a rebuild reads, and the highest time of those from other nodes.
+struct BuiltStreams {
   private struct Name: Hashable {
     let partition: Partition
     let origin: Origin
@@ -241,16 +244,20 @@ private struct BuiltStreams {
   private let known: Knowledge?
   private var heads: [Name: StreamHead] = [:]
   private var commits: [Origin: UInt64] = [:]
-  private var latest = Timestamp.zero
+  private var clock = HybridClock()
+  private let ownOrigins: [Origin]
   private var digester = EventDigester()
 
-  init(_ known: Knowledge?) { self.known = known }
+  init(_ known: Knowledge?, ownOrigins: [Origin]) {
+    self.known = known
+    self.ownOrigins = ownOrigins
+  }
 
   mutating func note(_ event: Event) {
     if commits[event.commit.origin] ?? 0 < event.commit.number {
       commits[event.commit.origin] = event.commit.number
     }
-    latest = max(latest, event.timestamp)
+    if !ownOrigins.contains(event.dot.origin) { clock.observe(event.timestamp) }
     guard known == nil else { return }
     let name = Name(partition: event.partition, origin: event.dot.origin)
     var head = heads[name] ?? .none
@@ -272,6 +279,6 @@ private struct BuiltStreams {
     for (origin, number) in commits.sorted(by: { $0.key < $1.key }) {
       try StreamCache.write(origin, number, connection)
     }
-    try Meta.write("latest", .int(Int64(bitPattern: latest.rawValue)), to: connection)
+    try Meta.write(clock: clock.highest, to: connection)
   }
 }
