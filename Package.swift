@@ -64,7 +64,7 @@ let package = Package(
     tests("StemmaTablesTests", ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables"]),
     tests(
       "StemmaReplicationTests",
-      ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication"]),
+      ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication", "StemmaSimulation"]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
     tests(
       "StemmaNodeTests",

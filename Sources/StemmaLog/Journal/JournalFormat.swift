@@ -63,24 +63,32 @@ struct JournalHeader: Equatable {
   /// Throws `.damaged`, `.newerFormat` or `.foreignLog`.
   init(decoding bytes: [UInt8], path: String, log: LogID, number: UInt64) throws(LogError) {
     try FilePreamble.check(bytes, FilePreamble.journal, path: path)
-    let found: LogID
-    do throws(Flaw) {
-      var reader = FieldReader(bytes, at: FilePreamble.size)
-      found = LogID(try reader.uint64())
-      self.log = found
-      self.number = try reader.uint64()
-      let position = Position(file: try reader.uint64(), index: try reader.uint64())
-      predecessor = LogToken(position: position, chain: try reader.uint32())
-      let zeros = try reader.uint64()
-      let expected = try reader.uint32()
-      let computed = Self.chain(bytes)
-      guard expected == computed else { throw .checksum(expected: expected, found: computed) }
-      guard zeros == 0 else { throw .malformed("header") }
-      guard self.number == number else { throw .malformed("number") }
-    } catch {
-      throw .damaged(path: path, offset: UInt64(FilePreamble.size), error)
+    self = try locating(path, UInt64(FilePreamble.size)) { () throws(Flaw) in
+      let header = try Self(fields: bytes)
+      try header.check(bytes)
+      guard header.number == number else { throw .malformed("number") }
+      return header
     }
-    guard found == log else { throw .foreignLog(path: path, expected: log, found: found) }
+    guard self.log == log else { throw .foreignLog(path: path, expected: log, found: self.log) }
+  }
+
+  /// Takes the fields as they stand there; nothing is compared.
+  init(fields bytes: [UInt8]) throws(Flaw) {
+    var reader = FieldReader(bytes, at: FilePreamble.size)
+    log = LogID(try reader.uint64())
+    number = try reader.uint64()
+    let position = Position(file: try reader.uint64(), index: try reader.uint64())
+    predecessor = LogToken(position: position, chain: try reader.uint32())
+  }
+
+  /// Throws unless the checksum holds.
+  func check(_ bytes: [UInt8]) throws(Flaw) {
+    var reader = FieldReader(bytes, at: Self.size - 12)
+    let zeros = try reader.uint64()
+    let expected = try reader.uint32()
+    let computed = Self.chain(bytes)
+    guard expected == computed else { throw .checksum(expected: expected, found: computed) }
+    guard zeros == 0 else { throw .malformed("header") }
   }
 
   init(log: LogID, number: UInt64, predecessor: LogToken) {
@@ -107,7 +115,7 @@ struct JournalFrame: Equatable {
 
   /// The CRC of a frame whose first 28 bytes are `bytes[start..<start + 28]` and whose payload follows at
   /// `start + 32`.
-  private static func checksum(
+  static func checksum(
     _ bytes: [UInt8], at start: Int, payload: Int, log: LogID, number: UInt64, offset: UInt64
   ) -> UInt32 {
     var place: [UInt8] = []
@@ -143,6 +151,12 @@ struct JournalFrame: Equatable {
   /// Reads the header at `index`; the CRC is not compared yet. Throws if it is no frame of this chain or its
   /// length is more than `available` bytes of payload or above its limit.
   init(decoding bytes: [UInt8], at index: Int, previous chain: UInt32, available: UInt64) throws(Flaw) {
+    try self.init(decoding: bytes, at: index, available: available)
+    guard previous == chain else { throw .checksum(expected: chain, found: previous) }
+  }
+
+  /// As above, whatever stands before it.
+  init(decoding bytes: [UInt8], at index: Int, available: UInt64) throws(Flaw) {
     var reader = FieldReader(bytes, at: index)
     guard try reader.raw(4) == Self.magic else { throw .notThisFormat }
     length = Int(try reader.uint32())
@@ -155,7 +169,6 @@ struct JournalFrame: Equatable {
     guard UInt64(length) <= available else {
       throw .cutShort(expected: UInt64(length), found: available)
     }
-    guard previous == chain else { throw .checksum(expected: chain, found: previous) }
   }
 
   /// Throws unless the CRC fits. `bytes` hold the frame from `index` on.
