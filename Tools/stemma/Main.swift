@@ -26,7 +26,7 @@ struct Stemma: ParsableCommand {
         ]),
       CommandGroup(
         name: "Reading records", subcommands: [Get.self, List.self, Query.self, Export.self]),
-      CommandGroup(name: "Reading the log", subcommands: [LogCommand.self, Segments.self]),
+      CommandGroup(name: "Reading the log", subcommands: [LogCommand.self, Segments.self, Inspect.self]),
       CommandGroup(name: "Conflicts", subcommands: [Conflicts.self, Resolve.self]),
       CommandGroup(
         name: "Replication",
