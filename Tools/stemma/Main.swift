@@ -26,7 +26,11 @@ struct Stemma: ParsableCommand {
         ]),
       CommandGroup(
         name: "Reading records", subcommands: [Get.self, List.self, Query.self, Export.self]),
-      CommandGroup(name: "Reading the log", subcommands: [LogCommand.self, Segments.self]),
+      CommandGroup(
+        name: "Reading the log",
+        subcommands: [
+          LogCommand.self, Show.self, History.self, Blame.self, Why.self, Segments.self,
+        ]),
       CommandGroup(name: "Conflicts", subcommands: [Conflicts.self, Resolve.self]),
       CommandGroup(
         name: "Replication",
@@ -45,6 +49,7 @@ struct Stemma: ParsableCommand {
     do {
       var command = try parseAsRoot(arguments)
       try command.run()
+      Pager.end()
     } catch let error as NodeError {
       Output.failure(Explanation(error))
     } catch let error as MutationError {
