@@ -54,6 +54,8 @@ package enum Explanations {
       "there is no commit `\(text)` in this node; `stemma log --stat` lists them"
     case .overwritten(let event, let record, let field, let later):
       "\(field) of \(record) was written after \(event), by \(later); undo that first, or use --force"
+    case .existenceInConflict(let record):
+      "whether \(record) exists is an open conflict; decide with `stemma resolve \(record) --keep` or --delete"
     case .unknownPlaceholder(let name, let known):
       "unknown placeholder {\(name)}; there are {\(known.joined(separator: "}, {"))}"
     }

@@ -41,10 +41,8 @@ struct LogCommand: ParsableCommand {
 
   func validate() throws {
     if let n, n < 0 { throw ValidationError("-n takes a number of events") }
-    let forms = [oneline, graph, stat, template != nil, mutations].count { $0 }
-    if forms > 1 {
-      throw ValidationError("--oneline, --graph, --stat, --format and --mutations exclude each other")
-    }
+    let forms = [oneline || graph, stat, template != nil, mutations].count { $0 }
+    if forms > 1 { throw ValidationError("--oneline, --stat, --format and --mutations exclude each other") }
     if graph && reverse { throw ValidationError("--graph goes from new to old; leave --reverse out") }
     if follow && (graph || stat || reverse || format.json) {
       throw ValidationError("--follow goes with --oneline, --format, --mutations, --ndjson or -p")

@@ -23,13 +23,14 @@ struct Stemma: ParsableCommand {
         name: "Changing records",
         subcommands: [
           Import.self, Create.self, Update.self, Upsert.self, Delete.self, Link.self, Unlink.self,
+          Restore.self, Undo.self,
         ]),
       CommandGroup(
         name: "Reading records", subcommands: [Get.self, List.self, Query.self, Export.self]),
       CommandGroup(
         name: "Reading the log",
         subcommands: [
-          LogCommand.self, Show.self, History.self, Blame.self, Why.self, Segments.self,
+          LogCommand.self, Show.self, History.self, Blame.self, Why.self, Diff.self, Segments.self,
         ]),
       CommandGroup(name: "Conflicts", subcommands: [Conflicts.self, Resolve.self]),
       CommandGroup(

@@ -10,5 +10,7 @@ package enum InspectionError: Error {
   case noSuchCommit(String)
   /// An event was overwritten since; `later` names what did it.
   case overwritten(event: String, record: String, field: String, later: String)
+  /// Whether this record exists is an open conflict, which undoing would bury.
+  case existenceInConflict(String)
   case unknownPlaceholder(String, known: [String])
 }
