@@ -13,7 +13,7 @@ package enum RebuildFilter: Sendable, Equatable {
   /// Those that this node held when the event at this position was its newest.
   case position(Position)
 
-  func includes(_ stored: StoredEvent) -> Bool {
+  package func includes(_ stored: StoredEvent) -> Bool {
     switch self {
     case .all: true
     case .time(let latest): stored.event.timestamp <= latest
@@ -38,6 +38,8 @@ package struct RebuildProgress: Sendable, Equatable {
   package var step = Step.rows
   /// Events read, those that the filter leaves out included.
   package var events: UInt64 = 0
+  /// Events that are in the tables: those read that the filter lets pass.
+  package var folded: UInt64 = 0
   package var rows: UInt64 = 0
   package var tombstones: UInt64 = 0
 }
@@ -58,14 +60,16 @@ extension Tables {
   ///   - knowledge: the streams' heads, if the log has them; otherwise they are taken from the events.
   ///     Pass nil with a filter.
   ///   - token: up to where the log was read.
+  ///   - ownOrigins: the origins whose events say nothing of other nodes' clocks.
   ///   - progress: called every few thousand events; may throw to give up.
   /// - Throws: what `next` and `progress` throw; `TablesError` otherwise.
   @discardableResult
   package static func rebuild(
     at path: String, schema: Schema, knowledge: Knowledge?, token: LogToken, filter: RebuildFilter = .all,
+    ownOrigins: [Origin] = [],
     progress: (RebuildProgress) throws -> Void = { _ in }, next: () throws -> StoredEvent?
   ) throws -> RebuildProgress {
-    try rebuild(at: path, schema, knowledge, token, filter, progress) { builder in
+    try rebuild(at: path, schema, knowledge, token, filter, ownOrigins, progress) { builder in
       try builder.insert(next, progress)
     }
   }
@@ -75,16 +79,16 @@ extension Tables {
   @discardableResult
   package static func rebuild(
     at path: String, schema: Schema, knowledge: Knowledge, token: LogToken, from files: RecordFiles,
-    progress: (RebuildProgress) throws -> Void = { _ in }
+    ownOrigins: [Origin] = [], progress: (RebuildProgress) throws -> Void = { _ in }
   ) throws -> RebuildProgress {
-    try rebuild(at: path, schema, knowledge, token, .all, progress) { builder in
+    try rebuild(at: path, schema, knowledge, token, .all, ownOrigins, progress) { builder in
       try builder.insert(from: files, progress)
     }
   }
 
   private static func rebuild(
     at path: String, _ schema: Schema, _ knowledge: Knowledge?, _ token: LogToken, _ filter: RebuildFilter,
-    _ progress: (RebuildProgress) throws -> Void, insert: (inout TablesBuilder) throws -> Void
+    _ ownOrigins: [Origin], _ progress: (RebuildProgress) throws -> Void, insert: (inout TablesBuilder) throws -> Void
   ) throws -> RebuildProgress {
     let staged = path + ".building"
     try FileReplacement.remove(staged)
@@ -101,7 +105,8 @@ extension Tables {
         }
         try connection.execute("BEGIN EXCLUSIVE")
         defer { connection.rollBack() }
-        var builder = try TablesBuilder(TableSet(schema), connection, filter, knowledge)
+        var builder = try TablesBuilder(
+          TableSet(schema), connection, filter, StreamSummary(knowledge, ownOrigins: ownOrigins))
         try insert(&builder)
         try builder.finish(token, acknowledged, progress)
         try connection.execute("COMMIT")
@@ -160,7 +165,7 @@ struct TablesBuilder {
   private var held: [Event] = []
 
   init(
-    _ tableSet: TableSet, _ connection: Connection, _ filter: RebuildFilter, _ knowledge: Knowledge?
+    _ tableSet: TableSet, _ connection: Connection, _ filter: RebuildFilter, _ streams: StreamSummary
   ) throws(TablesError) {
     self.tableSet = tableSet
     self.connection = connection
@@ -169,7 +174,7 @@ struct TablesBuilder {
     var writers: [RowWriter] = []
     for layout in tableSet.layouts { writers.append(try RowWriter(layout, connection, isEmpty: true)) }
     self.writers = writers
-    streams = StreamSummary(knowledge)
+    self.streams = streams
   }
 
   mutating func insert(
@@ -179,6 +184,7 @@ struct TablesBuilder {
       progress.events += 1
       if progress.events & 8191 == 0 { try report(progress) }
       guard filter.includes(stored) else { continue }
+      progress.folded += 1
       let event = stored.event
       streams.note(event)
       if model == nil || event.key != key || event.partition != partition
@@ -248,7 +254,7 @@ struct TablesBuilder {
     statements.append(try connection.prepare(RowWriter.upsertTombstone))
     statements.append(try connection.prepare(RowWriter.insertConflict))
     let handoff = Handoff<MadeRows>(ahead: 3)
-    Thread.detachNewThread { [tableSet] in Self.makeRows(from: files, tableSet, for: handoff) }
+    Thread.detachNewThread { [tableSet, noted = streams] in Self.makeRows(from: files, tableSet, noted, for: handoff) }
     do {
       while true {
         switch handoff.take() {
@@ -259,7 +265,7 @@ struct TablesBuilder {
         case .end(let batch, let noted):
           try batch.run(statements)
           progress = batch.progress
-          streams.add(noted)
+          streams = noted
           return
         case .failure(let error): throw error
         }
@@ -277,11 +283,11 @@ struct TablesBuilder {
   }
 
   private static func makeRows(
-    from files: RecordFiles, _ tableSet: TableSet, for handoff: Handoff<MadeRows>
+    from files: RecordFiles, _ tableSet: TableSet, _ streams: StreamSummary, for handoff: Handoff<MadeRows>
   ) {
     do {
       let merge = try files.open()
-      let maker = RowMaker(tableSet)
+      let maker = RowMaker(tableSet, streams)
       while try merge.nextRecord() {
         try maker.addRecord(merge)
         if maker.batch.isFull, !handoff.put(.batch(maker.takeBatch())) { return }

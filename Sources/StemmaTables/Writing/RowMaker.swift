@@ -26,10 +26,11 @@ final class RowMaker {
   private var state: RecordState?
   private var held: [Event] = []
   private(set) var batch = RowBatch()
-  private(set) var streams = StreamSummary()
+  private(set) var streams: StreamSummary
   private(set) var progress = RebuildProgress()
 
-  init(_ tableSet: TableSet) {
+  init(_ tableSet: TableSet, _ streams: StreamSummary) {
+    self.streams = streams
     layouts = tableSet.layouts
     indexOfModel = { tableSet.index(ofStoredName: $0) }
     records = layouts.map { LinearRecord($0.rules) }
@@ -82,7 +83,9 @@ final class RowMaker {
 
   private func note(_ source: BlockSource) {
     progress.events += 1
-    streams.note(commit: source.cursor.commit, timestamp: source.cursor.timestamp)
+    progress.folded += 1
+    streams.note(
+      by: source.cursor.dot.origin, commit: source.cursor.commit, timestamp: source.cursor.timestamp)
   }
 
   // MARK: Events

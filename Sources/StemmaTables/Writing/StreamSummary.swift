@@ -1,6 +1,6 @@
 import StemmaEvents
 
-/// The streams, commits and time of the events that a rebuild reads.
+/// The streams and commits of the events that a rebuild reads, and the highest time of those from other nodes.
 struct StreamSummary: Sendable {
   private struct Name: Hashable {
     let partition: Partition
@@ -10,15 +10,19 @@ struct StreamSummary: Sendable {
   private let known: Knowledge?
   private var heads: [Name: StreamHead] = [:]
   private var commits: [CommitID] = []
-  private var latest = Timestamp.zero
+  private var clock = HybridClock()
+  private let ownOrigins: [Origin]
   private var digester = EventDigester()
 
   /// `known`: the heads of all streams, if they need not be taken from the events.
-  init(_ known: Knowledge? = nil) { self.known = known }
+  init(_ known: Knowledge?, ownOrigins: [Origin]) {
+    self.known = known
+    self.ownOrigins = ownOrigins
+  }
 
   /// Notes what every event tells.
-  mutating func note(commit: CommitID, timestamp: Timestamp) {
-    latest = max(latest, timestamp)
+  mutating func note(by origin: Origin, commit: CommitID, timestamp: Timestamp) {
+    if !ownOrigins.contains(origin) { clock.observe(timestamp) }
     for index in commits.indices where commits[index].origin == commit.origin {
       if commits[index].number < commit.number { commits[index] = commit }
       return
@@ -27,18 +31,13 @@ struct StreamSummary: Sendable {
   }
 
   mutating func note(_ event: Event) {
-    note(commit: event.commit, timestamp: event.timestamp)
+    note(by: event.dot.origin, commit: event.commit, timestamp: event.timestamp)
     guard known == nil else { return }
     let name = Name(partition: event.partition, origin: event.dot.origin)
     var head = heads[name] ?? .none
     head.sequence = max(head.sequence, event.dot.sequence)
     head.hash += digester.digest(of: event).hash
     heads[name] = head
-  }
-
-  /// Takes over the commits and the time that another one has noted.
-  mutating func add(_ other: StreamSummary) {
-    for commit in other.commits { note(commit: commit, timestamp: other.latest) }
   }
 
   func write(to connection: Connection) throws(TablesError) {
@@ -54,6 +53,6 @@ struct StreamSummary: Sendable {
     for commit in commits.sorted() {
       try StreamCache.write(commit.origin, commit.number, connection)
     }
-    try Meta.write("latest", .int(Int64(bitPattern: latest.rawValue)), to: connection)
+    try Meta.write(clock: clock.highest, to: connection)
   }
 }
