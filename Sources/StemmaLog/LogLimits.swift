@@ -11,7 +11,7 @@ package enum LogLimits {
   /// Highest file number: eight digits.
   package static let fileNumber: UInt64 = 99_999_999
   /// Raw bytes of a block at which it is cut.
-  package static let blockTarget = 64 << 10
+  package static let blockTarget = 96 << 10
   /// Bytes read at once when a whole file is scanned.
   static let scanChunk = 1 << 20
 
