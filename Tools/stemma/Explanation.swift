@@ -34,6 +34,7 @@ struct Explanation {
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission
+    case .forkIsSpread: .no
     case .damaged, .damagedPartition, .abandoned: .inputOutput
     }
   }
