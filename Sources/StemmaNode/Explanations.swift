@@ -37,6 +37,7 @@ package enum Explanations {
       "partition \(partition) has events of this node (up to number \(events)) that no peer has confirmed; "
         + "push first, or give them up with --discard"
     case .damaged(let what): what
+    case .abandoned: "the commit was given up; nothing of it was written"
     }
   }
 

@@ -104,7 +104,15 @@ extension Node {
     return WriteTransaction(
       schema: schema, tables: transaction, commit: CommitID(mark.origin, number), clock: clock,
       identifiers: identifiers, wall: ports.clock, random: ports.random, note: note,
-      isInScope: { scope.contains($0) })
+      isInScope: { scope.contains($0) },
+      history: { [log] (record) throws(NodeError) in
+        try Self.wrapping {
+          var events: [Event] = []
+          var reader = log.events(of: record)
+          while let stored = try reader.next() { events.append(stored.event) }
+          return events
+        }
+      })
   }
 
   // MARK: Sealing

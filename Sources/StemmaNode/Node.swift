@@ -59,7 +59,9 @@ package final class Node {
 
   var ports: Ports { options.ports }
   static func path(_ directory: String, _ name: String) -> String { directory + "/" + name }
-  var tablesPath: String { Self.path(directory, Self.tablesFileName) }
+  /// Where the tables of a node are.
+  package static func tablesPath(in directory: String) -> String { path(directory, tablesFileName) }
+  var tablesPath: String { Self.tablesPath(in: directory) }
 
   package var description: EventDescription { EventDescription(schema: schema, mark: mark) }
 

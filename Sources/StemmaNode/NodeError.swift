@@ -33,6 +33,8 @@ package enum NodeError: Error {
   case noRemotes
   case unacknowledged(partition: String, events: UInt64)
   case damaged(what: String)
+  /// The body of a write threw an error of its own.
+  case abandoned
 
   /// Whether the operating system did not let something be written.
   var isRefusalToWrite: Bool {

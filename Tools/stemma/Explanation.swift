@@ -34,7 +34,7 @@ struct Explanation {
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission
-    case .damaged: .inputOutput
+    case .damaged, .abandoned: .inputOutput
     }
   }
 

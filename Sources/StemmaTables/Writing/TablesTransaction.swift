@@ -135,6 +135,13 @@ package final class TablesTransaction {
       .write(to: connection)
   }
 
+  /// Prepares a statement that reads what was applied so far. It must be stepped to its end, or reset, before
+  /// the next change.
+  package func prepare(_ sql: String) throws(TablesError) -> Statement {
+    try flush()
+    return try connection.prepare(sql)
+  }
+
   // MARK: Savepoints
 
   /// Runs `body`; if it throws, everything that it changed is undone, and the transaction goes on. For one of

@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+/// A page of text with `console` blocks: `$ ` begins a command, `> ` goes on with it, the rest is what it
+/// prints. README, the pages under docs and the golden files are such pages.
+struct ConsolePage {
+  /// One command, and what follows it.
+  struct Step: Sendable, CustomTestStringConvertible {
+    var command: String
+    var output: [String]
+    /// The lines of the page that hold the output.
+    fileprivate(set) var place: Range<Int>
+
+    var testDescription: String { command }
+  }
+
+  let url: URL
+  private(set) var lines: [String]
+  private(set) var steps: [Step] = []
+
+  init(_ url: URL) throws {
+    self.url = url
+    lines = try String(contentsOf: url, encoding: .utf8).split(
+      separator: "\n", omittingEmptySubsequences: false
+    ).map(String.init)
+    var isInside = false
+    for (number, line) in lines.enumerated() {
+      if line.hasPrefix("```") {
+        isInside = line == "```console"
+      } else if isInside, line.hasPrefix("$ ") {
+        steps.append(Step(command: String(line.dropFirst(2)), output: [], place: number + 1..<number + 1))
+      } else if isInside, !steps.isEmpty {
+        let last = steps.count - 1
+        if line.hasPrefix("> "), steps[last].output.isEmpty {
+          steps[last].command += "\n" + line.dropFirst(2)
+          steps[last].place = number + 1..<number + 1
+        } else {
+          steps[last].output.append(line)
+          steps[last].place = steps[last].place.lowerBound..<number + 1
+        }
+      }
+    }
+  }
+
+  /// The root of the repository.
+  static let root: URL = {
+    var directory = URL(fileURLWithPath: #filePath)
+    while !FileManager.default.fileExists(atPath: directory.appendingPathComponent("README.md").path),
+      directory.path != "/"
+    {
+      directory.deleteLastPathComponent()
+    }
+    return directory
+  }()
+
+  /// Runs a command as a shell does, with the tool in the path; what it prints on both streams, and a last
+  /// line `[status]` unless that is 0 and `showsStatus`.
+  static func run(
+    _ command: String, in directory: String, showsStatus: Bool = false
+  ) throws -> [String] {
+    let tools = URL(fileURLWithPath: Tool.path).deletingLastPathComponent().path
+    let path = tools + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
+    let result = try Tool.run(
+      "/bin/bash", ["-c", command + "\n"], in: directory, environment: ["PATH": path])
+    var lines = (result.output + result.errors).split(separator: "\n", omittingEmptySubsequences: false)
+      .map(String.init)
+    while lines.last?.isEmpty ?? false { lines.removeLast() }
+    if showsStatus, result.status != 0 { lines.append("[\(result.status)]") }
+    return lines
+  }
+
+  /// The page with other outputs, one for each step.
+  func text(with outputs: [[String]]) -> String {
+    var text = lines
+    for (step, output) in zip(steps, outputs).reversed() { text.replaceSubrange(step.place, with: output) }
+    return text.joined(separator: "\n")
+  }
+}

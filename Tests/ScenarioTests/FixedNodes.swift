@@ -1,0 +1,106 @@
+import Foundation
+import StemmaEvents
+import StemmaNode
+import StemmaReplication
+import StemmaSimulation
+import Synchronization
+import Testing
+
+/// A clock that stands still until it is set.
+final class SetClock: Clock {
+  private let now: Mutex<UInt64>
+  init(_ date: String) throws { now = Mutex(try Self.milliseconds(date)) }
+  func milliseconds() -> UInt64 { now.withLock { $0 } }
+  func set(_ date: String) throws {
+    let milliseconds = try Self.milliseconds(date)
+    now.withLock { $0 = milliseconds }
+  }
+
+  private static func milliseconds(_ date: String) throws -> UInt64 {
+    UInt64(try Date(date, strategy: .iso8601).timeIntervalSince1970) * 1000
+  }
+}
+
+private final class SeededRandom: RandomSource {
+  private let generator: Mutex<SplitMix64>
+  init(seed: UInt64) { generator = Mutex(SplitMix64(seed: seed)) }
+  func next() -> UInt64 { generator.withLock { $0.next() } }
+}
+
+/// Nodes of the real data sets whose ids and times are the same in each run, so that all that the tool prints
+/// about them is, too. Made once for all tests of a process, which may only read them; where
+/// `STEMMA_FIXED_NODES` names a folder they are kept there, for whoever runs these tests again and again:
+///
+/// - `git`: git-grdb.
+/// - `a`, `b`: nodes-grdb; both began with the base, were changed apart and met again.
+enum FixedNodes {
+  /// The folder that holds them.
+  static let folder = Result { try make() }
+
+  private static func make() throws -> String {
+    if let kept = ProcessInfo.processInfo.environment["STEMMA_FIXED_NODES"], !kept.isEmpty {
+      if !FileManager.default.fileExists(atPath: kept) {
+        try fill(kept + ".partial")
+        try FileManager.default.moveItem(atPath: kept + ".partial", toPath: kept)
+      }
+      return kept
+    }
+    let folder = NSTemporaryDirectory() + "/stemma-fixed-\(ProcessInfo.processInfo.processIdentifier)"
+    atexit {
+      if case .success(let folder) = FixedNodes.folder { try? FileManager.default.removeItem(atPath: folder) }
+    }
+    try fill(folder)
+    return folder
+  }
+
+  private static func fill(_ folder: String) throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try makeGit(folder)
+    try makeNodes(folder)
+  }
+
+  private static func options(_ clock: SetClock, seed: UInt64) -> Node.OpeningOptions {
+    var options = Node.OpeningOptions(mode: .write)
+    options.ports = Ports(clock: clock, random: SeededRandom(seed: seed))
+    return options
+  }
+
+  private static func schema(_ name: String) throws -> String {
+    try String(contentsOfFile: RealData.path("\(name)/schema.graphql"), encoding: .utf8)
+  }
+
+  private static func load(_ name: String, into node: Node, by: String) throws {
+    var options = Import.Options()
+    options.by = by
+    _ = try Import(into: node, options: options).run(path: RealData.path("\(name).ndjson.gz"))
+  }
+
+  private static func makeGit(_ folder: String) throws {
+    var options = options(try SetClock("2026-01-05T09:00:00Z"), seed: 1)
+    options.segmentSize = 1 << 20
+    let node = try Node.create(
+      at: folder + "/git", schema: try schema("git-grdb"), name: "git", options: options)
+    try load("git-grdb/mutations", into: node, by: "gwendal")
+  }
+
+  private static func makeNodes(_ folder: String) throws {
+    // The base has no times of its own; what follows it has, from August 2015 on.
+    let clock = try SetClock("2015-07-01T09:00:00Z")
+    let a = try Node.create(
+      at: folder + "/a", schema: try schema("nodes-grdb"), name: "a", options: options(clock, seed: 2))
+    try load("nodes-grdb/base", into: a, by: "ann")
+    let b = try Node.create(
+      at: folder + "/b", schema: try schema("nodes-grdb"), name: "b", options: options(clock, seed: 3))
+    try meet(b, a)
+    try clock.set("2026-01-05T09:00:00Z")
+    try load("nodes-grdb/node-a", into: a, by: "ann")
+    try load("nodes-grdb/node-b", into: b, by: "bob")
+    try meet(b, a)
+  }
+
+  private static func meet(_ node: Node, _ peer: Node) throws {
+    _ = try node.exchange(
+      with: RemotePeer(name: peer.mark.name, address: peer.directory), pulls: true, pushes: true,
+      partitions: [], progress: { _, _ in })
+  }
+}

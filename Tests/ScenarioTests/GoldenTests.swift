@@ -1,0 +1,42 @@
+import Foundation
+import Testing
+
+/// What the commands print, kept in files that can be read as documentation: `Golden/*.md`. Each `console`
+/// block holds commands and their output, with the exit status where it is not 0.
+///
+/// A new file needs only the commands; `STEMMA_GOLDEN=write` fills in what they print, to be read before it is
+/// committed. The commands run in a folder with the nodes of `FixedNodes`, which they may only read.
+@Suite("Golden output", .enabled(if: RealData.isThere))
+struct GoldenTests {
+  static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .appendingPathComponent("Golden")
+
+  static let names: [String] = {
+    do {
+      return try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".md") }
+        .sorted()
+    } catch { return [] }
+  }()
+
+  @Test("every command prints what its page says", arguments: names)
+  func pageIsRight(name: String) throws {
+    let work = try Workplace()
+    let nodes = try FixedNodes.folder.get()
+    for node in ["git", "a", "b"] {
+      try FileManager.default.createSymbolicLink(
+        atPath: work.file(node), withDestinationPath: nodes + "/" + node)
+    }
+    let page = try ConsolePage(Self.folder.appendingPathComponent(name))
+    #expect(!page.steps.isEmpty)
+    let outputs = try page.steps.map {
+      try ConsolePage.run($0.command, in: work.path, showsStatus: true)
+    }
+    if ProcessInfo.processInfo.environment["STEMMA_GOLDEN"] == "write" {
+      try Data(page.text(with: outputs).utf8).write(to: page.url)
+      return
+    }
+    for (step, output) in zip(page.steps, outputs) {
+      #expect(output == step.output, "\(name): $ \(step.command)")
+    }
+  }
+}
