@@ -16,6 +16,15 @@ package struct ConflictDescription: Sendable {
     package var time: String
     package var origin: String
     package var by: String?
+
+    package var json: JSON {
+      .object([
+        ("n", .int(Int64(number))), ("value", value), ("event", .string(event)),
+        ("version", .int(Int64(clamping: version))),
+        ("timestamp", Value.int(Int64(bitPattern: timestamp.rawValue)).json), ("origin", .string(origin)),
+        ("by", by.map { .string($0) } ?? .null),
+      ])
+    }
   }
 
   package var kind: OpenConflict.Kind
@@ -30,19 +39,7 @@ package struct ConflictDescription: Sendable {
     .object([
       ("model", .string(model)), ("key", key), ("field", field.map { .string($0) } ?? .null),
       ("kind", .string(kind.rawValue)),
-      (
-        "candidates",
-        .array(
-          candidates.map { candidate in
-            .object([
-              ("n", .int(Int64(candidate.number))), ("value", candidate.value),
-              ("event", .string(candidate.event)),
-              ("version", .int(Int64(clamping: candidate.version))),
-              ("timestamp", Value.int(Int64(bitPattern: candidate.timestamp.rawValue)).json),
-              ("origin", .string(candidate.origin)), ("by", candidate.by.map { .string($0) } ?? .null),
-            ])
-          })
-      ),
+      ("candidates", .array(candidates.map(\.json))),
     ])
   }
 }

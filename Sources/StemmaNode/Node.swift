@@ -71,7 +71,9 @@ package final class Node {
       throw .log(error)
     } catch let error as TablesError { throw .tables(error) } catch let error as ReplicationError {
       throw .replication(error)
-    } catch let error as MutationError { throw .mutation(error) } catch {
+    } catch let error as MutationError { throw .mutation(error) } catch let error as InspectionError {
+      throw .inspection(error)
+    } catch {
       throw .damaged(what: String(describing: error))
     }
   }
