@@ -248,11 +248,16 @@ package final class Node {
   ) throws(NodeError) -> RebuildReport {
     try wrapping {
       let total = try log.files().reduce(0) { $0 + $1.events }
+      if filter == .all {
+        let made = try Tables.rebuild(
+          at: path, schema: schema, knowledge: try log.streams(), token: log.token, from: log.recordFiles,
+          ownOrigins: ownOrigins, progress: { progress($0.events, total) })
+        return RebuildReport(events: made.folded, records: made.rows)
+      }
       var reader = try log.eventsByKey()
       let made = try Tables.rebuild(
-        at: path, schema: schema, knowledge: filter == .all ? try log.streams() : nil, token: log.token,
-        filter: filter, ownOrigins: ownOrigins, progress: { progress($0.events, total) },
-        next: { try reader.next() })
+        at: path, schema: schema, knowledge: nil, token: log.token, filter: filter, ownOrigins: ownOrigins,
+        progress: { progress($0.events, total) }, next: { try reader.next() })
       return RebuildReport(events: made.folded, records: made.rows)
     }
   }
