@@ -34,6 +34,10 @@ public final class Store: Sendable {
   /// A store that leaves nothing behind: for tests and previews. Everything works as in any other; its files are in a
   /// temporary directory that is deleted with the store.
   public static func temporary(models: any Table.Type...) async throws -> Store {
+    try await temporary(models: models)
+  }
+
+  public static func temporary(models: [any Table.Type]) async throws -> Store {
     let directory = FileManager.default.temporaryDirectory
       .appendingPathComponent("stemma-\(UUID().uuidString)")
     return try await Store(directory, models, isTemporary: true)
