@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaTables
 
 /// The records on the other side of a `@HasMany`. Nothing is read until it is asked for.
 public struct Related<Target: Table>: Sendable {
@@ -25,7 +26,7 @@ public struct Related<Target: Table>: Sendable {
     let store = try record.store(of: model)
     if let loaded = record.loaded?.related(name) as? [Target] { return loaded }
     let (fields, key) = (fields, key)
-    return try await store.read { connection in
+    return try await store.read { (connection: ReadConnection) in
       try connection.children(Target.self, fields, key, store)
     }
   }
