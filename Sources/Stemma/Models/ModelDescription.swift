@@ -27,9 +27,13 @@ public struct ModelDescription: Sendable {
     package var kind: StemmaSchema.Relationship.Kind
     package var fields: [String]
     package var isRequired: Bool
-    package var isRestricted = false
+    package var deleteRule = DeleteRule.standard
     /// The model on the other side. Asked late: two models name each other.
     package var target: @Sendable () -> any Table.Type
+    /// The model between the two sides of a many-to-many relationship.
+    package var join: (@Sendable () -> any Table.Type)?
+    /// Its relationship to this side, where it is named.
+    package var joinRelationship: String?
 
     public static func belongsTo<Target: Table>(
       _ name: String, _ target: Target.Type, fields: [String], isRequired: Bool
@@ -38,15 +42,27 @@ public struct ModelDescription: Sendable {
     }
 
     public static func hasMany<Target: Table>(
-      _ name: String, _ target: Target.Type, fields: [String]
+      _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
     ) -> Relationship {
-      Relationship(name: name, kind: .hasMany, fields: fields, isRequired: false) { Target.self }
+      Relationship(name: name, kind: .hasMany, fields: fields, isRequired: false, deleteRule: rule) {
+        Target.self
+      }
     }
 
     public static func hasOne<Target: Table>(
-      _ name: String, _ target: Target.Type, fields: [String]
+      _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
     ) -> Relationship {
-      Relationship(name: name, kind: .hasOne, fields: fields, isRequired: false) { Target.self }
+      Relationship(name: name, kind: .hasOne, fields: fields, isRequired: false, deleteRule: rule) {
+        Target.self
+      }
+    }
+
+    public static func manyToMany<Target: Table, Join: Table>(
+      _ name: String, _ target: Target.Type, through join: Join.Type, by relationship: String? = nil
+    ) -> Relationship {
+      Relationship(
+        name: name, kind: .manyToMany, fields: [], isRequired: false, target: { Target.self },
+        join: { Join.self }, joinRelationship: relationship)
     }
   }
 
@@ -59,6 +75,8 @@ public struct ModelDescription: Sendable {
 
   /// `SELECT` of all columns and `_state`, up to the table's name, for a reader that begins at its first column.
   package let selection: String
+  /// The columns of `selection`.
+  package let selectedColumns: String
   package let selectByKey: String
 
   public init(
@@ -72,7 +90,8 @@ public struct ModelDescription: Sendable {
     self.relationships = relationships
     let table = "\"\(tableName)\""
     let names = (self.columns.map(\.name) + ["_state"]).map { "\(table).\"\($0)\"" }
-    selection = "SELECT \(names.joined(separator: ", ")) FROM \(table)"
+    selectedColumns = names.joined(separator: ", ")
+    selection = "SELECT \(selectedColumns) FROM \(table)"
     let matches = key.map { "\(table).\"\($0.name)\" = ?" }.joined(separator: " AND ")
     selectByKey = "\(selection) WHERE \(matches)"
   }
@@ -98,14 +117,15 @@ extension ModelDescription {
       if let name = column.storedName { text += " @mapsTo(name: \"\(name)\")" }
       text += "\n"
     }
-    for relationship in relationships {
+    // What leads through a join model is known by the relationships of that model.
+    for relationship in relationships where relationship.kind != .manyToMany {
       let target = relationship.target().modelName
       let isMany = relationship.kind == .hasMany
       let fields = relationship.fields.map { "\"\($0)\"" }.joined(separator: ", ")
       text +=
         "  \(relationship.name): \(isMany ? "[\(target)]" : target)\(relationship.isRequired ? "!" : "")"
       text += " @\(relationship.kind.rawValue)(references: [\(fields)]"
-      text += relationship.isRestricted ? ", onDelete: RESTRICT)\n" : ")\n"
+      text += relationship.deleteRule == .restrict ? ", onDelete: RESTRICT)\n" : ")\n"
     }
     return text + "}\n"
   }
