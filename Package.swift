@@ -83,7 +83,7 @@ let package = Package(
     tests("StemmaTablesTests", ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables"]),
     tests(
       "StemmaReplicationTests",
-      ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication"]),
+      ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication", "StemmaSimulation"]),
     tests(
       "StemmaMacrosTests",
       [

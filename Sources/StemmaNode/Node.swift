@@ -71,7 +71,9 @@ package final class Node {
       throw .log(error)
     } catch let error as TablesError { throw .tables(error) } catch let error as ReplicationError {
       throw .replication(error)
-    } catch let error as MutationError { throw .mutation(error) } catch {
+    } catch let error as MutationError { throw .mutation(error) } catch let error as InspectionError {
+      throw .inspection(error)
+    } catch {
       throw .damaged(what: String(describing: error))
     }
   }
@@ -194,13 +196,14 @@ package final class Node {
         at: path, schema: schema, knowledge: filter == .all ? try log.streams() : nil, token: log.token,
         filter: filter, ownOrigins: ownOrigins, progress: { progress($0.events, total) },
         next: { try reader.next() })
-      return RebuildReport(events: made.events, records: made.rows)
+      return RebuildReport(events: made.folded, records: made.rows)
     }
   }
 }
 
 /// What a rebuild made.
 package struct RebuildReport: Sendable {
+  /// Those that the tables show; with a moment of the past fewer than the log has.
   package var events: UInt64
   package var records: UInt64
 }

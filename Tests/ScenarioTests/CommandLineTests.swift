@@ -160,7 +160,8 @@ struct CommandLineTests {
     for command in [
       "init", "clone", "status", "import", "create", "update", "upsert", "delete", "link", "unlink", "get",
       "list",
-      "query", "export", "log", "segments", "conflicts", "resolve", "pull", "push", "sync", "digest",
+      "query", "export", "log", "segments", "inspect", "conflicts", "resolve", "pull", "push", "sync",
+      "digest",
       "rebuild",
       "verify", "remote add", "remote list", "remote remove", "scope list", "scope add", "scope remove",
       "schema show", "schema check", "schema apply",

@@ -148,6 +148,63 @@ import Testing
     #expect(try node.refusal(#"{"op":"unlink","# + both) == "notFound")
   }
 
+  // MARK: One to one
+
+  static let carts = """
+    type Customer @model { id: ID! cart: Cart @hasOne }
+    type Cart @model { id: ID! customer: Customer @belongsTo }
+    """
+
+  /// Two nodes that have a customer and two carts, and each of which makes one change.
+  private func conflicts(_ first: String, _ second: String) throws -> [String] {
+    let bench = try Bench()
+    let a = try bench.node("a", Self.carts)
+    let b = try bench.node("b", Self.carts)
+    try a.commit(
+      #"{"op":"create","model":"Customer","key":"x"}"#, #"{"op":"create","model":"Customer","key":"y"}"#,
+      #"{"op":"create","model":"Cart","key":"1"}"#, #"{"op":"create","model":"Cart","key":"2"}"#)
+    try a.sync(b)
+    try a.commit(first)
+    try b.commit(second)
+    try a.sync(b)
+    let after = try bench.open("b")
+    let texts = try a.conflictTexts
+    #expect(try after.conflictTexts == texts)
+    #expect(try after.status().conflicts == UInt64(texts.count))
+    return texts
+  }
+
+  /// Gen 1 stores a `@hasOne` in the model that declares it, so two carts for one customer are two values of it.
+  @Test func twoCartsThatOneCustomerWasGivenAreAConflictOfTheReference() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"2"}}"#)
+    #expect(texts.count == 1 && texts[0].hasPrefix("value Customer x customerCartId: "))
+  }
+
+  /// Where the carts have a `@belongsTo` of their own, two of them can belong to one customer.
+  @Test func twoCartsThatBelongToOneCustomerAreListed() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Cart","key":"1","fields":{"customer":"x"}}"#,
+      #"{"op":"link","model":"Cart","key":"2","fields":{"customer":"x"}}"#)
+    #expect(texts.count == 1 && texts[0].hasPrefix("cardinality Customer x cart: "))
+  }
+
+  /// And one cart can be given to two customers.
+  @Test func oneCartOfTwoCustomersIsListed() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
+      #"{"op":"link","model":"Customer","key":"y","fields":{"cart":"1"}}"#)
+    #expect(texts.count == 1 && texts[0].hasPrefix("cardinality Cart 1 customer: "))
+  }
+
+  @Test func linksOfDifferentRecordsAreNoConflict() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
+      #"{"op":"link","model":"Cart","key":"2","fields":{"customer":"y"}}"#)
+    #expect(texts == [])
+  }
+
   // MARK: Cascades
 
   static let tree = """

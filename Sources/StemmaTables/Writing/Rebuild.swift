@@ -12,7 +12,7 @@ package enum RebuildFilter: Sendable, Equatable {
   /// Those that this node held when the event at this position was its newest.
   case position(Position)
 
-  func includes(_ stored: StoredEvent) -> Bool {
+  package func includes(_ stored: StoredEvent) -> Bool {
     switch self {
     case .all: true
     case .time(let latest): stored.event.timestamp <= latest
@@ -37,6 +37,8 @@ package struct RebuildProgress: Sendable, Equatable {
   package var step = Step.rows
   /// Events read, those that the filter leaves out included.
   package var events: UInt64 = 0
+  /// Events that are in the tables: those read that the filter lets pass.
+  package var folded: UInt64 = 0
   package var rows: UInt64 = 0
   package var tombstones: UInt64 = 0
 }
@@ -160,6 +162,7 @@ struct TablesBuilder {
       progress.events += 1
       if progress.events & 8191 == 0 { try report(progress) }
       guard filter.includes(stored) else { continue }
+      progress.folded += 1
       let event = stored.event
       streams.note(event)
       if model == nil || event.key != key || event.partition != partition
