@@ -73,10 +73,12 @@ public struct ModelDescription: Sendable {
   package let keyCount: Int
   package let relationships: [Relationship]
 
-  /// `SELECT` of all columns and `_state`, up to the table's name, for a reader that begins at its first column.
-  package let selection: String
-  /// The columns of `selection`.
+  /// All columns and `_state`, as a statement selects them for a reader that begins at its first column.
   package let selectedColumns: String
+  /// The columns of the key, as statements name them.
+  package let keyColumns: [String]
+  /// `SELECT` of all columns and `_state`, up to the table's name.
+  package let selection: String
   package let selectByKey: String
 
   public init(
@@ -88,12 +90,12 @@ public struct ModelDescription: Sendable {
     self.columns = key + columns
     keyCount = key.count
     self.relationships = relationships
-    let table = "\"\(tableName)\""
-    let names = (self.columns.map(\.name) + ["_state"]).map { "\(table).\"\($0)\"" }
-    selectedColumns = names.joined(separator: ", ")
+    let table = StatementText.quoted(tableName)
+    selectedColumns = (self.columns.map(\.name) + ["_state"])
+      .map { "\(table).\(StatementText.quoted($0))" }.joined(separator: ", ")
+    keyColumns = key.map { "\(table).\(StatementText.quoted($0.name))" }
     selection = "SELECT \(selectedColumns) FROM \(table)"
-    let matches = key.map { "\(table).\"\($0.name)\" = ?" }.joined(separator: " AND ")
-    selectByKey = "\(selection) WHERE \(matches)"
+    selectByKey = "\(selection) WHERE \(keyColumns.map { "\($0) = ?" }.joined(separator: " AND "))"
   }
 
   package var key: ArraySlice<Column> { columns.prefix(keyCount) }
