@@ -23,15 +23,41 @@ public macro Column(_ name: String = "", primaryKey: Bool = false) =
 @attached(extension, conformances: TableKey, names: named(init), named(parts), named(write))
 public macro Selection() = #externalMacro(module: "StemmaMacros", type: "SelectionMacro")
 
-/// The record that reference fields of this one lead to: `try await member.team`.
+/// The record that reference fields of this one lead to: `try await member.team`. One field for each part of the
+/// other model's key, in its order.
 @attached(accessor)
 public macro BelongsTo(_ fields: String...) =
   #externalMacro(module: "StemmaMacros", type: "BelongsToMacro")
 
+/// As above, with the fields as key paths: `@BelongsTo(\Member.teamId)`.
+@attached(accessor)
+public macro BelongsTo<Row: Table>(_ fields: PartialKeyPath<Row>...) =
+  #externalMacro(module: "StemmaMacros", type: "BelongsToMacro")
+
 /// The records whose reference fields lead to this one, fetched when they are asked for.
 @attached(accessor)
-public macro HasMany(_ fields: String...) = #externalMacro(module: "StemmaMacros", type: "HasManyMacro")
+public macro HasMany(_ fields: String..., onDelete: DeleteRule = .standard) =
+  #externalMacro(module: "StemmaMacros", type: "HasManyMacro")
 
-/// The one record whose reference fields lead to this one.
+/// As above, with the fields as key paths: `@HasMany(\Member.teamId)`.
 @attached(accessor)
-public macro HasOne(_ fields: String...) = #externalMacro(module: "StemmaMacros", type: "HasOneMacro")
+public macro HasMany<Row: Table>(_ fields: PartialKeyPath<Row>..., onDelete: DeleteRule = .standard) =
+  #externalMacro(module: "StemmaMacros", type: "HasManyMacro")
+
+/// The one record whose reference fields lead to this one. Of several, which two nodes can make without knowing of each
+/// other, the one whose reference was written last in the order of merging; the others are listed as conflicts.
+@attached(accessor)
+public macro HasOne(_ fields: String..., onDelete: DeleteRule = .standard) =
+  #externalMacro(module: "StemmaMacros", type: "HasOneMacro")
+
+/// As above, with the fields as key paths: `@HasOne(\Cart.customerId)`.
+@attached(accessor)
+public macro HasOne<Row: Table>(_ fields: PartialKeyPath<Row>..., onDelete: DeleteRule = .standard) =
+  #externalMacro(module: "StemmaMacros", type: "HasOneMacro")
+
+/// The records on the far side of a join model, which belongs to both sides.
+///
+/// - Parameter by: the join model's relationship to this side; needed where both sides are of one model.
+@attached(accessor)
+public macro ManyToMany<Join: Table>(through join: Join.Type, by: String = "") =
+  #externalMacro(module: "StemmaMacros", type: "HasManyMacro")

@@ -34,9 +34,11 @@ extension AttributeSyntax {
     }
   }
 
-  func flag(_ label: String) -> Bool {
-    expressions.contains { $0.label?.text == label && $0.expression.trimmedDescription == "true" }
+  func expression(_ label: String) -> ExprSyntax? {
+    expressions.first { $0.label?.text == label }?.expression
   }
+
+  func flag(_ label: String) -> Bool { expression(label)?.trimmedDescription == "true" }
 }
 
 extension VariableDeclSyntax {

@@ -28,6 +28,11 @@ struct TableDeclaration {
       case belongsTo = "BelongsTo"
       case hasMany = "HasMany"
       case hasOne = "HasOne"
+      case manyToMany = "ManyToMany"
+
+      var isList: Bool { self == .hasMany || self == .manyToMany }
+      /// As the case of `ModelDescription.Relationship` is called.
+      var caseName: String { rawValue.prefix(1).lowercased() + rawValue.dropFirst() }
     }
 
     var property: String
@@ -35,9 +40,14 @@ struct TableDeclaration {
     var target: String
     var isOptional: Bool
     var fields: [String]
+    /// `restrict`, where the attribute says so.
+    var deleteRule: String?
+    /// The join model of a many-to-many relationship, and its relationship to this side where it is named.
+    var join: String?
+    var joinRelationship: String?
 
     /// The type of what the relationship gives when it is read along.
-    var value: String { kind == .hasMany ? "[\(target)]" : "\(target)?" }
+    var value: String { kind.isList ? "[\(target)]" : "\(target)?" }
   }
 
   let name: String
@@ -46,6 +56,8 @@ struct TableDeclaration {
   let key: Key
   let columns: [Column]
   let relationships: [Relationship]
+  /// All properties that the struct declares.
+  let memberNames: Set<String>
 
   init(_ node: AttributeSyntax, _ group: some DeclGroupSyntax) throws {
     guard let declaration = group.as(StructDeclSyntax.self) else {
@@ -93,6 +105,10 @@ struct TableDeclaration {
     }
     self.columns = columns
     self.relationships = relationships
+    memberNames = Set(
+      declaration.memberBlock.members.flatMap { member in
+        member.decl.as(VariableDeclSyntax.self)?.bindings.compactMap(\.name) ?? []
+      })
   }
 
   /// The stored properties of one declaration; none if it is computed.
@@ -123,7 +139,7 @@ struct TableDeclaration {
 extension TableDeclaration.Relationship {
   /// Nil for a property that is no relationship.
   init?(_ variable: VariableDeclSyntax) throws {
-    for kind in [Kind.belongsTo, .hasMany, .hasOne] {
+    for kind in [Kind.belongsTo, .hasMany, .hasOne, .manyToMany] {
       guard let attribute = variable.attributes.named(kind.rawValue) else { continue }
       guard let binding = variable.bindings.first, let name = binding.name,
         let type = binding.typeAnnotation?.type
@@ -131,6 +147,13 @@ extension TableDeclaration.Relationship {
       property = name
       self.kind = kind
       fields = attribute.strings
+      deleteRule = attribute.expression("onDelete")
+        .flatMap { $0.as(MemberAccessExprSyntax.self)?.declName.baseName.text }
+      join = attribute.expression("through").flatMap {
+        $0.as(MemberAccessExprSyntax.self)?.base?.trimmedDescription
+      }
+      joinRelationship = attribute.expression("by")
+        .flatMap { $0.as(StringLiteralExprSyntax.self)?.representedLiteralValue }
       isOptional = type.is(OptionalTypeSyntax.self)
       target = try Self.target(type, kind)
       return
@@ -139,12 +162,14 @@ extension TableDeclaration.Relationship {
   }
 
   private static func target(_ type: TypeSyntax, _ kind: Kind) throws -> String {
-    guard kind == .hasMany else {
+    guard kind.isList else {
       return (type.as(OptionalTypeSyntax.self)?.wrappedType ?? type).trimmedDescription
     }
     guard let related = type.as(IdentifierTypeSyntax.self), related.name.text == "Related",
       let argument = related.genericArgumentClause?.arguments.first
-    else { throw Misuse("related", "the type of a @HasMany property is Related<Model>").error(at: type) }
+    else {
+      throw Misuse("related", "the type of a @\(kind.rawValue) property is Related<Model>").error(at: type)
+    }
     return argument.argument.trimmedDescription
   }
 }

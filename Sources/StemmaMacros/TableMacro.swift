@@ -13,7 +13,7 @@ extension TableMacro: MemberMacro {
     let table = try TableDeclaration(node, declaration)
     return ["\(raw: table.access)var _record: Stemma.RecordHandle = Stemma.RecordHandle()"]
       + [DraftExpansion(table: table).declaration, table.columnsDeclaration, table.relationshipsDeclaration]
-      + table.setters
+      + table.keyForwarders + table.setters
   }
 }
 
@@ -66,19 +66,47 @@ extension TableDeclaration {
       """
   }
 
-  /// `setTeam(_:)` for each reference whose fields can be set.
+  /// The parts of a nested key, for those who ask the record itself for them.
+  var keyForwarders: [DeclSyntax] {
+    guard key.selection != nil else { return [] }
+    return key.columns.filter { !memberNames.contains($0.property) }.map { part in
+      "\(raw: access)var \(raw: part.property): \(raw: part.type) { self.\(raw: key.property).\(raw: part.property) }"
+    }
+  }
+
+  /// `setTeam(_:)` for each reference that can be set. What the record's own key fixes of it cannot: the setter of a
+  /// reference that is only partly fixed throws for a record that differs there.
   var setters: [DeclSyntax] {
     relationships.filter { $0.kind == .belongsTo }.compactMap { relationship in
-      let fields = relationship.fields.compactMap { column(ofProperty: $0) }
-      guard fields.count == relationship.fields.count, fields.allSatisfy(\.isVariable) else { return nil }
+      let fixed = Set(key.columns.map(\.property)).intersection(relationship.fields)
+      let free = relationship.fields.filter { !fixed.contains($0) }.compactMap { column(ofProperty: $0) }
+      guard !free.isEmpty, free.count + fixed.count == relationship.fields.count,
+        free.allSatisfy(\.isVariable)
+      else { return nil }
       let name = relationship.property
       let title = name.prefix(1).uppercased() + name.dropFirst()
-      let assignments = relationship.assignments(from: name)
+      let body = checks(of: relationship, fixed) + relationship.assignments(from: name, without: fixed)
       return """
-        \(raw: access)mutating func set\(raw: title)(_ \(raw: name): \(raw: relationship.parameterType)) {
-          \(raw: Self.lines(assignments, 2))
+        \(raw: access)mutating func set\(raw: title)(_ \(raw: name): \(raw: relationship.parameterType))\(raw: fixed.isEmpty ? "" : " throws(Stemma.StoreError)") {
+          \(raw: Self.lines(body, 2))
         }
         """
+    }
+  }
+
+  /// Lines that throw if the record for a relationship differs from this one's key where both are the same field.
+  private func checks(of relationship: Relationship, _ fixed: Set<String>) -> [String] {
+    relationship.fields.enumerated().flatMap { index, field -> [String] in
+      guard fixed.contains(field) else { return [] }
+      let name = relationship.property
+      let own = key.selection == nil ? field : "\(key.property).\(field)"
+      let condition =
+        "\(name).primaryKey.parts\(relationship.fields.count == 1 ? "" : ".\(index)") != self.\(own)"
+      return [
+        "if \(relationship.isOptional ? "let \(name), " : "")\(condition) {",
+        "  throw .fixedReference(model: Self.modelName, relationship: \"\(name)\", field: \"\(field)\")",
+        "}",
+      ]
     }
   }
 
@@ -100,10 +128,16 @@ extension TableDeclaration {
       ["self.primaryKey.write(to: &record)"] + columns.map { "record.value(self.\($0.property))" }
     let described = relationships.map { relationship in
       let fields = relationship.fields.map { "\"\($0)\"" }.joined(separator: ", ")
-      let kind = relationship.kind.rawValue.prefix(1).lowercased() + relationship.kind.rawValue.dropFirst()
-      let required = relationship.kind == .belongsTo ? ", isRequired: \(!relationship.isOptional)" : ""
-      return
-        ".\(kind)(\"\(relationship.property)\", \(relationship.target).self, fields: [\(fields)]\(required)),"
+      let head = ".\(relationship.kind.caseName)(\"\(relationship.property)\", \(relationship.target).self"
+      switch relationship.kind {
+      case .belongsTo: return "\(head), fields: [\(fields)], isRequired: \(!relationship.isOptional)),"
+      case .hasMany, .hasOne:
+        let rule = relationship.deleteRule.map { ", onDelete: .\($0)" } ?? ""
+        return "\(head), fields: [\(fields)]\(rule)),"
+      case .manyToMany:
+        let by = relationship.joinRelationship.map { ", by: \"\($0)\"" } ?? ""
+        return "\(head), through: \(relationship.join ?? "").self\(by)),"
+      }
     }
     return try ExtensionDeclSyntax(
       """
@@ -151,11 +185,11 @@ extension TableDeclaration.Relationship {
   /// The type of a record that is given for the relationship.
   var parameterType: String { isOptional ? "\(target)?" : target }
 
-  /// Sets the reference fields from the record of that name.
-  func assignments(from record: String) -> [String] {
+  /// Sets the reference fields, but for some, from the record of that name.
+  func assignments(from record: String, without fixed: Set<String> = []) -> [String] {
     let parts = "\(record)\(isOptional ? "?" : "").primaryKey.parts"
-    return fields.enumerated().map { index, field in
-      "self.\(field) = \(parts)\(fields.count == 1 ? "" : ".\(index)")"
+    return fields.enumerated().compactMap { index, field in
+      fixed.contains(field) ? nil : "self.\(field) = \(parts)\(fields.count == 1 ? "" : ".\(index)")"
     }
   }
 }

@@ -77,8 +77,41 @@ extension WriteTransaction {
   }
 
   /// Deletes a record, with what section "Deleting" of the guarantees says of its children.
-  package func delete(_ model: Model, _ key: Key) throws(NodeError) {
-    try delete(model, key, milliseconds: nil)
+  ///
+  /// - Parameter read: the record's context when it was read; nil: now. What was changed since stays a sibling of the
+  ///   deletion.
+  package func delete(_ model: Model, _ key: Key, readAt read: Context? = nil) throws(NodeError) {
+    var seen: RecordState?
+    let current = try existing(model, key)
+    if let read, read != current.context { seen = try past(model, key, at: read) }
+    try delete(model, key, seen: seen, milliseconds: nil)
+  }
+
+  /// Makes a relationship of a record lead to another one, whichever side stores it.
+  package func link(_ model: String, _ key: Key, _ name: String, _ target: Key) throws(NodeError) {
+    try relate(.link, model, key, name, target)
+  }
+
+  /// Ends what `link` made.
+  package func unlink(_ model: String, _ key: Key, _ name: String, _ target: Key) throws(NodeError) {
+    try relate(.unlink, model, key, name, target)
+  }
+
+  private func relate(
+    _ operation: Mutation.Operation, _ modelName: String, _ key: Key, _ name: String, _ target: Key
+  ) throws(NodeError) {
+    let model = try model(modelName)
+    let other = try self.model(model.relationship(named: name)?.target ?? "")
+    _ = try existing(model, key)
+    try perform(
+      Mutation(
+        operation, model: modelName, key: schema.json(of: key, model: model),
+        fields: [(name, schema.json(of: target, model: other))]))
+  }
+
+  /// - Throws: `notFound` if the record is not there.
+  package func demand(_ modelName: String, _ key: Key) throws(NodeError) {
+    _ = try existing(try model(modelName), key)
   }
 
   // MARK: Parts

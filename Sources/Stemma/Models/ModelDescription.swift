@@ -27,9 +27,13 @@ public struct ModelDescription: Sendable {
     package var kind: StemmaSchema.Relationship.Kind
     package var fields: [String]
     package var isRequired: Bool
-    package var isRestricted = false
+    package var deleteRule = DeleteRule.standard
     /// The model on the other side. Asked late: two models name each other.
     package var target: @Sendable () -> any Table.Type
+    /// The model between the two sides of a many-to-many relationship.
+    package var join: (@Sendable () -> any Table.Type)?
+    /// Its relationship to this side, where it is named.
+    package var joinRelationship: String?
 
     public static func belongsTo<Target: Table>(
       _ name: String, _ target: Target.Type, fields: [String], isRequired: Bool
@@ -38,15 +42,27 @@ public struct ModelDescription: Sendable {
     }
 
     public static func hasMany<Target: Table>(
-      _ name: String, _ target: Target.Type, fields: [String]
+      _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
     ) -> Relationship {
-      Relationship(name: name, kind: .hasMany, fields: fields, isRequired: false) { Target.self }
+      Relationship(name: name, kind: .hasMany, fields: fields, isRequired: false, deleteRule: rule) {
+        Target.self
+      }
     }
 
     public static func hasOne<Target: Table>(
-      _ name: String, _ target: Target.Type, fields: [String]
+      _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
     ) -> Relationship {
-      Relationship(name: name, kind: .hasOne, fields: fields, isRequired: false) { Target.self }
+      Relationship(name: name, kind: .hasOne, fields: fields, isRequired: false, deleteRule: rule) {
+        Target.self
+      }
+    }
+
+    public static func manyToMany<Target: Table, Join: Table>(
+      _ name: String, _ target: Target.Type, through join: Join.Type, by relationship: String? = nil
+    ) -> Relationship {
+      Relationship(
+        name: name, kind: .manyToMany, fields: [], isRequired: false, target: { Target.self },
+        join: { Join.self }, joinRelationship: relationship)
     }
   }
 
@@ -103,14 +119,15 @@ extension ModelDescription {
       if let name = column.storedName { text += " @mapsTo(name: \"\(name)\")" }
       text += "\n"
     }
-    for relationship in relationships {
+    // What leads through a join model is known by the relationships of that model.
+    for relationship in relationships where relationship.kind != .manyToMany {
       let target = relationship.target().modelName
       let isMany = relationship.kind == .hasMany
       let fields = relationship.fields.map { "\"\($0)\"" }.joined(separator: ", ")
       text +=
         "  \(relationship.name): \(isMany ? "[\(target)]" : target)\(relationship.isRequired ? "!" : "")"
       text += " @\(relationship.kind.rawValue)(references: [\(fields)]"
-      text += relationship.isRestricted ? ", onDelete: RESTRICT)\n" : ")\n"
+      text += relationship.deleteRule == .restrict ? ", onDelete: RESTRICT)\n" : ")\n"
     }
     return text + "}\n"
   }

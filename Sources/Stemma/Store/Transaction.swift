@@ -114,10 +114,17 @@ extension Store {
       return try present(Row.self, key)
     }
 
+    /// Deletes the record as it was read: what somebody else changed of it since is not deleted unseen, but stays in
+    /// conflict with the deletion.
+    ///
+    /// - Throws: `notFound`, `failed` if the delete rule of a relationship forbids it.
     public func delete<Row: Table>(_ row: Row) throws {
-      try delete(Row.self, row.primaryKey)
+      try write.delete(
+        try store.model(of: Row.self), Self.key(row.primaryKey), readAt: row._record.loaded?.context)
     }
 
+    /// Deletes the record with a key, whatever its state.
+    ///
     /// - Throws: `notFound`, `failed` if the delete rule of a relationship forbids it.
     public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws {
       try write.delete(try store.model(of: Row.self), Self.key(key))
@@ -138,7 +145,7 @@ extension Store {
       return Key(record.key.compactMap { $0 })
     }
 
-    private func key(_ parts: [KeyPart?], of model: Model) throws -> Key {
+    func key(_ parts: [KeyPart?], of model: Model) throws -> Key {
       var whole: [KeyPart] = []
       whole.reserveCapacity(parts.count)
       for (index, part) in parts.enumerated() {
