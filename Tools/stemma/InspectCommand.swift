@@ -163,7 +163,7 @@ private final class PartReport {
   private func line(_ stored: StoredEvent, _ note: CommitNote) -> String {
     let description = inspection.description
     let event = stored.event
-    let fields = event.assignments.map { "\($0.field)=\(LogCommand.short($0.value))" }
+    let fields = event.assignments.map { "\($0.field)=\(EventText.short($0.value.json))" }
     return
       ([
         "@\(stored.position)", description.time(event.timestamp), description.name(event.dot),
