@@ -20,6 +20,21 @@ public struct RecordHandle: Sendable, Hashable {
   }
 }
 
+/// Where a value comes from is no part of its encoded form: these take the place of the calls that the compiler
+/// makes for the hidden property, and leave nothing behind.
+extension RecordHandle: Codable {
+  public init(from decoder: any Decoder) throws { self.init() }
+  public func encode(to encoder: any Encoder) throws {}
+}
+
+extension KeyedEncodingContainer {
+  public mutating func encode(_ value: RecordHandle, forKey key: Key) throws {}
+}
+
+extension KeyedDecodingContainer {
+  public func decode(_ type: RecordHandle.Type, forKey key: Key) throws -> RecordHandle { RecordHandle() }
+}
+
 /// What copies of one value that was read share.
 ///
 /// The context moves on with the value's own successful updates, as long as nobody else changed the record: a
