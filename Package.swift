@@ -83,14 +83,16 @@ let package = Package(
     tests("StemmaTablesTests", ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables"]),
     tests(
       "StemmaReplicationTests",
-      ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication"]),
+      ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication", "StemmaSimulation"]),
     tests(
       "StemmaMacrosTests",
       [
         "StemmaMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
         .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
       ]),
-    tests("StemmaTests", ["Stemma"]),
+    // Declarations that only have to compile.
+    .target(name: "Shapes", dependencies: ["Stemma"], path: "Tests/Shapes", swiftSettings: strict),
+    tests("StemmaTests", ["Stemma", "Shapes"]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
     tests(
       "StemmaNodeTests",

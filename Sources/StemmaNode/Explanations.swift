@@ -21,15 +21,15 @@ package enum Explanations {
     case .log(let error): text(of: error)
     case .tables(let error): text(of: error)
     case .replication(let error): error.description
+    case .inspection(let error): text(of: error)
     // Where it stands is said by `importLine`.
     case .lineTooLong(_, _, let limit): "the line is longer than \(limit >> 20) MiB; split the record"
     case .malformedInput(_, let what): what
     case .cannotRead(let path, let code): "cannot read \(path): \(system(code))"
     case .importLine(let source, let line, let reason, let resume, let earlier):
       "\(source):\(line): \(text(of: reason)); nothing of its commit was written; "
-        + (earlier.map { "an earlier import is durable through line \($0), go on with" }
-          ?? "mend the line and go on with")
-        + " --from-line \(resume)"
+        + (earlier.map { "an earlier import is durable through line \($0), " } ?? remedy(of: reason))
+        + "go on with --from-line \(resume)"
     case .unknownRemote(let name, let known):
       "`\(name)` is neither a remote\(known.isEmpty ? "" : " (there are \(known.joined(separator: ", ")))") nor a directory with a node"
     case .notAPeer(let path, let reason): "\(path): \(reason)"
@@ -48,6 +48,41 @@ package enum Explanations {
     }
   }
 
+  /// What comes before an import goes on. Of a file that is damaged the error itself says it.
+  private static func remedy(of reason: NodeError) -> String {
+    switch reason {
+    case .malformedInput, .cannotRead: ""
+    default: "mend the line and "
+    }
+  }
+
+  package static func text(of error: InspectionError) -> String {
+    switch error {
+    case .notAMoment(let text):
+      "`\(text)` is no point in history; write a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), "
+        + "a position (@3.17) or an event (NAME:SEQUENCE, or the first digits of its digest)"
+    case .noSuchEvent(let text): "there is no event `\(text)` in this node; `stemma log` lists them"
+    case .severalEvents(let text, let names):
+      "`\(text)` may be \(list(names, "or")); add --partition, or name it by its position"
+    case .noSuchCommit(let text):
+      "there is no commit `\(text)` in this node; `stemma log --stat` lists them"
+    case .overwritten(let event, let record, let field, let later):
+      "\(field) of \(record) was written after \(event), by \(later); undo that first, or use --force"
+    case .existenceInConflict(let record):
+      "whether \(record) exists is an open conflict; decide with `stemma resolve \(record) --keep` or --delete"
+    case .unknownPlaceholder(let name, let known):
+      "unknown placeholder {\(name)}; there are {\(known.joined(separator: "}, {"))}"
+    }
+  }
+
+  private static func list(_ texts: [String], _ word: String) -> String {
+    guard texts.count > 1, let last = texts.last else { return texts.first ?? "" }
+    if texts.count > 6 {
+      return texts.prefix(4).joined(separator: ", ") + " \(word) \(texts.count - 4) others"
+    }
+    return texts.dropLast().joined(separator: ", ") + " \(word) \(last)"
+  }
+
   package static func text(of error: MutationError) -> String {
     switch error {
     case .notJSON(let error): "this is not JSON: \(text(of: error))"
@@ -55,7 +90,7 @@ package enum Explanations {
     case .unknownOperation(let name):
       "unknown op `\(name)`; there are \(Mutation.Operation.allCases.map(\.rawValue).joined(separator: ", "))"
     case .unknownModel(let name, let known):
-      "unknown model `\(name)`\(suggestion(name, known)); `stemma schema show` lists all"
+      "unknown model `\(name)`\(suggestion(name, known, else: "`stemma schema show` lists all"))"
     case .unknownField(let model, let field, let known):
       "\(model) has no field `\(field)`\(suggestion(field, known))"
     case .unknownRelationship(let model, let name, let known):
@@ -201,12 +236,13 @@ package enum Explanations {
   }
 
   /// `; did you mean X?` where something known is spelled nearly so, else what there is.
-  private static func suggestion(_ name: String, _ known: [String]) -> String {
+  package static func suggestion(_ name: String, _ known: [String], else fallback: String? = nil) -> String {
     if let near = known.first(where: { $0.lowercased() == name.lowercased() })
       ?? known.first(where: { distance($0, name) <= 2 })
     {
       return "; did you mean `\(near)`?"
     }
+    if let fallback { return "; " + fallback }
     return known.isEmpty || known.count > 12 ? "" : "; there are \(known.joined(separator: ", "))"
   }
 

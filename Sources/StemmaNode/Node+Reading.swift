@@ -99,28 +99,6 @@ extension Node {
     do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
   }
 
-  /// Gives the events that pass a filter, until `body` says false. Reads around damage, and throws it at the end.
-  package func forEachEvent(
-    _ filter: LogFilter, newestFirst: Bool, _ body: (StoredEvent, CommitNote) throws -> Bool
-  ) throws(NodeError) {
-    try Self.wrapping {
-      let scope = filter.scope
-      var partitions: PartitionFilter?
-      if !scope.isEverything { partitions = { @Sendable partition in scope.contains(partition) } }
-      let omissions = Omissions()
-      var reader =
-        newestFirst
-        ? log.eventsNewestFirst(partitions: partitions, around: omissions)
-        : log.events(partitions: partitions, around: omissions)
-      while let stored = try reader.next() {
-        guard filter.contains(stored.event) else { continue }
-        if try !body(stored, reader.note ?? CommitNote()) { return }
-      }
-      // All that can be read was given; that something is missing must not go unsaid.
-      if let damage = omissions.damage.first { throw damage.error }
-    }
-  }
-
   /// The last line of a source that earlier imports made durable, by the notes of their commits. Reads the
   /// log, newest first, until it finds one.
   func lastImportedLine(of source: String) throws(NodeError) -> Int? {

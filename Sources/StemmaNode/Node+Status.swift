@@ -39,7 +39,7 @@ extension Node {
   package func status() throws(NodeError) -> NodeStatus {
     let files = try Self.wrapping { try log.files() }
     let contents = try reading { try $0.partitions() }
-    let conflicts = try reading { try $0.conflictedRecords() }
+    let conflicts = try openConflicts()
     var tableBytes: UInt64 = 0
     for name in ["", "-wal"] where FileManager.default.fileExists(atPath: tablesPath + name) {
       let attributes = try Self.wrapping {

@@ -75,7 +75,9 @@ package final class Node {
       throw .log(error)
     } catch let error as TablesError { throw .tables(error) } catch let error as ReplicationError {
       throw .replication(error)
-    } catch let error as MutationError { throw .mutation(error) } catch {
+    } catch let error as MutationError { throw .mutation(error) } catch let error as InspectionError {
+      throw .inspection(error)
+    } catch {
       throw .damaged(what: String(describing: error))
     }
   }
@@ -246,18 +248,24 @@ package final class Node {
   ) throws(NodeError) -> RebuildReport {
     try wrapping {
       let total = try log.files().reduce(0) { $0 + $1.events }
+      if filter == .all {
+        let made = try Tables.rebuild(
+          at: path, schema: schema, knowledge: try log.streams(), token: log.token, from: log.recordFiles,
+          ownOrigins: ownOrigins, progress: { progress($0.events, total) })
+        return RebuildReport(events: made.folded, records: made.rows)
+      }
       var reader = try log.eventsByKey()
       let made = try Tables.rebuild(
-        at: path, schema: schema, knowledge: filter == .all ? try log.streams() : nil, token: log.token,
-        filter: filter, ownOrigins: ownOrigins, progress: { progress($0.events, total) },
-        next: { try reader.next() })
-      return RebuildReport(events: made.events, records: made.rows)
+        at: path, schema: schema, knowledge: nil, token: log.token, filter: filter, ownOrigins: ownOrigins,
+        progress: { progress($0.events, total) }, next: { try reader.next() })
+      return RebuildReport(events: made.folded, records: made.rows)
     }
   }
 }
 
 /// What a rebuild made.
 package struct RebuildReport: Sendable {
+  /// Those that the tables show; with a moment of the past fewer than the log has.
   package var events: UInt64
   package var records: UInt64
 }

@@ -21,6 +21,7 @@ package enum NodeError: Error {
   case log(LogError)
   case tables(TablesError)
   case replication(ReplicationError)
+  case inspection(InspectionError)
 
   case lineTooLong(source: String, line: Int, limit: Int)
   case malformedInput(source: String, what: String)

@@ -20,7 +20,9 @@ package final class WriteTransaction {
   /// Milliseconds since 1970 when the commit began.
   let wall: UInt64
   private(set) var clock: HybridClock
-  private(set) var identifiers: UUIDv7
+  var identifiers: UUIDv7
+  /// The numbers for integer keys that this commit makes; nil until it needs one.
+  var integers: IntegerIdentifiers?
   let commit: CommitID
   var origin: Origin { commit.origin }
 
@@ -84,14 +86,11 @@ package final class WriteTransaction {
     guard json != nil || mints else {
       throw .mutation(.missingKey(model: model.name, parts: model.keyFields.map { model.fields[$0].name }))
     }
-    let key: Key
+    if mints { try prepareMinting(model) }
     do {
-      key = try schema.key(json, of: model, mint: mints ? { self.mintIdentifier() } : nil)
+      return try schema.key(json, of: model, mint: mints ? { self.mintedPart(of: model) } : nil)
     } catch { throw .mutation(.value(error)) }
-    return key
   }
-
-  func mintIdentifier() -> String { identifiers.mint(clock: wallClock, random: random) }
 
   // MARK: Recording
 

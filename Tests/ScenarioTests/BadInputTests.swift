@@ -248,6 +248,28 @@ struct BadInputTests {
 
   // MARK: - Files
 
+  @Test("an empty gzip file, or the first byte of one, is refused; an empty text has no lines")
+  func emptyFiles() throws {
+    let work = try node()
+    for (name, bytes, cause) in [
+      ("empty.ndjson.gz", [], "the file is empty, which no gzip file is; fetch it anew"),
+      ("cut.ndjson.gz", [0x1F], "the gzip stream ends too early; fetch the file anew"),
+      ("cut.ndjson", [0x1F, 0x8B, 8, 0], "the gzip stream ends too early; fetch the file anew"),
+    ] as [(String, [UInt8], String)] {
+      try write(work, name, Data(bytes))
+      let result = try work.attempt("-C", "node", "import", name)
+      #expect(result.status == 65)
+      #expect(
+        result.errors
+          == "stemma: \(name):1: \(cause); nothing of its commit was written; go on with --from-line 1\n")
+    }
+    for (name, text) in [("empty.ndjson", ""), ("blank.ndjson", "\n  \n")] {
+      try work.write(name, text)
+      let result = try work.stemma("-C", "node", "import", name)
+      #expect(result.lines == ["imported 0 lines as 0 events in 0 commits"])
+    }
+  }
+
   @Test(
     "gzip that is cut short or damaged is refused; earlier commits stay",
     arguments: ["cut short", "damaged", "checksum"])

@@ -148,6 +148,63 @@ import Testing
     #expect(try node.refusal(#"{"op":"unlink","# + both) == "notFound")
   }
 
+  // MARK: One to one
+
+  static let carts = """
+    type Customer @model { id: ID! cart: Cart @hasOne }
+    type Cart @model { id: ID! customer: Customer @belongsTo }
+    """
+
+  /// Two nodes that have a customer and two carts, and each of which makes one change.
+  private func conflicts(_ first: String, _ second: String) throws -> [String] {
+    let bench = try Bench()
+    let a = try bench.node("a", Self.carts)
+    let b = try bench.node("b", Self.carts)
+    try a.commit(
+      #"{"op":"create","model":"Customer","key":"x"}"#, #"{"op":"create","model":"Customer","key":"y"}"#,
+      #"{"op":"create","model":"Cart","key":"1"}"#, #"{"op":"create","model":"Cart","key":"2"}"#)
+    try a.sync(b)
+    try a.commit(first)
+    try b.commit(second)
+    try a.sync(b)
+    let after = try bench.open("b")
+    let texts = try a.conflictTexts
+    #expect(try after.conflictTexts == texts)
+    #expect(try after.status().conflicts == UInt64(texts.count))
+    return texts
+  }
+
+  /// Gen 1 stores a `@hasOne` in the model that declares it, so two carts for one customer are two values of it.
+  @Test func twoCartsThatOneCustomerWasGivenAreAConflictOfTheReference() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"2"}}"#)
+    #expect(texts.count == 1 && texts[0].hasPrefix("value Customer x customerCartId: "))
+  }
+
+  /// Where the carts have a `@belongsTo` of their own, two of them can belong to one customer.
+  @Test func twoCartsThatBelongToOneCustomerAreListed() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Cart","key":"1","fields":{"customer":"x"}}"#,
+      #"{"op":"link","model":"Cart","key":"2","fields":{"customer":"x"}}"#)
+    #expect(texts.count == 1 && texts[0].hasPrefix("cardinality Customer x cart: "))
+  }
+
+  /// And one cart can be given to two customers.
+  @Test func oneCartOfTwoCustomersIsListed() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
+      #"{"op":"link","model":"Customer","key":"y","fields":{"cart":"1"}}"#)
+    #expect(texts.count == 1 && texts[0].hasPrefix("cardinality Cart 1 customer: "))
+  }
+
+  @Test func linksOfDifferentRecordsAreNoConflict() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
+      #"{"op":"link","model":"Cart","key":"2","fields":{"customer":"y"}}"#)
+    #expect(texts == [])
+  }
+
   // MARK: Cascades
 
   static let tree = """
@@ -172,6 +229,30 @@ import Testing
     #expect(node.text(last) == "delete Team t")
     #expect(events.dropLast().allSatisfy { $0.cause == last.name } && last.cause == nil)
     #expect(Set(events.map(\.commit)).count == 1)
+  }
+
+  /// Two relationships that share a field are unlinked at once by the first; the second has nothing left to write, and
+  /// must not be counted when the children name the deletion that caused their events.
+  @Test func aCascadeThroughSharedFieldsNamesItsCause() throws {
+    let bench = try Bench()
+    let node = try bench.node(
+      "a",
+      """
+      type Team @model { club: ID! @primaryKey(sortKeyFields: ["n"]) n: Int! }
+      type Fan @model {
+        club: ID! @primaryKey(sortKeyFields: ["name"])
+        name: ID!
+        teamN: Int
+        first: Team @belongsTo(references: ["club", "teamN"])
+        second: Team @belongsTo(references: ["club", "teamN"])
+      }
+      """)
+    try node.commit(
+      #"{"op":"create","model":"Team","key":{"club":"c","n":1}}"#,
+      #"{"op":"create","model":"Fan","key":{"club":"c","name":"f"},"fields":{"teamN":1}}"#)
+    let events = try node.rawEvents(#"{"op":"delete","model":"Team","key":{"club":"c","n":1}}"#)
+    #expect(events.map(node.text) == [#"unlink Fan club=c name=f {"teamN":null}"#, "delete Team club=c n=1"])
+    #expect(events[0].cause == events[1].name)
   }
 
   @Test func restrictRefusesAndWritesNothing() throws {

@@ -23,10 +23,16 @@ struct Stemma: ParsableCommand {
         name: "Changing records",
         subcommands: [
           Import.self, Create.self, Update.self, Upsert.self, Delete.self, Link.self, Unlink.self,
+          Restore.self, Undo.self,
         ]),
       CommandGroup(
         name: "Reading records", subcommands: [Get.self, List.self, Query.self, Export.self]),
-      CommandGroup(name: "Reading the log", subcommands: [LogCommand.self, Segments.self]),
+      CommandGroup(
+        name: "Reading the log",
+        subcommands: [
+          LogCommand.self, Show.self, History.self, Blame.self, Why.self, Diff.self, Segments.self,
+          Inspect.self,
+        ]),
       CommandGroup(name: "Conflicts", subcommands: [Conflicts.self, Resolve.self]),
       CommandGroup(
         name: "Replication",
@@ -43,8 +49,10 @@ struct Stemma: ParsableCommand {
     }
     signal(SIGPIPE, SIG_DFL)
     do {
+      try checkCommand(arguments)
       var command = try parseAsRoot(arguments)
       try command.run()
+      Pager.end()
     } catch let error as NodeError {
       Output.failure(Explanation(error))
     } catch let error as MutationError {
@@ -61,6 +69,19 @@ struct Stemma: ParsableCommand {
       if !text.isEmpty { Output.error(text) }
       Foundation.exit(code == .validationFailure ? ExitCode.usage.rawValue : code.rawValue)
     }
+  }
+}
+
+extension Stemma {
+  /// The parser would take a command that it does not know for too many arguments.
+  private static func checkCommand(_ arguments: [String]) throws {
+    let known = configuration.subcommands.map { $0._commandName }
+    guard let name = arguments.first, !name.hasPrefix("-"), name != "help", !known.contains(name) else {
+      return
+    }
+    throw Failure(
+      "there is no command `\(name)`\(Explanations.suggestion(name, known, else: "`stemma --help` lists all"))",
+      .usage)
   }
 }
 

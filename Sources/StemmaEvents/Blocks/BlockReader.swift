@@ -15,6 +15,10 @@ package struct BlockReader: Sendable {
     let head = try bytes.withUnsafeBytes { raw in
       Result { () throws(EventsError) -> Head in try Head(raw, limit: limit) }
     }.get()
+    guard head.total == bytes.count else {
+      throw .malformed(
+        "block", "\(bytes.count - head.size) bytes of streams instead of \(head.total - head.size)")
+    }
     var start = bytes.startIndex + head.size
     var streams: [StoredStream] = []
     for size in head.streams {
@@ -39,6 +43,22 @@ package struct BlockReader: Sendable {
 
   package init(_ bytes: [UInt8], limit: Int = Limits.blockStream) throws(EventsError) {
     try self.init(bytes[...], limit: limit)
+  }
+
+  /// How every block begins.
+  package static let beginning = [BlockFormat.codec, BlockFormat.layout]
+
+  /// The most bytes that say how long a block is.
+  package static let headSize = 48
+
+  /// How many bytes the block takes that begins here: for whoever must find blocks without a directory of them.
+  /// `bytes`: its first `headSize` bytes, or all that there are.
+  package static func storedSize(
+    _ bytes: ArraySlice<UInt8>, limit: Int = Limits.blockStream
+  ) throws(EventsError) -> Int {
+    try bytes.withUnsafeBytes { raw in
+      Result { () throws(EventsError) -> Int in try Head(raw, limit: limit).total }
+    }.get()
   }
 
   /// How many events.
@@ -134,6 +154,9 @@ private struct Head {
   var size: Int
   var streams: [Size] = []
 
+  /// Bytes of the whole block.
+  var total: Int { streams.reduce(size) { $0 + $1.stored } }
+
   init(_ bytes: UnsafeRawBufferPointer, limit: Int) throws(EventsError) {
     var reader = ByteReader(bytes)
     let codec = try reader.byte("block")
@@ -156,10 +179,6 @@ private struct Head {
       streams.append(size)
     }
     size = bytes.count - reader.remaining
-    let total = streams.reduce(0) { $0 + $1.stored }
-    guard total == reader.remaining else {
-      throw .malformed("block", "\(reader.remaining) bytes of streams instead of \(total)")
-    }
   }
 }
 

@@ -72,23 +72,31 @@ struct JournalHeader: Equatable {
   /// Throws `.damaged`, `.newerFormat` or `.foreignLog`.
   init(decoding bytes: [UInt8], path: String, log: LogID, number: UInt64) throws(LogError) {
     try FilePreamble.check(bytes, FilePreamble.journal, path: path)
-    let found: LogID
-    do throws(Flaw) {
-      var reader = FieldReader(bytes, at: FilePreamble.size)
-      found = LogID(try reader.uint64())
-      self.log = found
-      self.number = try reader.uint64()
-      let position = Position(file: try reader.uint64(), index: try reader.uint64())
-      predecessor = LogToken(position: position, chain: try reader.uint32())
-      damagedBelow = try reader.uint64()
-      let expected = try reader.uint32()
-      let computed = Self.chain(bytes)
-      guard expected == computed else { throw .checksum(expected: expected, found: computed) }
-      guard self.number == number else { throw .malformed("number") }
-    } catch {
-      throw .damaged(path: path, offset: UInt64(FilePreamble.size), error)
+    self = try locating(path, UInt64(FilePreamble.size)) { () throws(Flaw) in
+      let header = try Self(fields: bytes)
+      try header.check(bytes)
+      guard header.number == number else { throw .malformed("number") }
+      return header
     }
-    guard found == log else { throw .foreignLog(path: path, expected: log, found: found) }
+    guard self.log == log else { throw .foreignLog(path: path, expected: log, found: self.log) }
+  }
+
+  /// Takes the fields as they stand there; nothing is compared.
+  init(fields bytes: [UInt8]) throws(Flaw) {
+    var reader = FieldReader(bytes, at: FilePreamble.size)
+    log = LogID(try reader.uint64())
+    number = try reader.uint64()
+    let position = Position(file: try reader.uint64(), index: try reader.uint64())
+    predecessor = LogToken(position: position, chain: try reader.uint32())
+    damagedBelow = try reader.uint64()
+  }
+
+  /// Throws unless the checksum holds.
+  func check(_ bytes: [UInt8]) throws(Flaw) {
+    var reader = FieldReader(bytes, at: Self.size - 4)
+    let expected = try reader.uint32()
+    let computed = Self.chain(bytes)
+    guard expected == computed else { throw .checksum(expected: expected, found: computed) }
   }
 
   init(log: LogID, number: UInt64, predecessor: LogToken, damagedBelow: UInt64 = 0) {
@@ -116,7 +124,7 @@ struct JournalFrame: Equatable {
 
   /// The CRC of a frame whose first 28 bytes are `bytes[start..<start + 28]` and whose payload follows at
   /// `start + 32`.
-  private static func checksum(
+  static func checksum(
     _ bytes: [UInt8], at start: Int, payload: Int, log: LogID, number: UInt64, offset: UInt64
   ) -> UInt32 {
     var place: [UInt8] = []

@@ -43,23 +43,31 @@ struct Watermark: Equatable, Sendable {
   private init(slot bytes: [UInt8], path: String, log: LogID, at offset: UInt64) throws(LogError) {
     try FilePreamble.check(bytes, FilePreamble.watermark, path: path, at: offset)
     let found: LogID
-    do throws(Flaw) {
+    (self, found) = try locating(path, offset) { () throws(Flaw) in
       guard bytes.count == Self.slotSize else {
         throw .cutShort(expected: UInt64(Self.slotSize), found: UInt64(bytes.count))
       }
-      var reader = FieldReader(bytes, at: FilePreamble.size)
-      found = LogID(try reader.uint64())
-      turn = try reader.uint64()
-      journal = try reader.uint64()
-      durable = try reader.uint64()
-      reader = FieldReader(bytes, at: Self.slotSize - 4)
-      let expected = try reader.uint32()
-      let computed = bytes.crc32c(0..<Self.slotSize - 4)
-      guard expected == computed else { throw .checksum(expected: expected, found: computed) }
-    } catch {
-      throw .damaged(path: path, offset: offset, error)
+      try Self.check(slot: bytes)
+      return try Self.fields(slot: bytes)
     }
     guard found == log else { throw .foreignLog(path: path, expected: log, found: found) }
+  }
+
+  /// The fields of a slot as they stand there; nothing is compared.
+  static func fields(slot bytes: [UInt8]) throws(Flaw) -> (Watermark, LogID) {
+    var reader = FieldReader(bytes, at: FilePreamble.size)
+    let log = LogID(try reader.uint64())
+    let turn = try reader.uint64()
+    let journal = try reader.uint64()
+    return (Watermark(turn: turn, journal: journal, durable: try reader.uint64()), log)
+  }
+
+  /// Throws unless the checksum of a slot holds.
+  static func check(slot bytes: [UInt8]) throws(Flaw) {
+    var reader = FieldReader(bytes, at: Self.slotSize - 4)
+    let expected = try reader.uint32()
+    let computed = bytes.crc32c(0..<Self.slotSize - 4)
+    guard expected == computed else { throw .checksum(expected: expected, found: computed) }
   }
 
   init(turn: UInt64, journal: UInt64, durable: UInt64) {

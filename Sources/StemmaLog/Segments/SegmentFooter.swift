@@ -137,6 +137,13 @@ package struct SegmentFooter: Hashable, Sendable {
   /// `data`: the bytes of the file in which the blocks lie; they must fill it. The footer is covered by a
   /// checksum that was compared; what is checked here keeps wrong bytes with a right checksum from trapping.
   init(decoding bytes: [UInt8], data: Range<UInt64>) throws(Flaw) {
+    try self.init(decoding: bytes, from: data.lowerBound)
+    let end = blocks.last.map { $0.offset + UInt64($0.length) } ?? data.lowerBound
+    guard end == data.upperBound else { throw .malformed("lengths of blocks") }
+  }
+
+  /// As above, without comparing where the blocks end. `start`: where the first one begins.
+  init(decoding bytes: [UInt8], from start: UInt64) throws(Flaw) {
     var reader = FieldReader(bytes)
     var origins: [Origin] = []
     for _ in 0..<(try reader.count("origins", each: 8)) { origins.append(Origin(try reader.uint64())) }
@@ -147,7 +154,7 @@ package struct SegmentFooter: Hashable, Sendable {
     let count = try reader.count("partitions", each: 5)
     partitions.reserveCapacity(count)
     for _ in 0..<count { partitions.append(try Self.partition(&reader, after: partitions.last, origins)) }
-    var offset = data.lowerBound
+    var offset = start
     let blockCount = try reader.count("blocks", each: 13)
     blocks.reserveCapacity(blockCount)
     for _ in 0..<blockCount {
@@ -156,7 +163,6 @@ package struct SegmentFooter: Hashable, Sendable {
       blocks.append(block)
     }
     guard reader.remaining == 0 else { throw .malformed("end of the footer") }
-    guard offset == data.upperBound else { throw .malformed("lengths of blocks") }
     guard partitions.allSatisfy({ $0.blocks.upperBound <= blocks.count }) else {
       throw .malformed("blocks of a partition")
     }

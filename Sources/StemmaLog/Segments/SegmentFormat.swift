@@ -125,7 +125,9 @@ struct SegmentHeader: Equatable, Sendable {
       bytes += try file.read(at: UInt64(bytes.count), count: Self.size(replaced: count) - bytes.count)
     }
     self = try locating(path, UInt64(FilePreamble.size)) { [bytes] () throws(Flaw) in
-      try Self(fields: bytes, replaced: count)
+      let header = try Self(fields: bytes, replaced: count)
+      try header.check(bytes)
+      return header
     }
     guard self.log == log else { throw .foreignLog(path: path, expected: log, found: self.log) }
     guard self.number == number else {
@@ -134,7 +136,8 @@ struct SegmentHeader: Equatable, Sendable {
     }
   }
 
-  private init(fields bytes: [UInt8], replaced count: Int) throws(Flaw) {
+  /// Takes the fields as they stand there; nothing is compared.
+  init(fields bytes: [UInt8], replaced count: Int) throws(Flaw) {
     var reader = FieldReader(bytes, at: FilePreamble.size)
     log = LogID(try reader.uint64())
     number = try reader.uint64()
@@ -146,11 +149,17 @@ struct SegmentHeader: Equatable, Sendable {
       let number = try reader.uint64()
       replaced.append(ReplacedFile(number: number, digest: SegmentDigest(bytes: try reader.raw(32))))
     }
-    let covered = reader.index
+  }
+
+  /// Throws unless the checksum holds and the fields have values that they can have.
+  func check(_ bytes: [UInt8]) throws(Flaw) {
+    var reader = FieldReader(bytes, at: size - 4)
     let expected = try reader.uint32()
-    let found = bytes.crc32c(0..<covered)
+    let found = bytes.crc32c(0..<size - 4)
     guard expected == found else { throw .checksum(expected: expected, found: found) }
-    guard place > 0, place <= number, (place < number) == (count > 0) else { throw .malformed("place") }
+    guard place > 0, place <= number, (place < number) == !replaced.isEmpty else {
+      throw .malformed("place")
+    }
     guard replaced.allSatisfy({ $0.number < number && $0.number >= place }) else {
       throw .malformed("replaced files")
     }
@@ -197,28 +206,41 @@ struct SegmentTrailer: Equatable, Sendable {
 
   /// `bytes` are the last of a file of `fileSize` bytes whose header takes `headerSize`.
   init(decoding bytes: [UInt8], fileSize: UInt64, headerSize: Int) throws(Flaw) {
+    try self.init(fields: bytes)
+    try check(bytes)
+    guard events <= end, footerOffset >= UInt64(headerSize), footerOffset < fileSize,
+      fileSize - footerOffset == UInt64(footerLength + filterLength + Self.size)
+    else { throw .malformed("trailer") }
+  }
+
+  /// Takes the fields as they stand there; nothing is compared.
+  init(fields bytes: [UInt8]) throws(Flaw) {
     var reader = FieldReader(bytes)
     footerOffset = try reader.uint64()
-    let footer = try reader.uint64()
-    let filter = try reader.uint64()
+    footerLength = Int(clamping: try reader.uint64())
+    filterLength = Int(clamping: try reader.uint64())
     footerCRC = try reader.uint32()
     filterCRC = try reader.uint32()
     events = try reader.uint64()
     end = try reader.uint64()
     rawBytes = try reader.uint64()
     chain = try reader.uint32()
-    let zero = try reader.uint32()
+    _ = try reader.uint32()
     digest = SegmentDigest(bytes: try reader.raw(32))
+  }
+
+  /// Throws unless magic and checksum hold and the lengths are within their limits.
+  func check(_ bytes: [UInt8]) throws(Flaw) {
+    var reader = FieldReader(bytes, at: 96)
     let expected = try reader.uint32()
     guard try reader.raw(8) == Self.magic else { throw .notThisFormat }
     let found = bytes.crc32c(0..<96)
     guard expected == found else { throw .checksum(expected: expected, found: found) }
-    guard zero == 0, footer <= LogLimits.footer, filter <= LogLimits.footer, events <= end,
-      footerOffset >= UInt64(headerSize), footerOffset < fileSize,
-      fileSize - footerOffset == footer + filter + UInt64(Self.size)
-    else { throw .malformed("trailer") }
-    footerLength = Int(footer)
-    filterLength = Int(filter)
+    reader = FieldReader(bytes, at: 60)
+    try reader.zeros(4, "trailer")
+    guard footerLength <= LogLimits.footer, filterLength <= LogLimits.footer else {
+      throw .malformed("trailer")
+    }
   }
 
   init(

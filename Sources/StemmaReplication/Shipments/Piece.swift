@@ -182,7 +182,8 @@ extension Piece {
     try checkStreams()
   }
 
-  private static func streams(
+  /// The streams of a footer, behind the count of events.
+  static func streams(
     from reader: inout WireReader, eventCount: Int
   ) throws(ReplicationError) -> [ShippedStream] {
     let count = try reader.count(

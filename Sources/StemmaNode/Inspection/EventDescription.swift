@@ -27,6 +27,18 @@ package struct EventDescription: Sendable {
     return mark.origins(named: String(text[..<colon])).map { Dot($0, Sequence(number)) }
   }
 
+  /// `name.number`, as a commit is called.
+  package func name(_ commit: CommitID) -> String {
+    "\(mark.displayName(of: commit.origin)).\(commit.number)"
+  }
+
+  /// Reads `name.number` back. Empty if no origin has that name.
+  package func commits(named text: String) -> Set<CommitID> {
+    guard let point = text.lastIndex(of: "."), let number = UInt64(text[text.index(after: point)...])
+    else { return [] }
+    return Set(mark.origins(named: String(text[..<point])).map { CommitID($0, number) })
+  }
+
   package func modelName(_ event: Event) -> String { model(of: event)?.name ?? event.model }
 
   /// The key as an object by its parts' names; of a model that the schema does not know, an array.
@@ -81,7 +93,7 @@ package struct EventDescription: Sendable {
       ("context", context(event.context)),
       ("origin", .string(event.dot.origin.description)),
       ("sequence", .int(Int64(event.dot.sequence.rawValue))),
-      ("commit", .string("\(mark.displayName(of: event.commit.origin)).\(event.commit.number)")),
+      ("commit", .string(name(event.commit))),
     ]
     if let cause = event.cause {
       members.append(

@@ -1,0 +1,90 @@
+import StemmaEvents
+
+/// Which format a log file has, by its first bytes, or by its last ones, or by its name.
+package enum LogFileFormat: String, Sendable {
+  case segment
+  case journal
+  case watermark
+
+  /// nil: none of these. A few wrong bytes of the magic do not matter.
+  package init?(of source: InspectedFile) throws(LogError) {
+    let start = try source.bytes(at: 0, count: 8)
+    let formats: [(Self, [UInt8])] = [
+      (.segment, FilePreamble.segment), (.journal, FilePreamble.journal),
+      (.watermark, FilePreamble.watermark),
+    ]
+    if let exact = formats.first(where: { $0.1 == start }) {
+      self = exact.0
+      return
+    }
+    if source.size >= UInt64(SegmentTrailer.size) {
+      let end = try source.bytes(at: source.size - 8, count: 8)
+      if end == SegmentTrailer.magic {
+        self = .segment
+        return
+      }
+    }
+    switch LogFileName(String(source.path.split(separator: "/").last ?? "")) {
+    case .segment: self = .segment
+    case .journal: self = .journal
+    case .watermark: self = .watermark
+    case .partial, .other:
+      // The last letter tells the formats apart, so at most two of the others may be wrong.
+      let near = formats.first { format in
+        format.1.last == start.last && zip(format.1, start).count(where: { $0 == $1 }) >= 6
+      }
+      guard let near else { return nil }
+      self = near.0
+    }
+  }
+}
+
+/// Takes a log file apart; `body` gets its parts in the order of the file. Damage is part of the result.
+///
+/// Reads every byte of it at least once (with `request.block`: what leads to that block). Memory: the footer
+/// of a segment and one block. Throws `.newerFormat` and `.system`.
+package func inspect(
+  _ source: InspectedFile, as format: LogFileFormat, _ request: InspectionRequest = InspectionRequest(),
+  _ body: @escaping (InspectedPart) -> Void
+) throws(LogError) {
+  switch format {
+  case .segment: try SegmentInspection.run(source, request, body)
+  case .journal: try JournalInspection.run(source, request, body)
+  case .watermark: try inspectWatermark(source, request, body)
+  }
+}
+
+private func inspectWatermark(
+  _ source: InspectedFile, _ request: InspectionRequest, _ body: (InspectedPart) -> Void
+) throws(LogError) {
+  let size = Watermark.slotSize
+  for slot in 0..<2 where request.wants(slot + 1) {
+    let offset = UInt64(slot * size)
+    let bytes = try source.bytes(at: offset, count: size)
+    var part = InspectedPart(.slot, at: min(offset, source.size), UInt64(bytes.count), number: slot + 1)
+    if !bytes.isEmpty, bytes.allSatisfy({ $0 == 0 }) {
+      part.say("content", "zeros: never written")
+    } else {
+      do throws(LogError) { try FilePreamble.check(bytes, FilePreamble.watermark, path: source.path) } catch {
+        guard case .damaged(_, _, let flaw) = error else { throw error }
+        part.complain(flaw)
+      }
+      do throws(Flaw) {
+        let (watermark, log) = try Watermark.fields(slot: bytes)
+        part.say("log", log.description)
+        part.say("turn", watermark.turn)
+        part.say("journal", watermark.journal)
+        part.say("durable", watermark.durable)
+        try Watermark.check(slot: bytes)
+      } catch  where part.flaws.isEmpty {
+        part.complain(error)
+      } catch {}
+    }
+    body(part)
+  }
+  if source.size > UInt64(2 * size), request.block == nil {
+    var part = InspectedPart(.unknown, at: UInt64(2 * size), source.size - UInt64(2 * size))
+    part.complain(.malformed("end of the file"))
+    body(part)
+  }
+}

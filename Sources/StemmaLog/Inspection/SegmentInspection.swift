@@ -1,0 +1,301 @@
+import Crypto
+import StemmaEvents
+
+/// A segment, part by part. Where the footer can be read it says where each block is, whatever else is
+/// damaged or missing: it is found from the end of the file as well as from the beginning. Without it the
+/// blocks are found one behind the other.
+struct SegmentInspection {
+  private let source: InspectedFile
+  private let request: InspectionRequest
+  private let body: (InspectedPart) -> Void
+  /// Bytes of the header, as far as it tells.
+  private var headerSize: UInt64 = 0
+  private var place: UInt64 = 0
+
+  static func run(
+    _ source: InspectedFile, _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
+  ) throws(LogError) {
+    var inspection = SegmentInspection(source: source, request: request, body: body)
+    try inspection.run()
+  }
+
+  private init(source: InspectedFile, request: InspectionRequest, body: @escaping (InspectedPart) -> Void) {
+    self.source = source
+    self.request = request
+    self.body = body
+  }
+
+  private mutating func run() throws(LogError) {
+    let header = try readHeader()
+    if request.block == nil { body(header) }
+    let found = try findTrailer()
+    let end = found?.offset ?? source.size
+    guard let found, let index = try findFooter(found) else {
+      let (place, body) = (place, body)
+      let rest = try BlockScan(source).report(min(headerSize, end)..<end, request) { part in
+        var part = part
+        part.place = place
+        body(part)
+      }
+      guard request.block == nil else { return }
+      if rest < end {
+        var part = InspectedPart(.unknown, at: rest, end - rest)
+        part.complain(
+          found == nil
+            ? .disagreement("these bytes are no whole block, and the file has no end: it was cut")
+            : .malformed("footer"))
+        body(part)
+      }
+      if let found { body(found.part) }
+      return
+    }
+    var tally = StreamTally()
+    try reportBlocks(index, found.trailer, &tally)
+    guard request.block == nil else { return }
+    body(footerPart(index, found.trailer, tally))
+    body(try filterPart(index, found.trailer, tally))
+    body(try completed(found))
+    let behind = found.offset + UInt64(SegmentTrailer.size)
+    if behind < source.size {
+      var part = InspectedPart(.unknown, at: behind, source.size - behind)
+      part.complain(.malformed("end of the file"))
+      body(part)
+    }
+  }
+
+  // MARK: Header
+
+  private mutating func readHeader() throws(LogError) -> InspectedPart {
+    var bytes = try source.bytes(at: 0, count: SegmentHeader.size(replaced: 0))
+    var part = InspectedPart(.header, at: 0, UInt64(bytes.count))
+    do throws(LogError) { try FilePreamble.check(bytes, FilePreamble.segment, path: source.path) } catch {
+      guard case .damaged(_, _, let flaw) = error else { throw error }
+      part.complain(flaw)
+    }
+    do throws(Flaw) {
+      var reader = FieldReader(bytes, at: SegmentHeader.fixedSize - 4)
+      let count = Int(try reader.uint32())
+      guard count <= LogLimits.replaced else { throw .malformed("replaced files") }
+      if count > 0 {
+        do throws(LogError) {
+          bytes = try source.bytes(at: 0, count: SegmentHeader.size(replaced: count))
+        } catch { throw .malformed("replaced files") }
+      }
+      let header = try SegmentHeader(fields: bytes, replaced: count)
+      part.length = UInt64(header.size)
+      (headerSize, place) = (part.length, header.place)
+      part.say("log", header.log.description)
+      part.say("number", header.number)
+      part.say("place", header.place)
+      part.say("predecessor", header.predecessor == .none ? "none" : header.predecessor.description)
+      if count > 0 { part.say("replaces", header.replaced.map { String($0.number) }.joined(separator: " ")) }
+      if part.flaws.isEmpty { try header.check(bytes) }
+    } catch  where part.flaws.isEmpty {
+      part.complain(error)
+    } catch {}
+    return part
+  }
+
+  // MARK: Trailer
+
+  private struct FoundTrailer {
+    var offset: UInt64
+    var trailer: SegmentTrailer
+    var part: InspectedPart
+  }
+
+  /// The trailer at the end, or the last whole one before it.
+  private func findTrailer() throws(LogError) -> FoundTrailer? {
+    let size = UInt64(SegmentTrailer.size)
+    guard source.size >= size else { return nil }
+    if let found = try trailer(at: source.size - size) { return found }
+    var last: FoundTrailer?
+    _ = try source.first(SegmentTrailer.magic, in: 0..<source.size) { (magic) throws(LogError) in
+      if magic + 8 >= size, let found = try trailer(at: magic + 8 - size), found.part.flaws.isEmpty {
+        last = found
+      }
+      return false
+    }
+    return last
+  }
+
+  /// What stands where a trailer would; nil if neither its magic nor its checksum is there.
+  private func trailer(at offset: UInt64) throws(LogError) -> FoundTrailer? {
+    let bytes = try source.bytes(at: offset, count: SegmentTrailer.size)
+    var part = InspectedPart(.trailer, at: offset, UInt64(bytes.count))
+    let trailer: SegmentTrailer
+    do throws(Flaw) { trailer = try SegmentTrailer(fields: bytes) } catch { return nil }
+    do throws(Flaw) { try trailer.check(bytes) } catch {
+      // The magic alone may be what is damaged.
+      let crc = bytes.crc32c(0..<96)
+      guard
+        bytes.suffix(8).elementsEqual(SegmentTrailer.magic)
+          || bytes[96..<100].elementsEqual(withUnsafeBytes(of: crc.bigEndian, Array.init))
+      else { return nil }
+      part.complain(error)
+    }
+    part.say("events", trailer.events)
+    part.say("end", trailer.end)
+    part.say("rawBytes", trailer.rawBytes)
+    part.say("chain", String(trailer.chain, radix: 16))
+    part.say("digest", trailer.digest.description)
+    return FoundTrailer(offset: offset, trailer: trailer, part: part)
+  }
+
+  /// With the digest of the file compared.
+  private func completed(_ found: FoundTrailer) throws(LogError) -> InspectedPart {
+    var part = found.part
+    guard request.isComplete else { return part }
+    var hasher = SHA256()
+    let end = found.offset + UInt64(SegmentTrailer.digestOffset)
+    var offset: UInt64 = 0
+    while offset < end {
+      let bytes = try source.bytes(at: offset, count: Int(min(end - offset, UInt64(LogLimits.scanChunk))))
+      if bytes.isEmpty { break }
+      hasher.update(bytes)
+      offset += UInt64(bytes.count)
+    }
+    if SegmentDigest(bytes: Array(hasher.finalize())) != found.trailer.digest {
+      part.complain(.digest, at: found.offset + UInt64(SegmentTrailer.digestOffset))
+    }
+    return part
+  }
+
+  // MARK: Footer
+
+  private struct FoundFooter {
+    var offset: UInt64
+    /// Where the first block begins; negative if the file has lost its beginning.
+    var start: Int64
+    var footer: SegmentFooter
+    var flaw: Flaw?
+  }
+
+  /// The footer where the trailer says, or right before what follows it; one whose checksum does not hold is
+  /// taken if it decodes all the same: the blocks have checksums of their own.
+  private func findFooter(_ found: FoundTrailer) throws(LogError) -> FoundFooter? {
+    let trailer = found.trailer
+    guard trailer.footerLength <= LogLimits.footer, trailer.filterLength <= LogLimits.footer else {
+      return nil
+    }
+    var offsets = [trailer.footerOffset]
+    let behind = UInt64(trailer.footerLength) + UInt64(trailer.filterLength)
+    if behind <= found.offset { offsets.insert(found.offset - behind, at: 0) }
+    for offset in offsets {
+      let bytes = try source.bytes(at: offset, count: trailer.footerLength)
+      guard bytes.count == trailer.footerLength else { continue }
+      let crc = bytes.crc32c
+      do throws(Flaw) {
+        let footer = try SegmentFooter(decoding: bytes, from: 0)
+        let length = footer.blocks.last.map { $0.offset + UInt64($0.length) } ?? 0
+        guard let start = Int64(exactly: offset), let stored = Int64(exactly: length) else { continue }
+        let isWhole = crc == trailer.footerCRC
+        guard isWhole || start - stored == Int64(headerSize) else { continue }
+        return FoundFooter(
+          offset: offset, start: start - stored, footer: footer,
+          flaw: isWhole ? nil : .checksum(expected: trailer.footerCRC, found: crc))
+      } catch { continue }
+    }
+    return nil
+  }
+
+  private func footerPart(
+    _ index: FoundFooter, _ trailer: SegmentTrailer, _ tally: StreamTally
+  ) -> InspectedPart {
+    var part = InspectedPart(.footer, at: index.offset, UInt64(trailer.footerLength))
+    if let flaw = index.flaw { part.complain(flaw) }
+    let footer = index.footer
+    part.say("blocks", UInt64(footer.blocks.count))
+    part.say("partitions", UInt64(footer.partitions.count))
+    part.say("streams", UInt64(footer.partitions.reduce(0) { $0 + $1.streams.count }))
+    part.say("events", footer.blocks.reduce(0) { $0 + UInt64($1.events) })
+    guard tally.isWhole else { return part }
+    if let what = tally.disagreement(with: footer.partitions) { part.complain(.disagreement(what)) }
+    if tally.rawBytes != trailer.rawBytes {
+      part.complain(.disagreement("raw bytes in the trailer and in the blocks"))
+    }
+    return part
+  }
+
+  private func filterPart(
+    _ index: FoundFooter, _ trailer: SegmentTrailer, _ tally: StreamTally
+  ) throws(LogError) -> InspectedPart {
+    let offset = index.offset + UInt64(trailer.footerLength)
+    let bytes = try source.bytes(at: offset, count: trailer.filterLength)
+    var part = InspectedPart(.filter, at: offset, UInt64(bytes.count))
+    do throws(Flaw) {
+      guard bytes.count == trailer.filterLength else {
+        throw .cutShort(expected: UInt64(trailer.filterLength), found: UInt64(bytes.count))
+      }
+      guard bytes.crc32c == trailer.filterCRC else {
+        throw .checksum(expected: trailer.filterCRC, found: bytes.crc32c)
+      }
+      _ = try KeyFilter(decoding: bytes)
+    } catch { part.complain(error) }
+    part.say("hashes", UInt64(bytes.first ?? 0))
+    return part
+  }
+
+  // MARK: Blocks
+
+  private func reportBlocks(
+    _ index: FoundFooter, _ trailer: SegmentTrailer, _ tally: inout StreamTally
+  ) throws(LogError) {
+    tally.isWhole = request.isComplete && request.block == nil
+    for (place, entry) in index.footer.blocks.enumerated() where request.wants(place + 1) {
+      let part = try blockPart(place + 1, entry, index.start + Int64(entry.offset))
+      if tally.isWhole { tally.add(part) }
+      body(part)
+    }
+  }
+
+  private func blockPart(_ number: Int, _ entry: BlockEntry, _ start: Int64) throws(LogError) -> InspectedPart
+  {
+    let length = UInt64(entry.length)
+    var part = InspectedPart(.block, at: UInt64(max(0, start)), length, number: number)
+    part.place = place
+    part.say("events", UInt64(entry.events))
+    let bytes: [UInt8]
+    if start < 0 {
+      bytes = []
+    } else {
+      guard entry.length <= InspectionLimits.part else {
+        part.offset = min(part.offset, source.size)
+        part.length = min(length, source.size - part.offset)
+        part.complain(.malformed("length of a block"))
+        part.describe(entry)
+        return part
+      }
+      bytes = try source.bytes(at: UInt64(start), count: entry.length)
+    }
+    guard bytes.count == entry.length else {
+      part.offset = min(part.offset, source.size)
+      part.length = UInt64(bytes.count)
+      part.complain(.cutShort(expected: length, found: UInt64(bytes.count)))
+      part.describe(entry)
+      return part
+    }
+    let found = bytes.crc32c
+    if found == entry.crc {
+      part.decode(bytes)
+      if let block = part.block, block.count != entry.events {
+        part.complain(.disagreement("\(block.count) events, the footer says \(entry.events)"))
+      }
+    } else {
+      part.complain(checksum: entry.crc, found: found, of: bytes, block: bytes.count, at: UInt64(start))
+    }
+    part.describe(entry)
+    return part
+  }
+}
+
+extension InspectedPart {
+  /// What the footer says of a block, which is all there is of a damaged one.
+  fileprivate mutating func describe(_ entry: BlockEntry) {
+    say("partition", entry.firstKey.partition.description)
+    say("model", entry.firstKey.model)
+    say("firstKey", entry.firstKey.key.parts.map(\.text).joined(separator: " "))
+    say("firstIndex", entry.firstArrival)
+    say("lastIndex", entry.lastArrival)
+  }
+}

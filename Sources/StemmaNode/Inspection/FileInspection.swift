@@ -1,0 +1,156 @@
+import StemmaEvents
+import StemmaLog
+import StemmaReplication
+import StemmaSchema
+
+/// Any file of this software, taken apart: a log file, a shipment, or a part of one, whole or damaged.
+///
+/// Needs neither a node nor a schema; where the file stands in a node's directory, events are told with that
+/// node's names. Writes nothing.
+package struct FileInspection {
+  package enum Format: Sendable, Equatable {
+    case log(LogFileFormat)
+    case shipment
+    /// No format that is known here. Blocks and frames are looked for all the same.
+    case unknown
+
+    package var name: String {
+      switch self {
+      case .log(let format): format.rawValue
+      case .shipment: "shipment"
+      case .unknown: "unknown"
+      }
+    }
+  }
+
+  package let source: InspectedFile
+  package let format: Format
+  package let description: EventDescription
+
+  /// `path`: the file. `name`: what it is called, if that is another name than the path's last.
+  package init(path: String, ports: Ports = Ports()) throws(NodeError) {
+    do throws(LogError) {
+      source = try InspectedFile(path: path, fileSystem: ports.fileSystem)
+      if try ShipmentInspection.recognizes(source) {
+        format = .shipment
+      } else if let known = try LogFileFormat(of: source) {
+        format = .log(known)
+      } else {
+        format = .unknown
+      }
+    } catch .system(_, "open", let code) { throw .cannotRead(path: path, errno: code) } catch {
+      throw .log(error)
+    }
+    description = Self.description(near: path, ports)
+  }
+
+  /// Names of the node in whose directory the file stands; without one, origins and stored names stand for
+  /// themselves.
+  private static func description(near path: String, _ ports: Ports) -> EventDescription {
+    let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    do throws(NodeError) {
+      let node = try Node.nearest(from: directory.isEmpty ? "/" : directory)
+      let mark = try Node.readMark(node, ports)
+      return EventDescription(schema: try Node.readSchema(node, ports), mark: mark)
+    } catch {
+      // A damaged node is what this command is for.
+      return .nameless
+    }
+  }
+
+  /// Gives the parts of the file, in its order. What is damaged is part of the result.
+  ///
+  /// - Throws: a newer format, or what the operating system says.
+  package func parts(
+    _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
+  ) throws(NodeError) {
+    do throws(LogError) {
+      switch format {
+      case .log(let format): try inspect(source, as: format, request, body)
+      case .shipment: try ShipmentInspection.run(source, request, body)
+      case .unknown: try BlockScan(source).reportFragments(request, body)
+      }
+    } catch { throw .log(error) }
+  }
+
+  /// What a file of an unknown format seems to be.
+  package var content: String {
+    let start: [UInt8]
+    do { start = try source.bytes(at: 0, count: 16) } catch { start = [] }
+    let known: [(beginning: [UInt8], what: String)] = [
+      (Array("SQLite format 3\0".utf8), "an SQLite database and no log file"),
+      ([0x1F, 0x8B], "compressed with gzip (unpack it first)"), ([0x7B], "JSON and no log file"),
+    ]
+    if source.size == 0 { return "empty" }
+    return known.first { start.starts(with: $0.beginning) }?.what
+      ?? "no known format; whatever looks like a block is shown"
+  }
+
+  // MARK: JSON
+
+  package func json(_ part: InspectedPart, withEvents: Bool) -> JSON {
+    var members: [(name: String, value: JSON)] = [("part", .string(part.kind.rawValue))]
+    if let number = part.number { members.append(("number", .int(Int64(number)))) }
+    members.append(("offset", Value.int(Int64(clamping: part.offset)).json))
+    members.append(("bytes", Value.int(Int64(clamping: part.length)).json))
+    members.append(
+      (
+        "facts",
+        .object(
+          part.facts.map { fact in
+            switch fact.value {
+            case .number(let number): (fact.name, Value.int(Int64(clamping: number)).json)
+            case .text(let text): (fact.name, .string(text))
+            }
+          })
+      ))
+    members.append(("damage", .array(part.flaws.map(json))))
+    if let block = part.block {
+      members.append(("keys", .int(Int64(block.keyCount))))
+      if withEvents {
+        var events: [JSON] = []
+        forEachEvent(of: part) { events.append(description.json($0, $1)) }
+        members.append(("events", .array(events)))
+      }
+    }
+    return .object(members)
+  }
+
+  private func json(_ flaw: InspectedFlaw) -> JSON {
+    .object([
+      ("offset", Value.int(Int64(clamping: flaw.offset)).json),
+      ("what", .string(Explanations.text(of: flaw.flaw))),
+      (
+        "byte",
+        flaw.byte.map { byte in
+          .object([("found", .int(Int64(byte.found))), ("expected", .int(Int64(byte.expected)))])
+        } ?? .null
+      ),
+    ])
+  }
+
+  // MARK: Events
+
+  /// The events of a block in arrival order, with the notes of their commits. Positions are those of the file
+  /// where it has any, and count from 0 in a shipment.
+  package func forEachEvent(of part: InspectedPart, _ body: (StoredEvent, CommitNote) -> Void) {
+    guard let block = part.block else { return }
+    let notes = Dictionary(block.notes.map { ($0.commit, $0.note) }, uniquingKeysWith: { first, _ in first })
+    let events: [BlockEvent]
+    // A part has a block only if its values were read once.
+    do throws(EventsError) { events = try block.events() } catch { return }
+    for event in events {
+      let stored = StoredEvent(event.event, at: Position(file: part.place, index: event.arrival))
+      body(stored, notes[event.event.commit] ?? CommitNote())
+    }
+  }
+}
+
+extension EventDescription {
+  /// Of events of which neither schema nor node is known.
+  static let nameless = EventDescription(
+    schema: Schema(),
+    mark: NodeMark(
+      logID: LogID(0), name: "", origins: [],
+      watermark: FileIdentity(inode: 0, birthSeconds: 0, birthNanoseconds: 0), scope: .everything))
+}

@@ -1,0 +1,200 @@
+import Crypto
+import StemmaEvents
+import StemmaLog
+
+/// A shipment, piece by piece and part by part, whatever its condition: see `InspectedPart`.
+///
+/// The blocks of a piece have lengths before them and no checksums of their own; the piece has one over all.
+/// So a damaged block is one that does not decode, and the checksum in the trailer says whether that is all.
+package struct ShipmentInspection {
+  private let source: InspectedFile
+  private let scan: BlockScan
+  private let request: InspectionRequest
+  private let body: (InspectedPart) -> Void
+  /// Of the next block, over all pieces.
+  private var number = 1
+
+  /// Whether the bytes begin as a shipment does.
+  package static func recognizes(_ source: InspectedFile) throws(LogError) -> Bool {
+    try source.bytes(at: 0, count: PieceLayout.magic.count) == PieceLayout.magic
+  }
+
+  /// Throws only what the operating system says.
+  package static func run(
+    _ source: InspectedFile, _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
+  ) throws(LogError) {
+    var inspection = Self(source, request, body)
+    var start: UInt64 = 0
+    while start < source.size { start = try inspection.piece(from: start) }
+  }
+
+  private init(
+    _ source: InspectedFile, _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
+  ) {
+    self.source = source
+    scan = BlockScan(source)
+    self.request = request
+    self.body = body
+  }
+
+  private func report(_ part: InspectedPart) {
+    if request.block == nil { body(part) }
+  }
+
+  /// Reports a piece and returns where it ends: where the next one begins, or the file ends.
+  private mutating func piece(from start: UInt64) throws(LogError) -> UInt64 {
+    let next = try source.first(PieceLayout.magic, in: start + 1..<source.size)
+    let end = next ?? source.size
+    let trailerSize = UInt64(PieceLayout.trailerSize)
+    report(try header(at: start, before: end))
+    var offset = min(end, start + UInt64(PieceLayout.headerSize))
+    offset = try blocks(offset..<end)
+    guard end - offset >= trailerSize else {
+      var part = InspectedPart(.trailer, at: offset, end - offset)
+      part.complain(.cutShort(expected: trailerSize, found: end - offset))
+      report(part)
+      return end
+    }
+    report(try footer(offset..<end - trailerSize))
+    report(try trailer(at: end - trailerSize, of: start, footer: end - trailerSize - offset))
+    return end
+  }
+
+  private func header(at start: UInt64, before end: UInt64) throws(LogError) -> InspectedPart {
+    let size = UInt64(PieceLayout.headerSize)
+    let bytes = try source.bytes(at: start, count: PieceLayout.headerSize)
+    var part = InspectedPart(.header, at: start, min(size, end - start))
+    guard part.length == size else {
+      part.complain(.cutShort(expected: size, found: part.length))
+      return part
+    }
+    var reader = WireReader(bytes[8...], subject: "piece")
+    do throws(ReplicationError) {
+      let version = try reader.byte()
+      _ = try reader.slice(3)
+      let expected = try reader.fixed32()
+      part.say("version", UInt64(version))
+      part.say("log", LogID(try reader.fixed()).description)
+      let found = CRC32C.of(bytes[..<12])
+      if expected != found { part.complain(.checksum(expected: expected, found: found)) }
+    } catch { part.complain(.malformed("header")) }
+    return part
+  }
+
+  // MARK: Blocks
+
+  /// Reports the blocks and returns where the footer begins.
+  private mutating func blocks(_ range: Range<UInt64>) throws(LogError) -> UInt64 {
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      let (start, length) = try length(at: offset)
+      if length == 0 { return start }
+      if try isBlock(at: start, length, before: range.upperBound) {
+        try report(blockAt: start, length)
+        offset = start + length
+        continue
+      }
+      let next = try scan.next(from: offset + 1, before: range.upperBound)
+      let behind = range.upperBound - offset > UInt64(PieceLayout.trailerSize)
+      let end = next ?? (behind ? range.upperBound - UInt64(PieceLayout.trailerSize) : range.upperBound)
+      var part = InspectedPart(.block, at: offset, end - offset, number: number)
+      part.complain(.malformed("length of a block"))
+      if request.wants(number) { body(part) }
+      number += 1
+      guard let next, let size = try scan.size(at: next, before: range.upperBound) else { return end }
+      try report(blockAt: next, UInt64(size))
+      offset = next + UInt64(size)
+    }
+    return offset
+  }
+
+  /// The length that stands at `offset`, and where what it measures begins.
+  private func length(at offset: UInt64) throws(LogError) -> (start: UInt64, length: UInt64) {
+    let head = try source.bytes(at: offset, count: 10)
+    var reader = WireReader(head, subject: "block")
+    do throws(ReplicationError) {
+      let length = try reader.number()
+      return (offset + UInt64(head.count - reader.left), length)
+    } catch { return (offset, .max) }
+  }
+
+  /// Whether a block, perhaps a damaged one, has this length: its own head says so, or something follows that
+  /// could.
+  private func isBlock(at start: UInt64, _ length: UInt64, before end: UInt64) throws(LogError) -> Bool {
+    guard start < end, length < end - start, length <= UInt64(InspectionLimits.part) else { return false }
+    if try scan.size(at: start, before: end) == Int(length) { return true }
+    let following = try self.length(at: start + length)
+    guard following.length > 0, following.start < end else { return following.length == 0 }
+    return try scan.size(at: following.start, before: end).map { UInt64($0) == following.length } ?? false
+  }
+
+  private mutating func report(blockAt start: UInt64, _ length: UInt64) throws(LogError) {
+    defer { number += 1 }
+    guard request.wants(number) else { return }
+    var part = InspectedPart(.block, at: start, length, number: number)
+    part.decode(try source.bytes(at: start, count: Int(length)))
+    body(part)
+  }
+
+  // MARK: End
+
+  private func footer(_ range: Range<UInt64>) throws(LogError) -> InspectedPart {
+    let length = range.upperBound - range.lowerBound
+    var part = InspectedPart(.footer, at: range.lowerBound, length)
+    guard length <= UInt64(InspectionLimits.part) else {
+      part.complain(.malformed("footer"))
+      return part
+    }
+    var reader = WireReader(
+      try source.bytes(at: range.lowerBound, count: Int(length)), subject: "footer of a piece")
+    do throws(ReplicationError) {
+      let count = Int(
+        try reader.number("events of a piece", limit: UInt64(ReplicationLimits.pieceEvents)))
+      part.say("events", UInt64(count))
+      let streams = try Piece.streams(from: &reader, eventCount: count)
+      part.say("streams", UInt64(streams.count))
+      part.say("partitions", UInt64(Set(streams.map(\.range.partition)).count))
+      try reader.end()
+    } catch { part.complain(.malformed("footer")) }
+    return part
+  }
+
+  private func trailer(
+    at offset: UInt64, of start: UInt64, footer: UInt64
+  ) throws(LogError) -> InspectedPart {
+    var part = InspectedPart(.trailer, at: offset, UInt64(PieceLayout.trailerSize))
+    let bytes = try source.bytes(at: offset, count: PieceLayout.trailerSize)
+    var reader = WireReader(bytes, subject: "piece")
+    let (crc, sum) = try digests(of: start..<offset + 4)
+    do throws(ReplicationError) {
+      let length = try reader.fixed32()
+      let expected = try reader.fixed32()
+      let digest = Array(try reader.slice(32))
+      if UInt64(length) != footer {
+        part.complain(.disagreement("a footer of \(length) bytes, where \(footer) are"))
+      }
+      part.say("digest", digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())
+      if crc != expected {
+        part.complain(.checksum(expected: expected, found: crc))
+      } else if let sum, sum != digest {
+        part.complain(.digest)
+      }
+    } catch { part.complain(.malformed("trailer")) }
+    return part
+  }
+
+  /// CRC and, where everything is to be compared, SHA-256 of bytes of the file.
+  private func digests(of range: Range<UInt64>) throws(LogError) -> (crc: UInt32, sha: [UInt8]?) {
+    var crc: UInt32 = 0
+    var hasher = SHA256()
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      let bytes = try source.bytes(at: offset, count: Int(min(range.upperBound - offset, 1 << 20)))
+      if bytes.isEmpty { break }
+      crc = CRC32C.of(bytes, continuing: crc)
+      if request.isComplete { bytes.withUnsafeBytes { hasher.update(bufferPointer: $0) } }
+      offset += UInt64(bytes.count)
+    }
+    return (crc, request.isComplete ? Array(hasher.finalize()) : nil)
+  }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import Testing
+
+/// Taking files apart from the command line.
+@Suite("inspect")
+struct InspectCommandTests {
+  /// A node with one sealed segment of several blocks and a journal behind it.
+  private func open() throws -> Workplace {
+    let work = try Shop.open()
+    var lines = ""
+    for number in 0..<1200 {
+      let room = String(repeating: "room \(number * 7919 % 1000) ", count: 12)
+      lines +=
+        #"{"model":"Visit","key":{"site":"s","number":\#(number)},"fields":{"room":"\#(room)"}}"# + "\n"
+    }
+    try work.stemma("-C", "shop", "import", "-", "--segment-size", "50000", "--batch", "1200", input: lines)
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red", "--by", "ann")
+    return work
+  }
+
+  @Test("a whole file, a cut one from a pipe, one block with its events, and what is no log file")
+  func shapes() throws {
+    let work = try open()
+    let path = "shop/log/00000001.segment"
+    let whole = try work.stemma("inspect", path, "--verify", "--json").object()
+    #expect(whole.members == ["file", "format", "bytes", "parts", "damaged"])
+    #expect(whole["damaged"] as? Bool == false)
+    let parts = whole.array("parts")
+    #expect(
+      parts.compactMap { $0.text("part") }.filter { $0 != "block" } == [
+        "header", "footer", "filter", "trailer",
+      ])
+    #expect(try work.stemma("inspect", path, "--ndjson").lines.count == parts.count)
+
+    let one = try work.stemma("inspect", path, "--block", "1", "--events", "--json").object().array("parts")
+    #expect(one.count == 1)
+    let events = try #require(one.first).array("events")
+    #expect(events.count == one.first?.object("facts").number("events"))
+    let logged = try work.stemma("-C", "shop", "log", "--reverse", "-n", "1", "--json").array()
+    #expect(
+      try JSONSerialization.data(withJSONObject: #require(events.first), options: .sortedKeys)
+        == JSONSerialization.data(withJSONObject: #require(logged.first), options: .sortedKeys))
+
+    let bytes = try work.bytes(path)
+    let cut = try Tool.run(
+      Tool.path, ["inspect", "-", "--json"], in: work.path, input: bytes.prefix(bytes.count / 2))
+    #expect(cut.status == 1)
+    #expect(try cut.object()["damaged"] as? Bool == true)
+    #expect(try cut.object().array("parts").contains { $0.text("part") == "block" })
+
+    for name in ["shop/log/00000002.journal", "shop/log/watermark"] {
+      #expect(try work.stemma("inspect", name, "--json").object()["damaged"] as? Bool == false)
+    }
+    let tables = try work.attempt("inspect", "shop/tables.sqlite")
+    #expect(tables.status == 1)
+    #expect(tables.output.contains("SQLite"))
+    #expect(try work.attempt("inspect", "nofile").status == 66)
+    #expect(try work.attempt("inspect", path, "--block", "99").status == 66)
+    #expect(try work.attempt("inspect", path, "--block", "0").status == 64)
+  }
+
+  @Test("a wrong byte is marked, the block is read as it was, and the file is left as it is")
+  func wrongByte() throws {
+    let work = try open()
+    let path = "shop/log/00000001.segment"
+    let block = try #require(
+      try work.stemma("inspect", path, "--block", "2", "--json").object().array("parts").first)
+    var bytes = try work.bytes(path)
+    let place = try #require(block.number("offset")) + 100
+    let before = bytes[place]
+    bytes[place] ^= 0x21
+    try bytes.write(to: URL(fileURLWithPath: work.file(path)))
+    let result = try work.attempt("inspect", path)
+    #expect(result.status == 1)
+    #expect(
+      result.output.contains(
+        "damaged at byte \(place): it is \(hex(before ^ 0x21)); by the checksum it was \(hex(before))"))
+    #expect(result.output.contains("\(hex(before ^ 0x21))<"))
+    #expect(result.lines.last?.hasSuffix("1 part damaged: block 2") == true)
+    #expect(try work.bytes(path) == bytes)
+  }
+
+  private func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+}

@@ -1,0 +1,232 @@
+import ArgumentParser
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaNode
+
+struct Inspect: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Take a file apart: what it holds, and what of it is damaged.",
+    discussion: """
+      Reads segments, journals, watermarks and shipments, cut or damaged ones too, and changes nothing. \
+      Blocks and frames are numbered from 1. Where one byte of a block is wrong it is found, and the block is \
+      read as it was. Exits with 1 if anything is damaged.
+      Examples:
+        stemma inspect shop/log/00000001.segment
+        stemma inspect shop/log/00000001.segment --block 3 --events --json
+        gzip -dc backup.segment.gz | stemma inspect --verify -
+      """)
+  @Argument(
+    help: ArgumentHelp("A file, or - for standard input.", valueName: "file"), completion: .file())
+  var file: String
+  @Option(help: ArgumentHelp("Only this block, frame or slot; from 1.", valueName: "number"))
+  var block: Int?
+  @Flag(help: "The events of each block, too.") var events = false
+  @Flag(help: "Compare digests and hashes, too, which need the whole content.") var verify = false
+  @OptionGroup var format: FormatOptions
+
+  func validate() throws {
+    if let block, block < 1 { throw ValidationError("--block takes a number from 1") }
+  }
+
+  func run() throws {
+    let isInput = file == "-"
+    let path = isInput ? try spooledInput() : NodeOptions.resolve(file, from: NodeOptions.leadingDirectory)
+    // The open file stays readable; nothing is left behind, whatever happens next.
+    defer { if isInput { unlink(path) } }
+    let inspection = try FileInspection(path: path)
+    let name = isInput ? "standard input" : file
+    let request = InspectionRequest(block: block, isComplete: verify)
+    let report = PartReport(inspection, showsEvents: events)
+    if format.isJSON {
+      try writeJSON(inspection, name, request, report)
+    } else {
+      let size = grouped(inspection.source.size)
+      let format = inspection.format == .unknown ? inspection.content : inspection.format.name
+      Output.line("\(Output.styled(name, .bold)): \(format), \(size) bytes")
+      try inspection.parts(request) { report.write($0) }
+      Output.line()
+      Output.line(report.summary)
+    }
+    Output.flush()
+    if let block, report.count == 0 { throw Failure("\(name) has no block \(block)", .noInput) }
+    if !report.damaged.isEmpty { throw ExitCode.no }
+  }
+
+  /// One part a line, or all of them as the value's `parts`; neither is held in memory.
+  private func writeJSON(
+    _ inspection: FileInspection, _ name: String, _ request: InspectionRequest, _ report: PartReport
+  ) throws {
+    let withEvents = events
+    let isOneValue = format.json
+    if isOneValue {
+      var front: [UInt8] = []
+      JSON.object([
+        ("file", .string(name)), ("format", .string(inspection.format.name)),
+        ("bytes", .int(Int64(clamping: inspection.source.size))),
+      ]).append(to: &front)
+      Output.bytes(front.dropLast() + Array(",\"parts\":[".utf8))
+    }
+    try inspection.parts(request) { part in
+      if isOneValue, report.count > 0 { Output.bytes([UInt8(ascii: ",")]) }
+      report.count(part)
+      Output.line(inspection.json(part, withEvents: withEvents))
+    }
+    if isOneValue { Output.line("],\"damaged\":\(!report.damaged.isEmpty)}") }
+  }
+
+  /// Standard input as a file, because segments are read from their end.
+  private func spooledInput() throws -> String {
+    let path = NSTemporaryDirectory() + "/stemma-inspect-\(UUID().uuidString)"
+    guard FileManager.default.createFile(atPath: path, contents: nil),
+      let target = FileHandle(forWritingAtPath: path)
+    else {
+      throw Failure("cannot write \(path), where standard input is kept while it is read", .cannotCreate)
+    }
+    while let data = try FileHandle.standardInput.read(upToCount: 1 << 20), !data.isEmpty {
+      try target.write(contentsOf: data)
+    }
+    try target.close()
+    return path
+  }
+}
+
+/// Parts of a file as people read them.
+private final class PartReport {
+  private let inspection: FileInspection
+  private let showsEvents: Bool
+  private(set) var count = 0
+  private(set) var damaged: [String] = []
+  private var blocks = 0
+  private var events = 0
+
+  init(_ inspection: FileInspection, showsEvents: Bool) {
+    self.inspection = inspection
+    self.showsEvents = showsEvents
+  }
+
+  func count(_ part: InspectedPart) {
+    count += 1
+    if !part.flaws.isEmpty { damaged.append(title(part)) }
+    if let block = part.block {
+      blocks += 1
+      events += block.count
+    }
+  }
+
+  private func title(_ part: InspectedPart) -> String {
+    let kind =
+      switch part.kind {
+      case .filter: "key filter"
+      case .unknown: "other bytes"
+      default: part.kind.rawValue
+      }
+    return part.number.map { "\(kind) \($0)" } ?? kind
+  }
+
+  func write(_ part: InspectedPart) {
+    count(part)
+    let isBlock = part.kind == .block || part.kind == .frame
+    if !isBlock { Output.line() }
+    let style: Output.Style = part.flaws.isEmpty ? .cyan : .red
+    var line =
+      "\(Output.styled(title(part), style)) at \(part.offset), \(counted(Int(clamping: part.length), "byte"))"
+    if let block = part.block {
+      line += ": \(counted(block.count, "event")) of \(counted(block.keyCount, "record")), \(span(block))"
+    }
+    Output.line(line)
+    if !isBlock { for fact in part.facts { Output.line("  \(fact.name) \(text(fact.value))") } }
+    for flaw in part.flaws { write(flaw, of: part) }
+    if showsEvents {
+      inspection.forEachEvent(of: part) { stored, note in
+        Output.line("    " + printable(self.line(stored, note)))
+      }
+    }
+  }
+
+  private func text(_ fact: InspectedPart.Fact) -> String {
+    switch fact {
+    case .number(let number): grouped(number)
+    case .text(let text): printable(text)
+    }
+  }
+
+  /// The records from the first to the last.
+  private func span(_ block: BlockReader) -> String {
+    func name(_ record: BlockReader.Record) -> String {
+      "\(record.model) \(record.key.parts.map(\.text).joined(separator: " ")) in \(record.partition)"
+    }
+    let first = printable(name(block.record(0)))
+    return block.keyCount == 1 ? first : "\(first) … \(printable(name(block.record(block.keyCount - 1))))"
+  }
+
+  private func line(_ stored: StoredEvent, _ note: CommitNote) -> String {
+    let description = inspection.description
+    let event = stored.event
+    let fields = event.assignments.map { "\($0.field)=\(EventText.short($0.value.json))" }
+    return
+      ([
+        "@\(stored.position)", description.time(event.timestamp), description.name(event.dot),
+        event.operation.name, "\(description.modelName(event))[\(description.keyText(event))]",
+      ] + fields + (note.by.map { ["by \($0)"] } ?? [])).joined(separator: " ")
+  }
+
+  // MARK: Damage
+
+  private func write(_ flaw: InspectedFlaw, of part: InspectedPart) {
+    let what =
+      flaw.byte.map { byte in
+        "it is \(hex(byte.found)); by the checksum it was \(hex(byte.expected)), and the events are read so"
+      } ?? Explanations.text(of: flaw.flaw)
+    if part.length == 0, flaw.byte == nil {
+      Output.line("  " + Output.styled(printable("missing: \(what)"), .red))
+      return
+    }
+    Output.line("  " + Output.styled(printable("damaged at byte \(flaw.offset): \(what)"), .red))
+    writeBytes(around: flaw)
+  }
+
+  /// Lines of sixteen bytes: that of the damage, and the one before and behind it.
+  private func writeBytes(around flaw: InspectedFlaw) {
+    let middle = flaw.offset / 16 * 16
+    let start = middle >= 16 ? middle - 16 : 0
+    let bytes: [UInt8]
+    do { bytes = try inspection.source.bytes(at: start, count: 48) } catch { return }
+    for (row, index) in stride(from: 0, to: bytes.count, by: 16).enumerated() {
+      let line = bytes[index..<min(index + 16, bytes.count)]
+      let offset = start + UInt64(row * 16)
+      var digits = ""
+      var letters = ""
+      for (place, byte) in line.enumerated() {
+        let isWrong = flaw.byte != nil && offset + UInt64(place) == flaw.offset
+        digits += isWrong ? Output.styled(hex(byte), .red) + "<" : hex(byte) + " "
+        letters += (0x20..<0x7F).contains(byte) ? String(UnicodeScalar(byte)) : "."
+      }
+      digits += String(repeating: "   ", count: 16 - line.count)
+      let number = String(offset, radix: 16)
+      Output.line(
+        "    \(String(repeating: "0", count: max(0, 8 - number.count)))\(number)  \(digits) |\(letters)|")
+    }
+  }
+
+  private func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+
+  var summary: String {
+    let content = "\(counted(events, "event")) in \(counted(blocks, "block")) can be read"
+    guard !damaged.isEmpty else { return "\(content); nothing is damaged" }
+    let names = damaged.prefix(8).joined(separator: ", ") + (damaged.count > 8 ? " …" : "")
+    return Output.styled("\(content); \(counted(damaged.count, "part")) damaged: \(names)", .red)
+  }
+}
+
+/// Text from a file that anybody may have written: control characters, which a terminal would obey, are spelt
+/// out.
+func printable(_ text: String) -> String {
+  guard text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+    return text
+  }
+  return text.unicodeScalars.map { scalar in
+    scalar.properties.generalCategory == .control
+      ? "\\u{\(String(scalar.value, radix: 16))}" : String(Character(scalar))
+  }.joined()
+}
