@@ -43,7 +43,11 @@ extension WriteTransaction {
   /// this node does not hold stay.
   ///
   /// What is done is planned first, so that the events of the children can name the deletion as their cause.
-  func delete(_ model: Model, _ key: Key, milliseconds: UInt64?) throws(NodeError) {
+  ///
+  /// - Parameter seen: the record as whoever deletes it knew it; nil: as it is.
+  func delete(
+    _ model: Model, _ key: Key, seen: RecordState? = nil, milliseconds: UInt64?
+  ) throws(NodeError) {
     _ = try existing(model, key)
     var deletion = Plan()
     try plan(model, key, &deletion)
@@ -56,10 +60,13 @@ extension WriteTransaction {
       cause = EventName(partition: partition, dot: Dot(origin, Sequence(head.rawValue + earlier + 1)))
     } catch { throw .tables(error) }
     for (index, step) in steps.enumerated() {
-      try causing(index == steps.count - 1 ? nil : cause) { () throws(NodeError) in
+      let isLast = index == steps.count - 1
+      try causing(isLast ? nil : cause) { () throws(NodeError) in
         switch step {
         case .delete(let model, let key):
-          try record(.delete, model, key, state: try state(model, key), milliseconds: milliseconds)
+          let current = try state(model, key)
+          try record(
+            .delete, model, key, state: isLast ? seen ?? current : current, milliseconds: milliseconds)
         case .unlink(let model, let key, let relationship):
           try clearReference(model, key, relationship, expected: nil, milliseconds)
         }

@@ -37,7 +37,7 @@ struct Stemma: ParsableCommand {
       CommandGroup(
         name: "Replication",
         subcommands: [Remote.self, Pull.self, Push.self, Sync.self, ScopeCommand.self, Digest.self]),
-      CommandGroup(name: "Upkeep", subcommands: [Rebuild.self, Verify.self]),
+      CommandGroup(name: "Upkeep", subcommands: [Rebuild.self, Verify.self, Repair.self]),
     ])
 
   static func main() {
