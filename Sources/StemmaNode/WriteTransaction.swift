@@ -30,6 +30,8 @@ package final class WriteTransaction {
   package var note: CommitNote
   /// Whether references to records that are not there are refused.
   package var refusesDangling = false
+  /// Tells the partitions that lost events to damage: their records can only be read.
+  var isDamaged: (Partition) -> Bool = { _ in false }
   package private(set) var events: [Event] = []
 
   /// What the commit that is being made looks like from a record's side: the state before the next event.
@@ -101,6 +103,7 @@ package final class WriteTransaction {
     guard isInScope(partition) else {
       throw .mutation(.outsideScope(partition: partition.description))
     }
+    guard !isDamaged(partition) else { throw .damagedPartition(partition.description) }
     var timestamp: Timestamp?
     if let milliseconds {
       timestamp = HybridClock.imported(milliseconds: milliseconds, wall: wall, above: state.latest)

@@ -121,10 +121,12 @@ public struct ModelDescription: Sendable {
   /// The key parts that make up the partition, where the rule of schemas is not wanted.
   package let partition: [String]?
 
-  /// `SELECT` of all columns and `_state`, up to the table's name, for a reader that begins at its first column.
-  package let selection: String
-  /// The columns of `selection`.
+  /// All columns and `_state`, as a statement selects them for a reader that begins at its first column.
   package let selectedColumns: String
+  /// The columns of the key, as statements name them.
+  package let keyColumns: [String]
+  /// `SELECT` of all columns and `_state`, up to the table's name.
+  package let selection: String
   package let selectByKey: String
 
   public init(
@@ -147,12 +149,12 @@ public struct ModelDescription: Sendable {
       resolved.fields = Self.names(of: relationship.fields, in: all)
       return resolved
     }
-    let table = "\"\(tableName)\""
-    let names = (self.columns.map(\.name) + ["_state"]).map { "\(table).\"\($0)\"" }
-    selectedColumns = names.joined(separator: ", ")
+    let table = StatementText.quoted(tableName)
+    selectedColumns = (self.columns.map(\.name) + ["_state"])
+      .map { "\(table).\(StatementText.quoted($0))" }.joined(separator: ", ")
+    keyColumns = key.map { "\(table).\(StatementText.quoted($0.name))" }
     selection = "SELECT \(selectedColumns) FROM \(table)"
-    let matches = key.map { "\(table).\"\($0.name)\" = ?" }.joined(separator: " AND ")
-    selectByKey = "\(selection) WHERE \(matches)"
+    selectByKey = "\(selection) WHERE \(keyColumns.map { "\($0) = ?" }.joined(separator: " AND "))"
   }
 
   /// The columns that hold properties.

@@ -9,9 +9,9 @@ extension ReadConnection {
     guard let name = path.first, let first = rows.first else { return }
     var owners: [(row: any Table, record: LoadedRecord)] = []
     var isOpen = false
-    var seen: Set<ObjectIdentifier> = []
+    var seen: Set<LoadedRecord> = []
     for row in rows {
-      guard let record = row._record.loaded, seen.insert(ObjectIdentifier(record)).inserted else { continue }
+      guard let record = row._record.loaded, seen.insert(record).inserted else { continue }
       owners.append((row, record))
       if record.related(name) == nil { isOpen = true }
     }
@@ -61,23 +61,19 @@ extension ReadConnection {
         found[row.values(of: fields), default: []].append(row)
       }
     case .joined(let join, let near, let far):
-      let matches = zip(far, description.key).map {
-        "\"\(join.tableName)\".\"\($0)\" = \"\(description.tableName)\".\"\($1.name)\""
-      }
+      let matches = zip(far, description.keyColumns).map { "\(Route.column(join.tableName, $0)) = \($1)" }
       // DISTINCT: a join model with a key of its own can have two rows for one pair.
       let sql =
         "SELECT DISTINCT \(Route.list(join.tableName, near)), \(description.selectedColumns) "
-        + "FROM \"\(join.tableName)\" JOIN \"\(description.tableName)\" ON \(matches.joined(separator: " AND ")) "
-        + "WHERE \(Self.isAmong(join.tableName, near))\(order)"
+        + "FROM \(StatementText.quoted(join.tableName)) JOIN \(StatementText.quoted(description.tableName)) "
+        + "ON \(matches.joined(separator: " AND ")) WHERE \(Self.isAmong(join.tableName, near))\(order)"
       let types = near.map { name in join.columns.first { $0.name == name }?.type ?? .text }
-      let statement = try statement(sql)
-      statement.bind(1, bindings[0])
-      defer { statement.reset() }
-      let reader = RowReader(statement.handle, description, store: store, first: near.count)
-      let key = RowReader(statement.handle, join, store: nil)
-      while try statement.step() {
-        let owner = types.indices.map { key.datum($0, types[$0]).value }
-        found[owner, default: []].append(try Target(reader))
+      try statement(sql).read(StatementText(sql, bindings), store) { cursor in
+        while try cursor.next() {
+          let key = cursor.row(of: nil)
+          found[types.indices.map { key.datum($0, types[$0]).value }, default: []]
+            .append(try Target(key.row(of: Target.self, from: near.count)))
+        }
       }
     }
     return found

@@ -1,5 +1,4 @@
 import StemmaEvents
-import StemmaTables
 
 /// The records on the other side of a `@HasMany` or `@ManyToMany`.
 ///
@@ -25,7 +24,7 @@ public struct Related<Target: Table>: Sendable {
   /// - Throws: `models` if the relationship leads through a join model that does not belong to both sides.
   public func rows() throws(StoreError) -> Select<Target> {
     var select = Target.all
-    select.predicates.append(try owner.route(name).route.predicate(Target.description, key))
+    select.parts.predicates.append(try owner.route(name).route.predicate(Target.description, key))
     return select
   }
 
@@ -45,8 +44,8 @@ public struct Related<Target: Table>: Sendable {
     return try await rows().limit(limit, offset: offset).fetchAll(store)
   }
 
-  /// Inside of a commit: with what it has changed so far.
-  public func fetch(_ transaction: Store.Transaction) throws -> [Target] {
+  /// In a transaction; inside of a commit with what it has changed so far.
+  public func fetch(_ transaction: Store.ReadTransaction) throws -> [Target] {
     try rows().fetchAll(transaction)
   }
 
@@ -55,16 +54,7 @@ public struct Related<Target: Table>: Sendable {
 
   public func count() async throws -> Int {
     let store = try store()
-    let description = Target.description
-    let predicate = try owner.route(name).route.predicate(description, key)
-    return try await store.read { connection in
-      let statement = try connection.statement(
-        "SELECT count(*) FROM \"\(description.tableName)\" WHERE \(predicate.sql)")
-      for (index, value) in predicate.bindings.enumerated() { statement.bind(Int32(index + 1), value) }
-      defer { statement.reset() }
-      guard try statement.step() else { return 0 }
-      return Int(RowReader(statement.handle, description, store: nil).integer(0) ?? 0)
-    }
+    return try await rows().fetchCount(store)
   }
 
   public func isEmpty() async throws -> Bool { try await first() == nil }
@@ -120,7 +110,7 @@ extension Related: AsyncSequence {
     public mutating func next() async throws -> Target? {
       if page.isEmpty, !isAtEnd {
         var rows = try related.rows().limit(Self.pageSize)
-        if let last { rows.predicates.append(Self.isBehind(last)) }
+        if let last { rows.parts.predicates.append(Self.isBehind(last)) }
         page = try await rows.fetchAll(related.store())[...]
         isAtEnd = page.count < Self.pageSize
         last = page.last?.keyValues
@@ -128,12 +118,11 @@ extension Related: AsyncSequence {
       return page.popFirst()
     }
 
-    private static func isBehind(_ key: [Value]) -> Fragment {
+    private static func isBehind(_ key: [Value]) -> StatementText {
       let columns = Target.description.key.map(\.name)
       let marks = key.map { _ in "?" }.joined(separator: ", ")
-      return Fragment(
-        sql: "\(Route.row(Target.description.tableName, columns)) > \(key.count == 1 ? marks : "(\(marks))")",
-        bindings: key)
+      return StatementText(
+        "\(Route.row(Target.description.tableName, columns)) > \(key.count == 1 ? marks : "(\(marks))")", key)
     }
   }
 }

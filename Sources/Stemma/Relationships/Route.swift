@@ -46,24 +46,28 @@ extension ModelDescription {
 
 extension Route {
   /// Which of `target`'s rows belong to the record with a key. Not for parents, which their own key finds.
-  func predicate(_ target: ModelDescription, _ key: [Value]) -> Fragment {
+  func predicate(_ target: ModelDescription, _ key: [Value]) -> StatementText {
     switch self {
-    case .parent: Self.matches(target.tableName, target.key.map(\.name), key)
-    case .children(let fields): Self.matches(target.tableName, fields, key)
+    case .parent: return StatementText(Self.matches(target.tableName, target.key.map(\.name)), key)
+    case .children(let fields): return StatementText(Self.matches(target.tableName, fields), key)
     case .joined(let join, let near, let far):
-      Fragment(
-        sql: "\(Self.row(target.tableName, target.key.map(\.name))) IN "
-          + "(SELECT \(Self.list(join.tableName, far)) FROM \"\(join.tableName)\" WHERE ")
-        + Self.matches(join.tableName, near, key) + Fragment(sql: ")")
+      let pairs =
+        "SELECT \(Self.list(join.tableName, far)) FROM \(StatementText.quoted(join.tableName)) "
+        + "WHERE \(Self.matches(join.tableName, near))"
+      return StatementText("\(Self.row(target.tableName, target.key.map(\.name))) IN (\(pairs))", key)
     }
   }
 
-  private static func matches(_ table: String, _ columns: [String], _ key: [Value]) -> Fragment {
-    Fragment(sql: columns.map { "\"\(table)\".\"\($0)\" = ?" }.joined(separator: " AND "), bindings: key)
+  private static func matches(_ table: String, _ columns: [String]) -> String {
+    columns.map { "\(column(table, $0)) = ?" }.joined(separator: " AND ")
+  }
+
+  static func column(_ table: String, _ column: String) -> String {
+    "\(StatementText.quoted(table)).\(StatementText.quoted(column))"
   }
 
   static func list(_ table: String, _ columns: [String]) -> String {
-    columns.map { "\"\(table)\".\"\($0)\"" }.joined(separator: ", ")
+    columns.map { column(table, $0) }.joined(separator: ", ")
   }
 
   /// One value, or several as one, for `IN`.

@@ -82,9 +82,9 @@ extension Store.Transaction {
   ) throws -> [Key] {
     var select = Join.all
     for (column, value) in pair {
-      select.predicates.append(
-        Fragment(sql: "\"\(Join.description.tableName)\".\"\(column)\" = ?", bindings: [value]))
+      select.parts.predicates.append(
+        StatementText("\(Route.column(Join.description.tableName, column)) = ?", [value]))
     }
-    return try rows(select).map { Self.key($0.primaryKey) }
+    return try select.fetchAll(self).map { Self.key($0.primaryKey) }
   }
 }

@@ -5,17 +5,18 @@ import StemmaSchema
 import StemmaTables
 
 extension Store {
-  /// One commit while it is being made. Reads see what it has written. Only valid inside of the closure that it was
-  /// given to.
-  public final class Transaction {
-    let store: Store
+  /// One commit while it is being made. Reads see what it has written.
+  public final class Transaction: ReadTransaction {
     let write: WriteTransaction
     /// Contexts that were moved on, to be taken back if the commit is not made.
     private var moved: [(LoadedRecord, Context)] = []
+    /// What records are read from that need no statement.
+    private let memory: RowSource
 
     init(_ store: Store, _ write: WriteTransaction) {
-      self.store = store
       self.write = write
+      memory = RowSource(store)
+      super.init(store) { try write.prepare($0) }
     }
 
     func takeBack() {
@@ -24,17 +25,10 @@ extension Store {
 
     // MARK: Reading
 
-    /// The record with a key; nil if there is none.
-    public func get<Row: Table>(_ type: Row.Type, byIdentifier key: Row.PrimaryKey) throws -> Row? {
+    public override func get<Row: Table>(
+      _ type: Row.Type, byIdentifier key: Row.PrimaryKey
+    ) throws -> Row? {
       try row(Row.self, Self.key(key))
-    }
-
-    /// - Throws: `notFound`.
-    public func find<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws -> Row {
-      guard let row = try get(type, byIdentifier: key) else {
-        throw StoreError.notFound(model: Row.modelName, key: KeyWords(key).description)
-      }
-      return row
     }
 
     private func row<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row? {
@@ -46,7 +40,8 @@ extension Store {
         guard let field = model.field(named: column.name) else { throw Self.unknown(column, model) }
         values.append(state.value(of: field.storedName, rules))
       }
-      return try Row(RowReader(values, context: state.context, description, store: store))
+      memory.show(values, state.context)
+      return try Row(RowReader(memory, Row.self))
     }
 
     // MARK: Writing
@@ -63,6 +58,14 @@ extension Store {
     /// Creates a record that knows its key.
     @discardableResult
     public func insert<Row: Table>(_ row: Row) throws -> Row { try insert(Row.Draft(row)) }
+
+    /// The record with a draft's key; nil if there is none, or a part of the key is yet to be minted.
+    func row<Draft: TableDraft>(of draft: Draft) throws -> Draft.Row? {
+      var record = RecordWriter()
+      draft.write(to: &record)
+      let parts = record.key.compactMap { $0 }
+      return parts.count == record.key.count ? try row(Draft.Row.self, Key(parts)) : nil
+    }
 
     @discardableResult
     func create<Draft: TableDraft>(_ draft: Draft) throws -> Key {

@@ -39,12 +39,14 @@ package final class ReadConnection {
   package var isReplaced: Bool { FileIdentity(of: path) != identity }
 
   /// A prepared statement, reset and without the parameters of its last use.
+  ///
+  /// - Throws: `notAQuery` for one that would change something.
   package func statement(_ sql: String) throws(TablesError) -> Statement {
     if let known = statements[sql] {
-      sqlite3_clear_bindings(known.handle)
+      known.clear()
       return known
     }
-    let statement = try connection.prepare(sql)
+    let statement = try connection.prepareQuery(sql, isKept: true)
     if statements.count >= Self.statementLimit { statements = [:] }
     statements[sql] = statement
     return statement

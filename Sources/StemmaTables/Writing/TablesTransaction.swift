@@ -27,6 +27,8 @@ package final class TablesTransaction {
   private var hasTombstones: [Bool?]
   private var token: LogToken?
   private var digester = EventDigester()
+  /// Reads that were prepared.
+  private var statements: [String: Statement] = [:]
 
   /// How many records are kept; beyond it, all are written and forgotten.
   private static let recordLimit = 16_384
@@ -145,11 +147,19 @@ package final class TablesTransaction {
       .write(to: connection)
   }
 
-  /// Prepares a statement that reads what was applied so far. It must be stepped to its end, or reset, before
-  /// the next change.
+  /// A prepared statement, without parameters, that reads what was applied so far. It must be stepped to its end,
+  /// or reset, before the next change.
+  ///
+  /// - Throws: `notAQuery` for one that would change something.
   package func prepare(_ sql: String) throws(TablesError) -> Statement {
     try flush()
-    return try connection.prepare(sql)
+    if let known = statements[sql] {
+      known.clear()
+      return known
+    }
+    let statement = try connection.prepareQuery(sql, isKept: true)
+    statements[sql] = statement
+    return statement
   }
 
   // MARK: Savepoints
