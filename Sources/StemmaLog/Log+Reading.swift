@@ -47,7 +47,8 @@ extension Log {
   }
 
   /// Events before `to` in the order of (partition, model, key), those of one key in arrival order.
-  /// Opens every file at once; memory: one block for each segment, and the journals.
+  /// Opens every file at once, if these are not more than `LogLimits.openSegments`; memory: one block for each
+  /// segment, and the journals.
   package func eventsByKey(
     to: Position? = nil, partitions filter: PartitionFilter? = nil, around omissions: Omissions? = nil
   ) throws(LogError) -> EventReader {
