@@ -25,6 +25,10 @@ public enum StoreError: Error, Sendable, Equatable {
   /// A field of a reference is a part of the record's own key, and the other record differs there.
   case fixedReference(model: String, relationship: String, field: String)
   case closed
+  /// The store was opened for reading only.
+  case readOnly
+  /// What was to be written is written; but a decision that a resolver made of the conflicts that are open could not be.
+  case unresolved(String)
   /// The models that were declared do not fit the node's schema, or are wrong by themselves.
   case models(String)
   /// Anything else, in words: what, where, and what to do next.
@@ -52,6 +56,8 @@ extension StoreError: CustomStringConvertible {
     case .fixedReference(let model, let relationship, let field):
       "\(field) is a part of the key of this \(model): \(relationship) can only be a record with the same value there"
     case .closed: "the store is closed"
+    case .readOnly: "the store was opened for reading only"
+    case .unresolved(let what): "a conflict stays open, because the resolver's decision does not fit: \(what)"
     case .models(let what), .failed(let what): what
     }
   }

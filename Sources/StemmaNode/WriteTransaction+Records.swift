@@ -109,6 +109,13 @@ extension WriteTransaction {
         fields: [(name, schema.json(of: target, model: other))]))
   }
 
+  /// The revision of a record as it was when its context was this one; nil: as it is.
+  package func revision(_ model: Model, _ key: Key, readAt read: Context?) throws(NodeError) -> String {
+    let current = try existing(model, key)
+    guard let read, read != current.context else { return current.revision }
+    return try past(model, key, at: read).revision
+  }
+
   /// - Throws: `notFound` if the record is not there.
   package func demand(_ modelName: String, _ key: Key) throws(NodeError) {
     _ = try existing(try model(modelName), key)

@@ -56,7 +56,7 @@ extension Store {
 
 extension Statement {
   func read<Result>(
-    _ text: StatementText, _ store: Store, _ body: (RowCursor) throws -> Result
+    _ text: StatementText, _ store: Store?, _ body: (RowCursor) throws -> Result
   ) throws -> Result {
     // A read that ends early must not leave the statement, and with it a transaction, open.
     defer { reset() }

@@ -34,13 +34,7 @@ extension Store {
     private func row<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row? {
       let model = try store.model(of: Row.self)
       guard let (state, rules) = try write.shown(model, key) else { return nil }
-      let description = Row.description
-      var values = key.parts.map(\.value)
-      for column in description.columns.dropFirst(description.keyCount) {
-        guard let field = model.field(named: column.name) else { throw Self.unknown(column, model) }
-        values.append(state.value(of: field.storedName, rules))
-      }
-      memory.show(values, state.context)
+      memory.show(try Row.description.values(of: key, state, model, rules), state.context)
       return try Row(RowReader(memory, Row.self))
     }
 
