@@ -1,8 +1,8 @@
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@BelongsTo`, `@HasMany`, `@HasOne` and `@ManyToMany` turn a property into a way to another record. What goes wrong with them is
-/// said by `@Table`, which sees all properties.
+/// `@BelongsTo`, `@HasMany`, `@HasOne` and `@ManyToMany` turn a property into a way to another record. What goes wrong
+/// with them is said by `@Table`, which sees all properties.
 private func relationship(
   _ declaration: some DeclSyntaxProtocol
 ) -> TableDeclaration.Relationship? {

@@ -27,7 +27,7 @@ extension Store.Transaction {
       guard let field = model.field(named: column) else { continue }
       assignments.append(Assignment(field.storedName, value))
     }
-    try write.create(model, try self.key(parts, of: model), assignments)
+    try write.create(model, try write.key(parts, of: model), assignments)
   }
 
   /// Ends the relation of `target` to the record of `owner` with a key.

@@ -66,7 +66,7 @@ extension Store {
       let model = try store.model(of: Draft.Row.self)
       var record = RecordWriter()
       draft.write(to: &record)
-      let key = try key(record.key, of: model)
+      let key = try write.key(record.key, of: model)
       try write.create(model, key, try assignments(record.values, Draft.Row.description, model))
       return key
     }
@@ -77,7 +77,7 @@ extension Store {
       let model = try store.model(of: Draft.Row.self)
       var record = RecordWriter()
       draft.write(to: &record)
-      let key = try key(record.key, of: model)
+      let key = try write.key(record.key, of: model)
       let values = try assignments(record.values, Draft.Row.description, model)
       if try write.exists(model, key) {
         try write.update(model, key, values, readAt: nil)
@@ -96,11 +96,15 @@ extension Store {
       let model = try store.model(of: Row.self)
       var record = RecordWriter()
       row.write(to: &record)
-      let key = try key(record.key, of: model)
+      let key = try write.key(record.key, of: model)
       let loaded = row._record.loaded
       let before = try write.context(model, key)
+      let columns = Row.description.columns.dropFirst(Row.description.keyCount)
       try write.update(
-        model, key, try assignments(record.values, Row.description, model), readAt: loaded?.context)
+        model, key, try assignments(record.values, Row.description, model), readAt: loaded?.context
+      ) { place, old in
+        columns[columns.startIndex + place].canonical(Datum(old))?.value == record.values[place]
+      }
       if let loaded, loaded.context == before {
         moved.append((loaded, before))
         loaded.context = try write.context(model, key)
@@ -137,22 +141,6 @@ extension Store {
       var record = RecordWriter()
       key.write(to: &record)
       return Key(record.key.compactMap { $0 })
-    }
-
-    func key(_ parts: [KeyPart?], of model: Model) throws -> Key {
-      var whole: [KeyPart] = []
-      whole.reserveCapacity(parts.count)
-      for (index, part) in parts.enumerated() {
-        if let part {
-          whole.append(part)
-        } else if model.keyFields[index] == model.autoPopulatedField {
-          whole.append(.string(write.mintedIdentifier()))
-        } else {
-          throw StoreError.failed(
-            "\(model.name) needs a value for the key part \(model.fields[model.keyFields[index]].name)")
-        }
-      }
-      return Key(whole)
     }
 
     private func assignments(
