@@ -38,14 +38,15 @@ public enum StoreError: Error, Sendable, Equatable {
 extension StoreError: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .notFound(let model, let key): "there is no \(model) \(key)"
-    case .alreadyExists(let model, let key): "\(model) \(key) exists already; update it, or use upsert"
+    case .notFound(let model, let key): Explanations.text(of: .notFound(model: model, key: key))
+    case .alreadyExists(let model, let key): Explanations.text(of: .alreadyExists(model: model, key: key))
     case .requiredReference(let model, let key, let relationship):
-      "\(relationship) of \(model) \(key) is required; link it to another record, or delete this one"
+      Explanations.text(of: .requiredReference(model: model, key: key, relationship: relationship))
     case .restricted(let model, let key, let by, let count):
-      "\(model) \(key) still has \(count) \(by); delete or unlink them first"
+      Explanations.text(of: .restricted(model: model, key: key, by: by, count: count))
     case .revisionMismatch(let model, let key, let expected, let current):
-      "\(model) \(key) is at revision \(current), not \(expected); read it again"
+      Explanations.text(
+        of: .revisionMismatch(model: model, key: key, expected: expected, current: current))
     case .unreadable(let table, let column, let value):
       "\(table).\(column) holds \(value), which its Swift type cannot show"
     case .notFromStore(let model): "this \(model) comes from no store; fetch it to ask for its relationships"

@@ -103,6 +103,11 @@ public final class Store: Sendable {
     return model
   }
 
+  /// A key as errors name it, and as the tool reads it.
+  func text(of key: some TableKey, _ table: any Table.Type) throws(StoreError) -> String {
+    KeyWords.text(Transaction.key(key), of: try model(of: table))
+  }
+
   /// Takes in what another process has made of the schema.
   private func takeIn(_ schema: Schema, _ schemaChanges: Int) {
     declared.withLock { declared in
@@ -184,19 +189,8 @@ public final class Store: Sendable {
   /// - Throws: `notFound`.
   public func find<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) async throws -> Row {
     guard let row = try await get(type, byIdentifier: key) else {
-      throw StoreError.notFound(model: Row.modelName, key: KeyWords(key).description)
+      throw StoreError.notFound(model: Row.modelName, key: try text(of: key, Row.self))
     }
     return row
-  }
-}
-
-/// A key as errors name it.
-struct KeyWords: CustomStringConvertible {
-  let description: String
-
-  init(_ key: some TableKey) {
-    var record = RecordWriter()
-    key.write(to: &record)
-    description = record.key.map { $0?.text ?? "?" }.joined(separator: ", ")
   }
 }

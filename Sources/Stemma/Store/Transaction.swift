@@ -132,7 +132,8 @@ extension Store {
 
     private func present<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row {
       guard let row = try row(type, key) else {
-        throw StoreError.notFound(model: Row.modelName, key: key.parts.map(\.text).joined(separator: ", "))
+        throw StoreError.notFound(
+          model: Row.modelName, key: KeyWords.text(key, of: try store.model(of: Row.self)))
       }
       return row
     }
@@ -150,7 +151,10 @@ extension Store {
       assignments.reserveCapacity(values.count)
       for (column, value) in zip(description.columns.dropFirst(description.keyCount), values) {
         guard let field = model.field(named: column.name) else { throw Self.unknown(column, model) }
-        assignments.append(Assignment(field.storedName, value))
+        // The node's schema may be stricter: a String property can be a field of type AWSEmail.
+        let isChecked = field.type.base != column.type.base
+        assignments.append(
+          Assignment(field.storedName, isChecked ? try write.value(value, of: field, model) : value))
       }
       return assignments
     }
