@@ -48,6 +48,11 @@ extension RecordState {
     static let json: UInt8 = 6
   }
 
+  /// The first byte of a state that leaves shown values out and has no names.
+  static func head(isLatestGiven: Bool) -> UInt8 {
+    Flag.format | Flag.omitsShown | (isLatestGiven ? Flag.latest : 0)
+  }
+
   /// The canonical bytes. `omitsShown`: leave out the values that the table's columns hold.
   package func encoded(_ rules: MergeRules, omitsShown: Bool) -> [UInt8] {
     var bytes = StateBytes(capacity: 24 + 12 * (context.entries.count + writes.count))

@@ -9,8 +9,11 @@ extension Node {
   // MARK: Rebuild
 
   /// Builds the tables anew from the log; the old ones stay in place until the new ones are complete.
+  ///
+  /// - Throws: `.log(.damaged)` where the log is, and the tables stay: they may be all that tells of what it lost.
   package func rebuild(progress: (UInt64, UInt64) -> Void) throws(NodeError) -> RebuildReport {
     try locked { () throws(NodeError) in
+      try checkLogIsWhole()
       let report = try Self.rebuild(
         tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)
       try reopenTables()
@@ -36,12 +39,19 @@ extension Node {
     }
 
     package var events: UInt64 = 0
+    /// Events that a writer has appended and that are not known durable: it is at work, or died before its sync.
+    /// The next writer keeps or cuts them.
+    package var unconfirmed: UInt64 = 0
     package var files = 0
     package var damage: [Damage] = []
+    /// The events that the damage took.
+    package var losses: [RecordedDamage.Loss] = []
+    /// Whether more may be lost than `losses` says.
+    package var isVague = false
   }
 
-  /// Checks every byte of the log; if that is whole, whether the tables are what it says. Writes nothing to the
-  /// node.
+  /// Checks every byte of the log; if that is whole, whether the tables are what it says. What is found to be
+  /// damaged is recorded in the node, where it can be written; nothing else is.
   package static func verify(
     at directory: String, options: OpeningOptions
   ) throws(NodeError) -> VerificationReport {
@@ -52,17 +62,51 @@ extension Node {
       let log = try Log.open(
         in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readOnly))
-      for damage in try log.verify() {
+      let found = try log.verify()
+      for damage in found {
         report.damage.append(
           .init(file: damage.path, offset: damage.offset, what: Explanations.text(of: damage.flaw)))
       }
+      if !log.isHarmless(found) {
+        let recorded = try record(found, in: directory, options, log)
+        report.losses = recorded.losses
+        report.isVague = recorded.isVague
+      }
       guard report.damage.isEmpty else { return report }
+      report.unconfirmed = log.unconfirmedEvents
       let files = try log.files()
       report.files = files.count
       report.events = files.reduce(0) { $0 + $1.events }
       try compareTables(path(directory, tablesFileName), schema, log, options, &report)
       return report
     }
+  }
+
+  /// Records damage in the node; where that cannot be written, only works out what it took.
+  private static func record(
+    _ found: [Damage], in directory: String, _ options: OpeningOptions, _ log: Log
+  ) throws -> RecordedDamage {
+    var writing = options
+    writing.mode = .write
+    writing.wait = 0
+    do throws(NodeError) {
+      let node = try open(at: directory, writing)
+      try node.locked { () throws(NodeError) in try node.recordDamage(found) }
+      if let damage = node.mark.damage { return damage }
+    } catch {
+      guard error.isRefusalToWrite || error.isInUse else { throw error }
+    }
+    return RecordedDamage(try log.survey(found, held: nil))
+  }
+
+  /// Throws the damage of the log that is known.
+  func checkLogIsWhole() throws(NodeError) {
+    if let damage = log.recovery.damage.first { throw .log(damage.error) }
+    guard let place = mark.damage?.places.first else { return }
+    throw .log(
+      .damaged(
+        path: Self.path(directory, Self.logDirectoryName) + "/" + place.file, offset: place.offset,
+        .disagreement(place.what)))
   }
 
   /// Compares the tables with fresh ones. Tables that are behind the log, or missing, are no damage: they catch
@@ -132,6 +176,7 @@ extension Node {
   package func apply(schema text: String) throws(NodeError) -> SchemaChangeReport {
     let new = try read(text)
     return try locked { () throws(NodeError) in
+      try checkLogIsWhole()
       let report = try report(new)
       guard report.refusals.isEmpty else { throw .refusedSchema(report.refusals) }
       guard new.schema != schema else { return report }

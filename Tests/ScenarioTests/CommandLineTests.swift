@@ -126,6 +126,13 @@ struct CommandLineTests {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Team", "id=a", "name=A")
     try work.write("bad.graphql", "type Book @model { isbn: Foo! @primaryKey }\n")
+    let mistyped = try work.attempt("lnk", "Team")
+    #expect(mistyped.status == 64)
+    #expect(mistyped.errors == "stemma: there is no command `lnk`; did you mean `link`?\n")
+    let directory = try work.attempt("-C", "shop", "import", ".")
+    #expect(directory.status == 66 && directory.errors == "stemma: cannot read .: Is a directory\n")
+    let model = try work.attempt("-C", "shop", "create", "team", "name=x")
+    #expect(model.errors == "stemma: unknown model `team`; did you mean `Team`?\n")
     func status(_ wanted: Int32, _ result: Tool.Result, sourceLocation: SourceLocation = #_sourceLocation) {
       #expect(result.status == wanted, "\(result.errors)", sourceLocation: sourceLocation)
       #expect(wanted == 0 || wanted == 1 || !result.errors.isEmpty, sourceLocation: sourceLocation)

@@ -26,9 +26,10 @@ struct Conflicts: ParsableCommand {
       return
     }
     var count = 0
+    var dangling = 0
     var array: [JSON] = []
     try node.conflicts(chosen) { conflict in
-      count += 1
+      if conflict.kind == .dangling { dangling += 1 } else { count += 1 }
       if format.json {
         array.append(conflict.json)
       } else if format.ndjson {
@@ -38,7 +39,11 @@ struct Conflicts: ParsableCommand {
       }
     }
     if format.json { Output.line(.array(array)) }
-    if !format.isJSON { Output.line(count == 0 ? "no conflicts" : counted(count, "conflict")) }
+    if !format.isJSON {
+      Output.line(
+        (count == 0 ? "no conflicts" : counted(count, "conflict"))
+          + (dangling == 0 ? "" : ", \(counted(dangling, "dangling reference"))"))
+    }
     Output.flush()
   }
 

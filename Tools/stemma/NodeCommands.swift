@@ -250,7 +250,7 @@ struct Rebuild: ParsableCommand {
     let report: RebuildReport
     if let into {
       let node = try options.open()
-      report = try node.rebuild(into: into, upTo: try asOf.map { try node.moment($0) }) {
+      report = try node.rebuild(into: into, upTo: try asOf.map { try node.moment($0).filter }) {
         bar.update($0, of: $1)
       }
     } else {
@@ -300,16 +300,23 @@ struct Verify: ParsableCommand {
                 ])
               })
           ),
+          ("missing", .array(report.losses.map(\.json))),
+          ("unconfirmed", .int(Int64(report.unconfirmed))),
         ]))
     } else {
       for damage in report.damage {
         Output.line("\(damage.file)\(damage.offset.map { " at byte \($0)" } ?? ""): \(damage.what)")
       }
+      for loss in report.losses { Output.line("missing: \(loss.text(nil))") }
+      if report.isVague { Output.line("missing: what else these files held cannot be told") }
+      if report.unconfirmed > 0 {
+        Output.line("\(counted(Int(report.unconfirmed), "event")) written, not yet confirmed durable")
+      }
       if report.damage.isEmpty {
         Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file")): all good")
       } else {
         Output.line(
-          "\(counted(report.damage.count, "place")) damaged; pull the lost events from a peer into a new clone"
+          "\(counted(report.damage.count, "place")) damaged; `stemma repair --from PEER` puts back what is missing"
         )
       }
     }

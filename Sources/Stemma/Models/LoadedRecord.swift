@@ -27,6 +27,15 @@ struct LoadedRecord: Sendable {
   func setRelated(_ name: String, _ rows: [any Table]) { group.setRelated(name, rows, at: place) }
 }
 
+extension LoadedRecord: Hashable {
+  static func == (a: LoadedRecord, b: LoadedRecord) -> Bool { a.group === b.group && a.place == b.place }
+
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(ObjectIdentifier(group))
+    hasher.combine(place)
+  }
+}
+
 /// What a few rows that were read together remember.
 ///
 /// An object and an array for each row would cost as much as reading the row does.

@@ -16,3 +16,18 @@ public struct RecordHandle: Sendable, Hashable {
     return loaded.store
   }
 }
+
+/// Where a value comes from is no part of its encoded form: these take the place of the calls that the compiler
+/// makes for the hidden property, and leave nothing behind.
+extension RecordHandle: Codable {
+  public init(from decoder: any Decoder) throws { self.init() }
+  public func encode(to encoder: any Encoder) throws {}
+}
+
+extension KeyedEncodingContainer {
+  public mutating func encode(_ value: RecordHandle, forKey key: Key) throws {}
+}
+
+extension KeyedDecodingContainer {
+  public func decode(_ type: RecordHandle.Type, forKey key: Key) throws -> RecordHandle { RecordHandle() }
+}

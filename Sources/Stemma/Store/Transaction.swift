@@ -72,7 +72,7 @@ extension Store {
       let model = try store.model(of: Draft.Row.self)
       var record = RecordWriter()
       draft.write(to: &record)
-      let key = try key(record.key, of: model)
+      let key = try write.key(record.key, of: model)
       try write.create(model, key, try assignments(record.values, Draft.Row.description, model))
       return key
     }
@@ -83,7 +83,7 @@ extension Store {
       let model = try store.model(of: Draft.Row.self)
       var record = RecordWriter()
       draft.write(to: &record)
-      let key = try key(record.key, of: model)
+      let key = try write.key(record.key, of: model)
       let values = try assignments(record.values, Draft.Row.description, model)
       if try write.exists(model, key) {
         try write.update(model, key, values, readAt: nil)
@@ -102,11 +102,15 @@ extension Store {
       let model = try store.model(of: Row.self)
       var record = RecordWriter()
       row.write(to: &record)
-      let key = try key(record.key, of: model)
+      let key = try write.key(record.key, of: model)
       let loaded = row._record.loaded
       let before = try write.context(model, key)
+      let columns = Row.description.columns.dropFirst(Row.description.keyCount)
       try write.update(
-        model, key, try assignments(record.values, Row.description, model), readAt: loaded?.context)
+        model, key, try assignments(record.values, Row.description, model), readAt: loaded?.context
+      ) { place, old in
+        columns[columns.startIndex + place].canonical(Datum(old))?.value == record.values[place]
+      }
       if let loaded, loaded.context == before {
         moved.append((loaded, before))
         loaded.context = try write.context(model, key)
@@ -114,10 +118,17 @@ extension Store {
       return try present(Row.self, key)
     }
 
+    /// Deletes the record as it was read: what somebody else changed of it since is not deleted unseen, but stays in
+    /// conflict with the deletion.
+    ///
+    /// - Throws: `notFound`, `failed` if the delete rule of a relationship forbids it.
     public func delete<Row: Table>(_ row: Row) throws {
-      try delete(Row.self, row.primaryKey)
+      try write.delete(
+        try store.model(of: Row.self), Self.key(row.primaryKey), readAt: row._record.loaded?.context)
     }
 
+    /// Deletes the record with a key, whatever its state.
+    ///
     /// - Throws: `notFound`, `failed` if the delete rule of a relationship forbids it.
     public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws {
       try write.delete(try store.model(of: Row.self), Self.key(key))
@@ -136,22 +147,6 @@ extension Store {
       var record = RecordWriter()
       key.write(to: &record)
       return Key(record.key.compactMap { $0 })
-    }
-
-    private func key(_ parts: [KeyPart?], of model: Model) throws -> Key {
-      var whole: [KeyPart] = []
-      whole.reserveCapacity(parts.count)
-      for (index, part) in parts.enumerated() {
-        if let part {
-          whole.append(part)
-        } else if model.keyFields[index] == model.autoPopulatedField {
-          whole.append(.string(write.mintedIdentifier()))
-        } else {
-          throw StoreError.failed(
-            "\(model.name) needs a value for the key part \(model.fields[model.keyFields[index]].name)")
-        }
-      }
-      return Key(whole)
     }
 
     private func assignments(

@@ -96,6 +96,13 @@ public struct RowReader {
     }
   }
 
+  /// The value of a column that is stored as a representation of it.
+  public func represented<Representation: ColumnRepresentation>(
+    _ column: Int, as type: Representation.Type
+  ) throws(StoreError) -> Representation.Represented {
+    try Representation.read(self, column).represented
+  }
+
   /// Ties the record to the store that it is read from. `column` is that of `_state`.
   public func record(_ column: Int) throws(StoreError) -> RecordHandle {
     do throws(MergeError) { return try source.record(place(column)) } catch { throw unreadable(column) }

@@ -6,7 +6,7 @@ import GRDBSQLite
 /// Each statement by itself sees one committed state; `snapshot` makes several see the same.
 package final class ReadConnection {
   package let path: String
-  private let connection: Connection
+  let connection: Connection
   private let identity: FileIdentity?
   private var statements: [String: Statement] = [:]
 

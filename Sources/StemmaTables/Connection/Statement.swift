@@ -140,6 +140,12 @@ package final class Statement {
     sqlite3_bind_text64(handle, index, start, UInt64(text.count), nil, UInt8(SQLITE_UTF8))
   }
 
+  /// As above, for a blob.
+  func bind(_ index: Int32, blobInPlace bytes: UnsafeRawBufferPointer) {
+    sqlite3_bind_blob64(
+      handle, index, bytes.baseAddress ?? UnsafeRawPointer(Self.emptyText), UInt64(bytes.count), nil)
+  }
+
   /// A null pointer would bind NULL: empty text needs an address. One for the life of the process.
   nonisolated(unsafe) private static let emptyText: UnsafePointer<CChar> = {
     let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)

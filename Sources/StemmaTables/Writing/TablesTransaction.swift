@@ -80,6 +80,16 @@ package final class TablesTransaction {
     try streams.highestCommit(of: origin, connection)
   }
 
+  /// How many events an origin has written, to all partitions together, earlier events of this transaction
+  /// included. O(partitions that it wrote to).
+  package func eventCount(of origin: Origin) throws(TablesError) -> UInt64 {
+    let statement = try prepare("SELECT total(sequence) FROM _stemma_streams WHERE origin = ?")
+    statement.bind(1, origin.description)
+    guard try statement.step() else { return 0 }
+    defer { statement.reset() }
+    return UInt64(clamping: statement.int(0))
+  }
+
   /// Rows as the events applied so far make them.
   package func reader() throws(TablesError) -> TablesReader {
     try flush()
