@@ -20,6 +20,8 @@ package struct EventDescription: Sendable {
   /// `name:sequence`; with the partition it names the event everywhere.
   package func name(_ dot: Dot) -> String { "\(mark.displayName(of: dot.origin)):\(dot.sequence)" }
 
+  package func originName(_ origin: Origin) -> String { mark.displayName(of: origin) }
+
   /// Reads `name:sequence` back. Nil if no origin has that name.
   package func dots(named text: String) -> [Dot] {
     guard let colon = text.lastIndex(of: ":"), let number = UInt64(text[text.index(after: colon)...])
