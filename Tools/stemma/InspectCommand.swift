@@ -45,8 +45,7 @@ struct Inspect: ParsableCommand {
       let format = inspection.format == .unknown ? inspection.content : inspection.format.name
       Output.line("\(Output.styled(name, .bold)): \(format), \(size) bytes")
       try inspection.parts(request) { report.write($0) }
-      Output.line()
-      Output.line(report.summary)
+      if report.count > 0 { Output.line("\n" + report.summary) }
     }
     Output.flush()
     if let block, report.count == 0 { throw Failure("\(name) has no block \(block)", .noInput) }
@@ -135,7 +134,7 @@ private final class PartReport {
       line += ": \(counted(block.count, "event")) of \(counted(block.keyCount, "record")), \(span(block))"
     }
     Output.line(line)
-    if !isBlock { for fact in part.facts { Output.line("  \(fact.name) \(text(fact.value))") } }
+    if !isBlock || part.block == nil { for fact in part.facts { Output.line("  \(fact.name) \(text(fact.value))") } }
     for flaw in part.flaws { write(flaw, of: part) }
     if showsEvents {
       inspection.forEachEvent(of: part) { stored, note in
