@@ -1,5 +1,6 @@
 // swift-tools-version:6.2
 
+import CompilerPluginSupport
 import PackageDescription
 
 /// Every target of ours is built in Swift 6 mode with warnings as errors.
@@ -8,6 +9,13 @@ let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let syntax: [Target.Dependency] = [
+  .product(name: "SwiftSyntax", package: "swift-syntax"),
+  .product(name: "SwiftSyntaxBuilder", package: "swift-syntax"),
+  .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+  .product(name: "SwiftDiagnostics", package: "swift-syntax"),
+  .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
+]
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -22,12 +30,14 @@ let package = Package(
   name: "stemma",
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
-    .executable(name: "stemma", targets: ["StemmaTool"])
+    .library(name: "Stemma", targets: ["Stemma"]),
+    .executable(name: "stemma", targets: ["StemmaTool"]),
   ],
   dependencies: [
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/swiftlang/swift-syntax", "600.0.1"..<"604.0.0"),
   ],
   targets: [
     .systemLibrary(
@@ -42,6 +52,8 @@ let package = Package(
     module("StemmaReplication", ["StemmaMerge", "StemmaLog", crypto]),
     module("StemmaNode", ["StemmaReplication", "StemmaTables", "CZlib"]),
     module("StemmaSimulation", ["StemmaMerge", "StemmaLog"]),
+    .macro(name: "StemmaMacros", dependencies: syntax, swiftSettings: strict),
+    module("Stemma", ["StemmaNode", "StemmaMacros", grdb, sqlite]),
 
     .executableTarget(
       name: "StemmaTool",
@@ -52,6 +64,13 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "git-history", dependencies: ["StemmaEvents", argumentParser, crypto], path: "Tools/git-history",
+      swiftSettings: strict),
+    .executableTarget(
+      name: "benchmark",
+      dependencies: [
+        "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "CZlib", sqlite, argumentParser,
+      ],
+      path: "Tools/benchmark",
       swiftSettings: strict),
     .executableTarget(
       name: "simulate", dependencies: ["StemmaSimulation", argumentParser], path: "Tools/simulate",
@@ -65,6 +84,13 @@ let package = Package(
     tests(
       "StemmaReplicationTests",
       ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication", "StemmaSimulation"]),
+    tests(
+      "StemmaMacrosTests",
+      [
+        "StemmaMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
+      ]),
+    tests("StemmaTests", ["Stemma"]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
     tests(
       "StemmaNodeTests",

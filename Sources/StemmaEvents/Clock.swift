@@ -8,8 +8,11 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
   /// `milliseconds` beyond 48 bits are cut to the highest time there is.
   package init(milliseconds: UInt64, counter: UInt16 = 0) {
-    rawValue = min(milliseconds, (1 << 48) - 1) << 16 | UInt64(counter)
+    rawValue = min(milliseconds, Self.latestMilliseconds) << 16 | UInt64(counter)
   }
+
+  /// The latest time that 48 bits hold: the year 10889.
+  package static let latestMilliseconds: UInt64 = (1 << 48) - 1
 
   package static let zero = Timestamp(rawValue: 0)
   package static func < (a: Timestamp, b: Timestamp) -> Bool { a.rawValue < b.rawValue }
@@ -48,32 +51,43 @@ package struct SystemRandomSource: RandomSource {
 /// Gives the timestamps of local events.
 ///
 /// Each is higher than all before it and, as far as a sane clock allows, than all that were seen in events
-/// of others: `max(wall, min(highest seen, wall + 60 s))` and one tick. So a peer whose clock is far ahead
-/// does not drag this node along; the rule is Kulkarni et al., "Logical Physical Clocks" (2014), with a bound.
+/// of others: `max(wall, min(highest, wall + 60 s))` and one tick. So a clock that is far ahead, a peer's or this
+/// node's own of an hour ago, does not drag this node along; the rule is Kulkarni et al., "Logical Physical Clocks"
+/// (2014), with a bound. What follows from what is said by contexts and versions: of the timestamps they need
+/// only that each is above those of its own context, which `floor` sees to whatever the clock does.
 package struct HybridClock: Sendable {
-  /// How far beyond the wall clock timestamps from elsewhere may pull this node, in milliseconds.
+  /// How far beyond the wall clock timestamps of before may pull this node, in milliseconds.
   package static let tolerance: UInt64 = 60_000
 
+  /// The highest timestamp that was given or observed; imported ones are neither.
+  package private(set) var highest = Timestamp.zero
   private var last = Timestamp.zero
-  private var highestSeen = Timestamp.zero
 
   package init() {}
 
-  package mutating func observe(_ timestamp: Timestamp) { highestSeen = max(highestSeen, timestamp) }
+  package mutating func observe(_ timestamp: Timestamp) { highest = max(highest, timestamp) }
 
-  /// The next local timestamp. `floor`: the highest timestamp of the event's context.
+  /// The next local timestamp. `floor`: the highest timestamp of the event's context; being above it does not
+  /// move the clock.
   package mutating func now(wall: UInt64, above floor: Timestamp = .zero) -> Timestamp {
-    let ceiling = Timestamp(milliseconds: wall + Self.tolerance)
-    let base = max(Timestamp(milliseconds: wall), min(highestSeen, ceiling))
-    var next = max(base, last.tick)
-    if next == highestSeen { next = next.tick }
+    let ceiling = Timestamp(milliseconds: Self.limit(wall))
+    var next = max(Timestamp(milliseconds: wall), min(highest.tick, ceiling))
+    // Where the ceiling holds the clock, what is given in one moment still differs.
+    if next <= last, last.milliseconds <= ceiling.milliseconds { next = last.tick }
     last = next
+    highest = max(highest, next)
     return max(next, floor.tick)
   }
 
-  /// Whether events were seen from a clock that is ahead by more than the tolerance.
-  package func isBehindPeers(wall: UInt64) -> Bool {
-    highestSeen > Timestamp(milliseconds: wall + Self.tolerance)
+  /// By how many milliseconds timestamps of before lie beyond what this clock accepts; nil if none does. Then this
+  /// clock is, or another was, wrong.
+  package func lag(wall: UInt64) -> UInt64? {
+    highest.milliseconds > Self.limit(wall) ? highest.milliseconds - wall : nil
+  }
+
+  /// The latest time that is accepted, in milliseconds.
+  private static func limit(_ wall: UInt64) -> UInt64 {
+    min(wall, Timestamp.latestMilliseconds - tolerance) + tolerance
   }
 
   /// The timestamp of an imported event: the given time, unless it lies too far ahead (nil then: use
@@ -81,7 +95,7 @@ package struct HybridClock: Sendable {
   package static func imported(
     milliseconds: UInt64, wall: UInt64, above floor: Timestamp
   ) -> Timestamp? {
-    guard milliseconds <= wall + tolerance else { return nil }
+    guard milliseconds <= limit(wall) else { return nil }
     let given = Timestamp(milliseconds: milliseconds)
     return floor == .zero || given > floor ? given : floor.tick
   }

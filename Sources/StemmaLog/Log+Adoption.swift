@@ -42,7 +42,7 @@ extension Log {
     try adopted.checkRuns()
     let raw = adopted.events.reduce(0) { $0 + $1.rawSize }
     // An eighth of a segment: smaller ones would each cost a footer at every pull.
-    if raw >= options.segmentSize / 8 { return try adoptAsSegment(adopted) }
+    if raw >= options.segmentSize / 8, recovery.damage.isEmpty { return try adoptAsSegment(adopted) }
     let commits = Set(adopted.events.map(\.commit))
     let notes = adopted.notes.filter { commits.contains($0.key) }.sorted { $0.key < $1.key }
     let positions = try append([(adopted.events, notes.map { ($0.key, $0.value) })])

@@ -81,6 +81,6 @@ extension Log {
     guard let open = journals.last, open.durable < open.size else { return }
     try poisoning { () throws(LogError) in try open.file.sync() }
     journals[journals.count - 1].confirm(open.size)
-    try writeWatermark()
+    noteWatermark()
   }
 }

@@ -28,12 +28,15 @@ extension Journal {
   func checkInvariants() {
     var offset = UInt64(JournalHeader.size)
     var index: UInt64 = 0
-    for (place, mark) in marks.enumerated() {
-      precondition(place == 0 ? mark.offset == offset : mark.offset > offset, "frames follow each other")
-      precondition(mark.first >= index, "indices rise")
-      offset = mark.offset
-      index = mark.first
+    for mark in marks {
+      let isBehindHole = holes.contains { $0.offset == offset }
+      precondition(isBehindHole || mark.offset == offset, "frames follow each other")
+      precondition(mark.offset >= offset && mark.end > mark.offset, "offsets rise")
+      precondition(isBehindHole ? mark.first >= index : mark.first == index, "indices rise")
+      offset = mark.end
+      index = mark.past
     }
-    precondition(size >= offset && end >= index, "the end is behind the last frame")
+    precondition(size == offset && end == index, "the end is behind the last frame")
+    precondition(allocated >= size, "the file holds what was read")
   }
 }

@@ -50,7 +50,7 @@ extension Log {
   package func refresh() throws(LogError) -> Bool {
     if isPoisoned { throw .poisoned(path: directory) }
     let names = try fileSystem.list(directory)
-    if names == listing.names, let open = journals.last, open.flaw == nil, try open.file.size() == open.size {
+    if names == listing.names, let open = journals.last, open.flaw == nil, try open.isAtEnd() {
       guard options.mode == .readOnly else { return false }
       let before = durableEnd
       try readWatermark()
@@ -65,7 +65,8 @@ extension Log {
   /// How often a reader without the lock looks again when a file vanished between listing and opening.
   private static let attempts = 5
 
-  private func load() throws(LogError) {
+  /// Reads the directory anew and recovers what the mode allows.
+  func load() throws(LogError) {
     for attempt in 1... {
       do throws(LogError) {
         try loadOnce()
@@ -100,53 +101,51 @@ extension Log {
     self.journals = journals
     self.listing = listing
     recovery.keptTails = listing.keptTails
-    closeJournals()
     confirm()
-    recovery.damage = Set(self.listing.damage.map(\.1)).sorted { ($0.path, $0.offset) < ($1.path, $1.offset) }
-    if let open = self.journals.last, let damage = corruption(of: open) { recovery.damage.append(damage) }
+    try settleJournals()
+    let holes = self.journals.flatMap { journal in
+      journal.holes.map { Damage(path: journal.path, offset: $0.offset, flaw: $0.flaw) }
+    }
+    recovery.damage = Set(self.listing.damage.map(\.1) + holes).sorted()
   }
 
   private func loadJournal(_ number: UInt64, _ path: String) throws(LogError) -> Journal {
     if var known = journals.first(where: { $0.number == number }), try known.file.size() >= known.size {
-      try known.scan()
+      try known.scan(isThorough: false)
       return known
     }
     let file = try fileSystem.open(path, options.mode == .readWrite ? .write : .read)
     var journal = try Journal(path: path, number: number, log: id, file: file)
-    try journal.scan()
+    try journal.scan(isThorough: true)
     return journal
   }
 
   /// All journals but the last are complete and durable, or damaged: the next file was made only after a sync
-  /// of them, and says where they ended.
-  private func closeJournals() {
+  /// of them, and says where they ended. The last is so up to its durable end.
+  private func settleJournals() throws(LogError) {
     let places = listing.headers.values.map(\.place)
     for index in journals.indices {
-      let journal = journals[index]
       let next = index + 1 < journals.count ? journals[index + 1] : nil
-      if next == nil, !places.contains(where: { $0 > journal.number }) { break }
-      journals[index].confirm(journal.size)
-      let flaw: Flaw? =
-        if let flaw = journal.flaw {
-          flaw
-        } else if let next, next.header.predecessor != journal.token(frames: journal.marks.count) {
-          .disagreement("\(next.path) says that this file ends at \(next.header.predecessor.position)")
-        } else {
-          nil
-        }
-      if let flaw {
-        let damage = Damage(path: journal.path, offset: journal.size, flaw: flaw)
+      let number = journals[index].number
+      var limit = UInt64.max
+      if let next, next.header.predecessor.position.file == number, next.header.damagedBelow > 0 {
+        limit = next.header.damagedBelow
+        journals[index].confirm(limit)
+      }
+      let isClosed = next != nil || places.contains { $0 > number }
+      do throws(LogError) { try journals[index].settle(isClosed: isClosed, upTo: limit) } catch {
+        guard let damage = error.damage else { throw error }
+        listing.damage.append((number, damage))
+      }
+      let journal = journals[index]
+      guard let next, journal.holes.isEmpty else { continue }
+      if next.header.predecessor != journal.token(frames: journal.marks.count) {
+        let what = "\(next.path) says that this file ends at \(next.header.predecessor.position)"
         // The valid frames stay readable in their place; the damage follows them.
-        listing.damage.append((journal.number, damage))
+        listing.damage.append(
+          (number, Damage(path: journal.path, offset: journal.size, flaw: .disagreement(what))))
       }
     }
-  }
-
-  /// What the open journal lacks although it was durable.
-  func corruption(of open: Journal) -> Damage? {
-    guard open.size < open.durable else { return nil }
-    let flaw = open.flaw ?? .cutShort(expected: open.durable, found: open.size)
-    return Damage(path: open.path, offset: open.size, flaw: flaw)
   }
 
   // MARK: Watermark
@@ -189,7 +188,8 @@ extension Log {
     recovery.watermarkIdentity = try file.identity()
   }
 
-  /// Writes how far the open journal is durable. Not synced: an older watermark is as true.
+  /// Writes how far the open journal is durable. Not synced: an older watermark is as true, and one that cannot be
+  /// written now is written after the next sync.
   /// `evenIfSame`: to fill a slot that is not as it was written.
   func writeWatermark(evenIfSame: Bool = false) throws(LogError) {
     guard let file = watermarkFile, let open = journals.last else { return }
@@ -200,6 +200,11 @@ extension Log {
     let next = Watermark(turn: turn, journal: open.number, durable: open.durable)
     try file.write(next.encoded(id), at: next.offset)
     watermark = next
+  }
+
+  /// After a sync: what is durable is so whether or not this can be written.
+  func noteWatermark() {
+    do throws(LogError) { try writeWatermark() } catch { recovery.watermarkError = error }
   }
 
   // MARK: Making files
@@ -227,7 +232,10 @@ extension Log {
     if number > LogLimits.fileNumber {
       throw .overLimit(subject: "file number", found: number, limit: LogLimits.fileNumber)
     }
-    let header = JournalHeader(log: id, number: number, predecessor: predecessor)
+    let damaged = journals.last { !$0.holes.isEmpty && $0.number == predecessor.position.file }
+    let header = JournalHeader(
+      log: id, number: number, predecessor: predecessor,
+      damagedBelow: damaged.map { max($0.durable, $0.size) } ?? 0)
     let path = LogFileName.journal(number, in: directory)
     try install(path) { (file) throws(LogError) in
       try file.write(header.encoded(), at: 0)
@@ -237,7 +245,7 @@ extension Log {
     journals.append(try Journal(path: path, number: number, log: id, file: file))
     listing.highestNumber = number
     try relist()
-    try writeWatermark()
+    noteWatermark()
   }
 
   /// Notes the names after this log itself has changed them.
@@ -246,9 +254,10 @@ extension Log {
   // MARK: Recovery
 
   /// Cuts a torn tail, makes sure that what is kept is on disk, and removes what is no longer needed.
+  ///
+  /// A damaged log is recovered as far as it is whole. What tells of the damage stays: the files themselves, the
+  /// gap in the numbers, and in the header of the journal that follows a damaged one how long that was.
   private func recover() throws(LogError) {
-    // Nothing is written to a damaged log, not even the watermark: it may be all that knows of a lost file.
-    guard recovery.damage.isEmpty else { return }
     if !listing.hasWatermark { try makeWatermark() }
     // Whoever renamed a file may have died before the name was durable. The watermark names a journal only
     // after that, and obsolete files are removed only after that.
@@ -257,10 +266,10 @@ extension Log {
     }
     for path in listing.obsolete { try fileSystem.remove(path) }
     listing.obsolete = []
-    if let open = journals.last, !listing.headers.values.contains(where: { $0.place > open.number }) {
+    if let open = journals.last, isAppendable(open) {
       try recoverTail()
     } else {
-      try makeJournal(after: try sealedToken())
+      try makeJournal(after: try lastToken())
     }
     try relist()
     // The slot to be written next is never the newer valid one.
@@ -268,19 +277,38 @@ extension Log {
     try writeWatermark()
   }
 
+  private func isAppendable(_ open: Journal) -> Bool {
+    open.holes.isEmpty
+      && !listing.headers.values.contains { $0.place > open.number }
+      && !listing.damage.contains { $0.place >= open.number }
+  }
+
+  /// The end of what can be read.
+  private func lastToken() throws(LogError) -> LogToken {
+    if let last = journals.last, !listing.headers.values.contains(where: { $0.place > last.number }) {
+      return last.token(frames: last.marks.count)
+    }
+    do throws(LogError) { return try sealedToken() } catch {
+      guard error.damage != nil else { throw error }
+      // Tables that were as far as the damaged file must not take this for the place where they stand.
+      return LogToken(position: Position(file: listing.highestNumber, index: 0), chain: 0)
+    }
+  }
+
   private func recoverTail() throws(LogError) {
     guard let open = journals.last else { return }
     let total = try open.file.size()
-    if total > open.size {
+    if open.flaw != nil {
       let path = LogFileName.digits(open.number) + ".cut" + String(listing.keptTails.count)
-      try copyTail(of: open, to: total, aside: directory + "/" + path)
+      let bytes = try copyTail(of: open, to: total, aside: directory + "/" + path)
       try open.file.truncate(to: open.size)
       try poisoning { () throws(LogError) in try open.file.sync() }
       recovery.cuts.append(
         Recovery.Cut(
-          path: open.path, offset: open.size, bytes: total - open.size, keptAt: directory + "/" + path))
+          path: open.path, offset: open.size, bytes: bytes, keptAt: directory + "/" + path))
       recovery.keptTails.append(path)
       journals[journals.count - 1].forgetFlaw()
+      journals[journals.count - 1].allocated = open.size
     }
     guard open.durable < open.size else { return }
     // After a sync that failed, the page cache may hold bytes that the disk does not, and call them clean.
@@ -296,16 +324,21 @@ extension Log {
     journals[journals.count - 1].confirm(open.size)
   }
 
-  private func copyTail(of open: Journal, to end: UInt64, aside path: String) throws(LogError) {
+  /// Copies what stands behind the last valid frame, without the zeros at its end. Returns how much that is.
+  private func copyTail(of open: Journal, to end: UInt64, aside path: String) throws(LogError) -> UInt64 {
     try install(path) { (file) throws(LogError) in
       var offset = open.size
+      var kept: UInt64 = 0
       while offset < end {
         let bytes = try open.file.read(at: offset, count: Int(min(end - offset, UInt64(LogLimits.scanChunk))))
         if bytes.isEmpty { break }
         try file.write(bytes, at: offset - open.size)
+        if let last = bytes.lastIndex(where: { $0 != 0 }) { kept = offset - open.size + UInt64(last) + 1 }
         offset += UInt64(bytes.count)
       }
+      try file.truncate(to: kept)
       try file.sync()
+      return kept
     }
   }
 }

@@ -8,6 +8,7 @@ extension Log {
   /// still hold such events. Memory: all events of one file.
   package func purge(_ isPurged: (Partition) -> Bool) throws(LogError) {
     try checkWritable()
+    try checkWhole()
     if try journalsHold(isPurged) { try seal() }
     for header in listing.headers.values.sorted(by: { $0.place < $1.place }) {
       let old = try segment(header)
@@ -19,9 +20,8 @@ extension Log {
 
   private func journalsHold(_ isPurged: (Partition) -> Bool) throws(LogError) -> Bool {
     for journal in journals {
-      for mark in journal.marks.indices {
-        let events = try journal.events(mark, of: try journal.block(mark))
-        if events.contains(where: { isPurged($0.event.partition) }) { return true }
+      for part in journal.parts(in: 0..<UInt64.max) {
+        if try journal.read(part).events.contains(where: { isPurged($0.event.partition) }) { return true }
       }
     }
     return false

@@ -21,40 +21,47 @@ package struct LogFile: Hashable, Sendable {
 
 extension Log {
   /// Events from `from` up to but not including `to` (nil: the end), oldest first; only those of partitions
-  /// that pass the filter (nil: all). Blocks that hold none of them are not read.
+  /// that pass the filter (nil: all). Blocks that hold none of them are not read. Damage is thrown, or collected
+  /// in `omissions` and read around.
   package func events(
     from: Position = Position(file: 0, index: 0), to: Position? = nil,
-    partitions filter: PartitionFilter? = nil
+    partitions filter: PartitionFilter? = nil, around omissions: Omissions? = nil
   ) -> EventReader {
     let range = from..<max(from, to ?? readEnd)
     return EventReader(
       ArrivalSource(
-        views, range: range, filter: filter, direction: .oldestFirst, fileSystem: fileSystem))
+        views, range: range, filter: filter, direction: .oldestFirst, fileSystem: fileSystem,
+        around: omissions))
   }
 
   /// As `events`, the newest first.
   package func eventsNewestFirst(
     from: Position = Position(file: 0, index: 0), to: Position? = nil,
-    partitions filter: PartitionFilter? = nil
+    partitions filter: PartitionFilter? = nil, around omissions: Omissions? = nil
   ) -> EventReader {
     let range = from..<max(from, to ?? readEnd)
     return EventReader(
       ArrivalSource(
-        views, range: range, filter: filter, direction: .newestFirst, fileSystem: fileSystem))
+        views, range: range, filter: filter, direction: .newestFirst, fileSystem: fileSystem,
+        around: omissions))
   }
 
   /// Events before `to` in the order of (partition, model, key), those of one key in arrival order.
   /// Opens every file at once; memory: one block for each segment, and the journals.
   package func eventsByKey(
-    to: Position? = nil, partitions filter: PartitionFilter? = nil
+    to: Position? = nil, partitions filter: PartitionFilter? = nil, around omissions: Omissions? = nil
   ) throws(LogError) -> EventReader {
-    EventReader(try KeySource(views, upTo: to ?? readEnd, filter: filter, fileSystem: fileSystem))
+    EventReader(
+      try KeySource(views, upTo: to ?? readEnd, filter: filter, fileSystem: fileSystem, around: omissions))
   }
 
   /// Events of one record before `to`, in arrival order. Of each segment it reads the footer, the key filter
   /// and the blocks where the record may stand.
-  package func events(of record: RecordKey, to: Position? = nil) -> EventReader {
-    EventReader(RecordSource(views, record: record, upTo: to ?? readEnd, fileSystem: fileSystem))
+  package func events(
+    of record: RecordKey, to: Position? = nil, around omissions: Omissions? = nil
+  ) -> EventReader {
+    EventReader(
+      RecordSource(views, record: record, upTo: to ?? readEnd, fileSystem: fileSystem, around: omissions))
   }
 
   /// The files in the order of their places. Reads the trailer of each segment.

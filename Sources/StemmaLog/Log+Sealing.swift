@@ -4,6 +4,7 @@ extension Log {
   /// Closes the open journal, if it holds anything, and makes segments of all closed journals. Appending goes
   /// on in a new journal, with the same positions as before.
   ///
+  /// Throws `.damaged`, with nothing changed, if a file is known to be.
   /// After an error the log is as usable as before, and sealing can be tried again (`.system` of a directory
   /// that cannot be synced poisons it). Memory: all events of one journal.
   package func seal() throws(LogError) {
@@ -18,6 +19,7 @@ extension Log {
   /// may be on another thread.
   package func beginSealing() throws(LogError) -> Sealing? {
     try checkWritable()
+    try checkWhole()
     if journals.count == 1, let open = journals.last, open.end > 0 {
       try sync()
       try makeJournal(after: open.token(frames: open.marks.count))

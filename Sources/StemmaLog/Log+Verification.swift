@@ -12,20 +12,24 @@ extension Log {
       let path = LogFileName.watermark(in: directory)
       found.formUnion(try Watermark.read(watermarkFile, path: path, log: id).1)
     }
-    var previous: [SegmentDigest] = [.none]
+    /// That the file before may be called by; nil: it cannot be read.
+    var previous: [SegmentDigest]? = [.none]
     for view in views {
       do throws(LogError) {
         switch view {
-        case .damaged: break
+        case .damaged: previous = nil
         case .journal(let journal):
           try verify(journal)
+          found.formUnion(journal.holes.map { Damage(path: journal.path, offset: $0.offset, flaw: $0.flaw) })
           progress(journal.size)
         case .segment(let header, _):
+          let before = previous
+          previous = nil
           let segment = try segment(header)
           // First: without it a segment of which other parts are damaged would seem to break the chain.
           let digests = [segment.trailer.digest] + header.replaced.map(\.digest)
           defer { previous = digests }
-          guard previous.contains(header.predecessor) else {
+          guard before?.contains(header.predecessor) ?? true else {
             throw .damaged(
               path: segment.path, offset: 40, .disagreement("it does not name the file before it"))
           }
@@ -37,13 +41,12 @@ extension Log {
         found.insert(Damage(path: path, offset: offset, flaw: flaw))
       }
     }
-    return found.sorted { a, b in
-      a.path == b.path ? a.offset < b.offset : a.path.utf8.lexicographicallyPrecedes(b.path.utf8)
-    }
+    return found.sorted()
   }
 
   private func verify(_ journal: Journal) throws(LogError) {
     var runs = RunCollector(path: journal.path)
+    guard journal.holes.isEmpty else { return _ = try journal.contents(around: Omissions()) }
     try journal.collect(into: &runs)
   }
 }

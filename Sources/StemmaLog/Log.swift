@@ -80,9 +80,11 @@ package final class Log {
     return Position(file: open.number, index: open.durableEnd)
   }
 
-  /// Whether there is enough for a segment, or a closed journal that waits to be sealed.
+  /// Whether there is enough for a segment, or a closed journal that waits to be sealed. A damaged log waits
+  /// until it is mended: the new file would have to name digests that cannot be read.
   package var wantsSealing: Bool {
-    journals.count > 1 || (journals.last?.rawBytes ?? 0) >= UInt64(options.segmentSize)
+    recovery.damage.isEmpty
+      && (journals.count > 1 || (journals.last?.rawBytes ?? 0) >= UInt64(options.segmentSize))
   }
 
   /// All files in the order of their places; damage follows what can be read of its place. In a read-only
@@ -90,9 +92,6 @@ package final class Log {
   var views: [FileView] {
     var views = listing.views(in: directory)
     views += journals.map { .journal(options.mode == .readWrite ? $0 : $0.durablePart) }
-    if let open = journals.last, let damage = corruption(of: open) {
-      views.append(.damaged(damage, place: open.number))
-    }
     return views.sorted { ($0.place, $0.isDamaged ? 1 : 0) < ($1.place, $1.isDamaged ? 1 : 0) }
   }
 
@@ -116,6 +115,10 @@ package final class Log {
   func checkWritable() throws(LogError) {
     if options.mode == .readOnly { throw .readOnly(path: directory) }
     if isPoisoned { throw .poisoned(path: directory) }
+  }
+
+  /// Throws if any file is known to be damaged: what rewrites files waits until they are mended.
+  func checkWhole() throws(LogError) {
     if let damage = recovery.damage.first { throw damage.error }
   }
 
@@ -145,10 +148,14 @@ package struct Recovery: Sendable {
   /// Names of all kept tails in the directory, of earlier opens too: whoever must act on a cut compares them
   /// with those that it has acted on, and so misses none if it died in between.
   package var keptTails: [String] = []
-  /// Files that are damaged or missing. The log can be read up to there and around it, and not appended to.
+  /// Files that are damaged or missing, as far as opening sees it: damage inside of a segment is found when it
+  /// is read. The log can be read up to there and around it, and appended to; `Survey` says what is lost.
   package var damage: [Damage] = []
   /// Slots of the watermark that are not as they were written: ordinary after a crash.
   package var watermarkDamage: [Damage] = []
+  /// Why the watermark could not be written the last time. Nothing depends on it at once: the next frame says the
+  /// same, and the next sync writes it again.
+  package var watermarkError: LogError?
   /// What tells this directory from a copy of it. nil in a read-only log without a watermark.
   package var watermarkIdentity: FileIdentity?
 

@@ -37,6 +37,12 @@ package struct Damage: Hashable, Sendable {
   var error: LogError { .damaged(path: path, offset: offset, flaw) }
 }
 
+extension Damage: Comparable {
+  package static func < (a: Damage, b: Damage) -> Bool {
+    a.path == b.path ? a.offset < b.offset : a.path.hasBytes(before: b.path)
+  }
+}
+
 extension Flaw: Hashable {
   package func hash(into hasher: inout Hasher) { hasher.combine(String(describing: self)) }
 }
@@ -64,6 +70,12 @@ package enum LogError: Error, Equatable, Sendable {
   case overLimit(subject: String, found: UInt64, limit: UInt64)
   /// The events to be stored are not a run of their stream without a hole: nothing was written.
   case hole(partition: Partition, origin: Origin, expected: Sequence, found: Sequence)
+
+  /// The damage that this error is about, if it is about any.
+  package var damage: Damage? {
+    guard case .damaged(let path, let offset, let flaw) = self else { return nil }
+    return Damage(path: path, offset: offset, flaw: flaw)
+  }
 
   /// Whether a path named a file that is not there.
   package var isNotFound: Bool {

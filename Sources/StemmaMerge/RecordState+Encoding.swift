@@ -224,6 +224,18 @@ extension RecordState {
     self = try result.get()
   }
 
+  /// Only the context of encoded bytes: what somebody keeps who reads the shown values alone.
+  package static func context(
+    decoding bytes: UnsafeRawBufferPointer
+  ) throws(MergeError) -> Context {
+    var reader = StateReader(bytes)
+    let flags = try reader.byte()
+    guard flags & Flag.formatMask == Flag.format else { throw reader.defect(.unknownFormat) }
+    var state = RecordState()
+    try state.readContext(&reader)
+    return state.context
+  }
+
   private mutating func readContext(_ reader: inout StateReader) throws(MergeError) {
     let count = try reader.count(each: 9)
     var entries: [Context.Entry] = []

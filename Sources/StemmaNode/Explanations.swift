@@ -21,15 +21,15 @@ package enum Explanations {
     case .log(let error): text(of: error)
     case .tables(let error): text(of: error)
     case .replication(let error): error.description
+    case .inspection(let error): text(of: error)
     // Where it stands is said by `importLine`.
     case .lineTooLong(_, _, let limit): "the line is longer than \(limit >> 20) MiB; split the record"
     case .malformedInput(_, let what): what
     case .cannotRead(let path, let code): "cannot read \(path): \(system(code))"
     case .importLine(let source, let line, let reason, let resume, let earlier):
       "\(source):\(line): \(text(of: reason)); nothing of its commit was written; "
-        + (earlier.map { "an earlier import is durable through line \($0), go on with" }
-          ?? "mend the line and go on with")
-        + " --from-line \(resume)"
+        + (earlier.map { "an earlier import is durable through line \($0), " } ?? remedy(of: reason))
+        + "go on with --from-line \(resume)"
     case .unknownRemote(let name, let known):
       "`\(name)` is neither a remote\(known.isEmpty ? "" : " (there are \(known.joined(separator: ", ")))") nor a directory with a node"
     case .notAPeer(let path, let reason): "\(path): \(reason)"
@@ -38,7 +38,40 @@ package enum Explanations {
       "partition \(partition) has events of this node (up to number \(events)) that no peer has confirmed; "
         + "push first, or give them up with --discard"
     case .damaged(let what): what
+    case .abandoned: "the commit was given up; nothing of it was written"
     }
+  }
+
+  /// What comes before an import goes on. Of a file that is damaged the error itself says it.
+  private static func remedy(of reason: NodeError) -> String {
+    if case .malformedInput = reason { "" } else { "mend the line and " }
+  }
+
+  package static func text(of error: InspectionError) -> String {
+    switch error {
+    case .notAMoment(let text):
+      "`\(text)` is no point in history; write a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), "
+        + "a position (@3.17) or an event (NAME:SEQUENCE, or the first digits of its digest)"
+    case .noSuchEvent(let text): "there is no event `\(text)` in this node; `stemma log` lists them"
+    case .severalEvents(let text, let names):
+      "`\(text)` may be \(list(names, "or")); add --partition, or name it by its position"
+    case .noSuchCommit(let text):
+      "there is no commit `\(text)` in this node; `stemma log --stat` lists them"
+    case .overwritten(let event, let record, let field, let later):
+      "\(field) of \(record) was written after \(event), by \(later); undo that first, or use --force"
+    case .existenceInConflict(let record):
+      "whether \(record) exists is an open conflict; decide with `stemma resolve \(record) --keep` or --delete"
+    case .unknownPlaceholder(let name, let known):
+      "unknown placeholder {\(name)}; there are {\(known.joined(separator: "}, {"))}"
+    }
+  }
+
+  private static func list(_ texts: [String], _ word: String) -> String {
+    guard texts.count > 1, let last = texts.last else { return texts.first ?? "" }
+    if texts.count > 6 {
+      return texts.prefix(4).joined(separator: ", ") + " \(word) \(texts.count - 4) others"
+    }
+    return texts.dropLast().joined(separator: ", ") + " \(word) \(last)"
   }
 
   package static func text(of error: MutationError) -> String {
@@ -163,11 +196,11 @@ package enum Explanations {
     case .gap(let partition, let dot, let held):
       "partition \(partition): event \(dot) came, but only \(held) before it is held"
     case .merge(let model, let key, let error):
-      "an event of \(model) \(key.parts.map(\.text).joined(separator: " ")) cannot be merged: \(error)"
+      "an event of \(model) \(KeyWords.text(key)) cannot be merged: \(error)"
     case .unfitKey(let model, let key):
-      "an event of \(model) has the key \(key.parts.map(\.text).joined(separator: " ")), which the schema does not allow"
+      "an event of \(model) has the key \(KeyWords.text(key)), which the schema does not allow"
     case .foreignPartition(let partition, let model, let key):
-      "an event of \(model) \(key.parts.map(\.text).joined(separator: " ")) stands in the foreign partition \(partition)"
+      "an event of \(model) \(KeyWords.text(key)) stands in the foreign partition \(partition)"
     case .unknownModel(let name): "unknown model `\(name)`"
     case .unknownField(let model, let field): "\(model) has no field `\(field)`"
     case .unknownRelationship(let model, let name): "\(model) has no relationship `\(name)`"
@@ -181,6 +214,17 @@ package enum Explanations {
   }
 
   private static func system(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+  /// A span of time in its largest unit.
+  static func duration(_ milliseconds: UInt64) -> String {
+    let seconds = milliseconds / 1000
+    for (unit, length) in [("year", 31_557_600), ("day", 86_400), ("hour", 3_600), ("minute", 60)]
+      as [(_, UInt64)]
+    where seconds >= length {
+      return "\(seconds / length) \(unit)\(seconds / length == 1 ? "" : "s")"
+    }
+    return "\(seconds) seconds"
+  }
 
   /// `; did you mean X?` where something known is spelled nearly so, else what there is.
   private static func suggestion(_ name: String, _ known: [String]) -> String {

@@ -55,6 +55,16 @@ package struct Mutation: Sendable {
     self.model = model
   }
 
+  /// As a line of an import; `op` is left out where it is an upsert.
+  var json: JSON {
+    var members: [(name: String, value: JSON)] = []
+    if operation != .upsert { members.append(("op", .string(operation.rawValue))) }
+    members.append(("model", .string(model)))
+    if let key { members.append(("key", key)) }
+    members.append(("fields", .object(fields)))
+    return .object(members)
+  }
+
   private static func milliseconds(_ value: JSON) throws(MutationError) -> UInt64? {
     switch value {
     case .null: return nil

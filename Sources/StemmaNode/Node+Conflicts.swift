@@ -16,6 +16,15 @@ package struct ConflictDescription: Sendable {
     package var time: String
     package var origin: String
     package var by: String?
+
+    package var json: JSON {
+      .object([
+        ("n", .int(Int64(number))), ("value", value), ("event", .string(event)),
+        ("version", .int(Int64(clamping: version))),
+        ("timestamp", Value.int(Int64(bitPattern: timestamp.rawValue)).json), ("origin", .string(origin)),
+        ("by", by.map { .string($0) } ?? .null),
+      ])
+    }
   }
 
   package var kind: OpenConflict.Kind
@@ -30,24 +39,23 @@ package struct ConflictDescription: Sendable {
     .object([
       ("model", .string(model)), ("key", key), ("field", field.map { .string($0) } ?? .null),
       ("kind", .string(kind.rawValue)),
-      (
-        "candidates",
-        .array(
-          candidates.map { candidate in
-            .object([
-              ("n", .int(Int64(candidate.number))), ("value", candidate.value),
-              ("event", .string(candidate.event)),
-              ("version", .int(Int64(clamping: candidate.version))),
-              ("timestamp", Value.int(Int64(bitPattern: candidate.timestamp.rawValue)).json),
-              ("origin", .string(candidate.origin)), ("by", candidate.by.map { .string($0) } ?? .null),
-            ])
-          })
-      ),
+      ("candidates", .array(candidates.map(\.json))),
     ])
   }
 }
 
 extension Node {
+  /// How many conflicts wait for a decision: of values, of deletions and of cardinality. A dangling reference
+  /// may be one to a record that is on its way, so it is none of these.
+  package func openConflicts(_ model: Model? = nil) throws(NodeError) -> UInt64 {
+    try reading { reader in
+      var cursor = try reader.conflicts(model.map { [$0.name] }, isInScope: nil)
+      var count: UInt64 = 0
+      while try cursor.next() != nil { count += 1 }
+      return count
+    }
+  }
+
   /// Gives the open conflicts of a model, or of all, one after the other.
   package func conflicts(_ model: Model?, _ body: (ConflictDescription) throws -> Void) throws(NodeError) {
     let scope = mark.scope
@@ -129,9 +137,8 @@ extension Node {
     _ model: Model?, _ resolution: Resolution, _ note: CommitNote
   ) throws(NodeError) -> Int {
     var records: [(Model, Key)] = []
-    let scope = mark.scope
     try reading { reader in
-      var cursor = try reader.conflicts(model.map { [$0.name] }, isInScope: { scope.contains($0) })
+      var cursor = try reader.conflicts(model.map { [$0.name] }, isInScope: nil)
       while let conflict = try cursor.next() {
         guard conflict.kind == .value || conflict.kind == .delete,
           let model = schema.model(named: conflict.model)

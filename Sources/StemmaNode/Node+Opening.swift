@@ -164,7 +164,8 @@ extension Node {
         tables = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readWrite)
       } catch TablesError.needsRebuild {
         _ = try rebuild(
-          path(directory, tablesFileName), schema: schema, log: log, progress: options.progress)
+          path(directory, tablesFileName), schema: schema, log: log, ownOrigins: mark.origins,
+          progress: options.progress)
         tables = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readWrite)
         isRebuilt = true
       }

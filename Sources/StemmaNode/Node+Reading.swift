@@ -19,9 +19,6 @@ extension Node {
     do { return try schema.key(json, of: model) } catch { throw .mutation(.value(error)) }
   }
 
-  /// The key as people write it: the bare value of a one-part key, else `part=value …`.
-  package func shortText(of key: Key, in model: Model) -> String { description.keyText(key, model) }
-
   package func state(of key: Key, in model: Model) throws(NodeError) -> RecordState? {
     try reading { reader in
       guard let state = try reader.state(of: key, in: model), state.exists(MergeRules(model)) else {
@@ -100,23 +97,6 @@ extension Node {
 
   package func scope(_ patterns: [String]) throws(NodeError) -> Scope {
     do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
-  }
-
-  /// Gives the events that pass a filter, until `body` says false.
-  package func forEachEvent(
-    _ filter: LogFilter, newestFirst: Bool, _ body: (StoredEvent, CommitNote) throws -> Bool
-  ) throws(NodeError) {
-    try Self.wrapping {
-      let scope = filter.scope
-      var partitions: PartitionFilter?
-      if !scope.isEverything { partitions = { @Sendable partition in scope.contains(partition) } }
-      var reader =
-        newestFirst ? log.eventsNewestFirst(partitions: partitions) : log.events(partitions: partitions)
-      while let stored = try reader.next() {
-        guard filter.contains(stored.event) else { continue }
-        if try !body(stored, reader.note ?? CommitNote()) { return }
-      }
-    }
   }
 
   /// The last line of a source that earlier imports made durable, by the notes of their commits. Reads the

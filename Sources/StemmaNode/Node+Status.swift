@@ -39,7 +39,7 @@ extension Node {
   package func status() throws(NodeError) -> NodeStatus {
     let files = try Self.wrapping { try log.files() }
     let contents = try reading { try $0.partitions() }
-    let conflicts = try reading { try $0.conflictedRecords() }
+    let conflicts = try openConflicts()
     var tableBytes: UInt64 = 0
     for name in ["", "-wal"] where FileManager.default.fileExists(atPath: tablesPath + name) {
       let attributes = try Self.wrapping {
@@ -53,8 +53,12 @@ extension Node {
       notices.append(
         "partitions hold about one record each; `@partition` on the models would make fewer and larger ones")
     }
-    if clock.isBehindPeers(wall: ports.clock.milliseconds()) {
-      notices.append("events from a clock far ahead of this one were seen; they win no merge by it")
+    var clock = HybridClock()
+    clock.observe(try reading { try $0.clock() })
+    if let lag = clock.lag(wall: ports.clock.milliseconds()) {
+      notices.append(
+        "events were seen whose times lie \(Explanations.duration(lag)) ahead of this machine's clock; check it, and those "
+          + "of the peers (what wins a merge is decided by versions, not by such a time)")
     }
     let events = contents.reduce(0) { $0 + $1.events }
     let logBytes = files.reduce(0) { $0 + $1.storedBytes }

@@ -11,7 +11,8 @@ extension Node {
   /// Builds the tables anew from the log; the old ones stay in place until the new ones are complete.
   package func rebuild(progress: (UInt64, UInt64) -> Void) throws(NodeError) -> RebuildReport {
     try locked { () throws(NodeError) in
-      let report = try Self.rebuild(tablesPath, schema: schema, log: log, progress: progress)
+      let report = try Self.rebuild(
+        tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)
       try reopenTables()
       return report
     }
@@ -21,7 +22,8 @@ extension Node {
   package func rebuild(
     into path: String, upTo filter: RebuildFilter?, progress: (UInt64, UInt64) -> Void
   ) throws(NodeError) -> RebuildReport {
-    try Self.rebuild(path, schema: schema, log: log, filter: filter ?? .all, progress: progress)
+    try Self.rebuild(
+      path, schema: schema, log: log, ownOrigins: mark.origins, filter: filter ?? .all, progress: progress)
   }
 
   // MARK: Verify
@@ -82,7 +84,7 @@ extension Node {
     try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
     defer { do { try FileManager.default.removeItem(atPath: scratch) } catch {} }
     let fresh = scratch + "/tables.sqlite"
-    _ = try rebuild(fresh, schema: schema, log: log, progress: options.progress)
+    _ = try rebuild(fresh, schema: schema, log: log, ownOrigins: [], progress: options.progress)
     let wanted = try Tables.open(at: fresh, schema: schema, mode: .readOnly)
       .read { reader throws(TablesError) in try reader.digests() }
     let found = try tables.read { reader throws(TablesError) in try reader.digests() }

@@ -89,6 +89,7 @@ extension Node {
         _ = try log.append(commits)
         try log.sync()
       } catch { throw .log(error) }
+      do throws(TablesError) { try transaction.keep(clock: clock.highest) } catch { throw .tables(error) }
       transaction.advance(to: log.token)
       return outcomes
     }
@@ -103,7 +104,15 @@ extension Node {
     return WriteTransaction(
       schema: schema, tables: transaction, commit: CommitID(mark.origin, number), clock: clock,
       identifiers: identifiers, wall: ports.clock, random: ports.random, note: note,
-      isInScope: { scope.contains($0) })
+      isInScope: { scope.contains($0) },
+      history: { [log] (record) throws(NodeError) in
+        try Self.wrapping {
+          var events: [Event] = []
+          var reader = log.events(of: record)
+          while let stored = try reader.next() { events.append(stored.event) }
+          return events
+        }
+      })
   }
 
   // MARK: Sealing

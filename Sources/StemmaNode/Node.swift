@@ -59,7 +59,9 @@ package final class Node {
 
   var ports: Ports { options.ports }
   static func path(_ directory: String, _ name: String) -> String { directory + "/" + name }
-  var tablesPath: String { Self.path(directory, Self.tablesFileName) }
+  /// Where the tables of a node are.
+  package static func tablesPath(in directory: String) -> String { path(directory, tablesFileName) }
+  var tablesPath: String { Self.tablesPath(in: directory) }
 
   package var description: EventDescription { EventDescription(schema: schema, mark: mark) }
 
@@ -69,7 +71,9 @@ package final class Node {
       throw .log(error)
     } catch let error as TablesError { throw .tables(error) } catch let error as ReplicationError {
       throw .replication(error)
-    } catch let error as MutationError { throw .mutation(error) } catch {
+    } catch let error as MutationError { throw .mutation(error) } catch let error as InspectionError {
+      throw .inspection(error)
+    } catch {
       throw .damaged(what: String(describing: error))
     }
   }
@@ -135,7 +139,8 @@ package final class Node {
       do { return try Tables.open(at: tablesPath, schema: schema, mode: .readWrite) } catch TablesError
         .needsRebuild
       {
-        _ = try Self.rebuild(tablesPath, schema: schema, log: log, progress: options.progress)
+        _ = try Self.rebuild(
+          tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
         return try Tables.open(at: tablesPath, schema: schema, mode: .readWrite)
       }
     }
@@ -156,24 +161,32 @@ package final class Node {
         let isFar = token == .start && end.position.file > 1
         let fits = try log.matches(token)
         if isFar || !fits {
-          _ = try Self.rebuild(tablesPath, schema: schema, log: log, progress: options.progress)
+          _ = try Self.rebuild(
+            tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
           try reopenTables()
         } else {
           var reader = log.events(from: token.position)
+          var seen = HybridClock()
           try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
-            while let stored = try reader.next() { try transaction.apply(stored.event) }
+            seen.observe(try transaction.clock())
+            while let stored = try reader.next() {
+              try transaction.apply(stored.event)
+              // A time in an own event was given by this node's clock, which its writer kept, or imported.
+              if !mark.origins.contains(stored.event.dot.origin) { seen.observe(stored.event.timestamp) }
+            }
+            try transaction.keep(clock: seen.highest)
             transaction.advance(to: end)
           }
         }
       }
-      clock.observe(try tables.read { reader throws(TablesError) in try reader.latestTimestamp() })
+      clock.observe(try tables.read { reader throws(TablesError) in try reader.clock() })
       applied = end
     }
   }
 
   /// Makes tables from the log in the place of `path`. The writer lock must be held if it is the node's own.
   static func rebuild(
-    _ path: String, schema: Schema, log: Log, filter: RebuildFilter = .all,
+    _ path: String, schema: Schema, log: Log, ownOrigins: [Origin], filter: RebuildFilter = .all,
     progress: (UInt64, UInt64) -> Void
   ) throws(NodeError) -> RebuildReport {
     try wrapping {
@@ -181,14 +194,16 @@ package final class Node {
       var reader = try log.eventsByKey()
       let made = try Tables.rebuild(
         at: path, schema: schema, knowledge: filter == .all ? try log.streams() : nil, token: log.token,
-        filter: filter, progress: { progress($0.events, total) }, next: { try reader.next() })
-      return RebuildReport(events: made.events, records: made.rows)
+        filter: filter, ownOrigins: ownOrigins, progress: { progress($0.events, total) },
+        next: { try reader.next() })
+      return RebuildReport(events: made.folded, records: made.rows)
     }
   }
 }
 
 /// What a rebuild made.
 package struct RebuildReport: Sendable {
+  /// Those that the tables show; with a moment of the past fewer than the log has.
   package var events: UInt64
   package var records: UInt64
 }

@@ -21,6 +21,7 @@ package enum NodeError: Error {
   case log(LogError)
   case tables(TablesError)
   case replication(ReplicationError)
+  case inspection(InspectionError)
 
   case lineTooLong(source: String, line: Int, limit: Int)
   case malformedInput(source: String, what: String)
@@ -33,6 +34,8 @@ package enum NodeError: Error {
   case noRemotes
   case unacknowledged(partition: String, events: UInt64)
   case damaged(what: String)
+  /// The body of a write threw an error of its own.
+  case abandoned
 
   /// Whether the operating system did not let something be written.
   var isRefusalToWrite: Bool {

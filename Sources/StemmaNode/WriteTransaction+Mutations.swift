@@ -53,7 +53,16 @@ extension WriteTransaction {
     guard !state.exists(rules(model)) else {
       throw .mutation(.alreadyExists(model: model.name, key: text(key, model)))
     }
-    var values = try assignments(model, key, mutation.fields, current: nil)
+    try create(
+      model, key, state, try assignments(model, key, mutation.fields, current: nil),
+      milliseconds: mutation.milliseconds)
+  }
+
+  /// Records the creation of a record that is not there, with defaults for what is not given.
+  func create(
+    _ model: Model, _ key: Key, _ state: RecordState, _ given: [Assignment], milliseconds: UInt64?
+  ) throws(NodeError) {
+    var values = given
     for (index, field) in model.fields.enumerated() where !model.isKeyField(index) {
       if values.contains(where: { $0.field == field.storedName && !$0.value.isNull }) { continue }
       if let literal = field.defaultValue, !values.contains(where: { $0.field == field.storedName }) {
@@ -73,7 +82,7 @@ extension WriteTransaction {
       values.removeAll { $0.value.isNull }
     }
     try checkReferences(model, key, values)
-    try record(.create, model, key, state: state, assignments: values, milliseconds: mutation.milliseconds)
+    try record(.create, model, key, state: state, assignments: values, milliseconds: milliseconds)
   }
 
   private func defaultValue(_ literal: String, _ field: Field, _ model: Model) throws(NodeError) -> Value {
@@ -123,7 +132,7 @@ extension WriteTransaction {
         let field = model.fields[index]
         let value: Value
         do { value = try schema.value(json, for: field, of: model.name) } catch {
-          throw .mutation(.value(error))
+          throw .mutation(.value(error.named(by: text(key, model))))
         }
         if model.isKeyField(index) {
           // An export repeats no key part, but people do; the same value is harmless.
@@ -177,7 +186,7 @@ extension WriteTransaction {
   }
 
   /// With `refusesDangling`: every reference that is being written leads to a record that exists.
-  private func checkReferences(_ model: Model, _ key: Key, _ values: [Assignment]) throws(NodeError) {
+  func checkReferences(_ model: Model, _ key: Key, _ values: [Assignment]) throws(NodeError) {
     guard refusesDangling else { return }
     let own = key.parts
     for relationship in model.relationships where relationship.storesReference {

@@ -108,7 +108,7 @@ extension WriteTransaction {
       do {
         return [Assignment(declared.storedName, try schema.value(json, for: declared, of: model.name))]
       } catch {
-        throw .mutation(.value(error))
+        throw .mutation(.value(error.named(by: text(key, model))))
       }
     }
     guard let relationship = model.relationship(named: name), relationship.storesReference else {

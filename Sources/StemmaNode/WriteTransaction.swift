@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaLog
 import StemmaMerge
 import StemmaSchema
 import StemmaTables
@@ -12,6 +13,8 @@ package final class WriteTransaction {
   let schema: Schema
   let tables: TablesTransaction
   let isInScope: (Partition) -> Bool
+  /// The events of a record that the log holds, in arrival order; without those of this commit group.
+  let history: (RecordKey) throws(NodeError) -> [Event]
   let random: any RandomSource
   let wallClock: any Clock
   /// Milliseconds since 1970 when the commit began.
@@ -32,7 +35,8 @@ package final class WriteTransaction {
 
   init(
     schema: Schema, tables: TablesTransaction, commit: CommitID, clock: HybridClock, identifiers: UUIDv7,
-    wall: any Clock, random: any RandomSource, note: CommitNote, isInScope: @escaping (Partition) -> Bool
+    wall: any Clock, random: any RandomSource, note: CommitNote, isInScope: @escaping (Partition) -> Bool,
+    history: @escaping (RecordKey) throws(NodeError) -> [Event]
   ) {
     self.schema = schema
     self.tables = tables
@@ -44,6 +48,7 @@ package final class WriteTransaction {
     self.random = random
     self.note = note
     self.isInScope = isInScope
+    self.history = history
   }
 
   // MARK: Reading
@@ -70,7 +75,7 @@ package final class WriteTransaction {
 
   func rules(_ model: Model) -> MergeRules { tables.tableSet.rules(of: model) }
 
-  func text(_ key: Key, _ model: Model) -> String { schema.json(of: key, model: model).canonicalText }
+  func text(_ key: Key, _ model: Model) -> String { KeyWords.text(key, of: model) }
 
   /// Reads a key; a part named `id` that is absent is minted when `mints` is set.
   func key(_ json: JSON?, of model: Model, mints: Bool = false) throws(NodeError) -> Key {
@@ -84,7 +89,7 @@ package final class WriteTransaction {
     return key
   }
 
-  private func mintIdentifier() -> String { identifiers.mint(clock: wallClock, random: random) }
+  func mintIdentifier() -> String { identifiers.mint(clock: wallClock, random: random) }
 
   // MARK: Recording
 

@@ -4,7 +4,7 @@ package enum Naming {
   package static func tableName(ofModel name: String) -> String { plural(lowerCamel(name)) }
 
   /// The first letter, or all but the last of several capitals in front of a small letter, made small.
-  static func lowerCamel(_ name: String) -> String {
+  package static func lowerCamel(_ name: String) -> String {
     let capitals = name.prefix { $0.isUppercase }
     let count = capitals.count
     if count == name.count { return name.lowercased() }
@@ -14,7 +14,7 @@ package enum Naming {
   }
 
   /// swift-structured-queries' rule, naive on purpose: anybody can tell the result beforehand.
-  static func plural(_ name: String) -> String {
+  package static func plural(_ name: String) -> String {
     let lower = name.lowercased()
     if ["ch", "sh", "s", "x", "z"].contains(where: lower.hasSuffix) { return name + "es" }
     if lower.hasSuffix("y"), let before = lower.dropLast().last, !"aeiou".contains(before) {

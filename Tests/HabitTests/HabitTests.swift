@@ -7,7 +7,7 @@ struct HabitTests {
   /// The modules, each may import only those before it.
   static let layers = [
     "CZlib", "CStemma", "StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables",
-    "StemmaReplication", "StemmaNode", "StemmaSimulation",
+    "StemmaReplication", "StemmaNode", "StemmaSimulation", "StemmaMacros", "Stemma",
   ]
 
   /// Pairs that stand side by side in the order above, and must not know each other.

@@ -60,6 +60,12 @@ struct CommandLineTests {
     try work.stemma("upsert", "Team", "--", "-x", "name=-dash", environment: node)
     let row = try work.stemma("get", "Team", "--json", "--", "-x", environment: node).object()
     #expect(row.object("fields").text("name") == "-dash")
+    // A bare value with a `=` of its own; and what an error names can be typed.
+    try work.stemma("upsert", "Team", "a=b", "name=Equal", environment: node)
+    let known = try work.stemma("get", "Team", "a=b", "--json", environment: node).object()
+    #expect(known.object("key").text("id") == "a=b")
+    let missing = try work.attempt("get", "Visit", "number=1", "site=New York", environment: node)
+    #expect(missing.errors.contains("there is no Visit 'site=New York' number=1"), "\(missing.errors)")
   }
 
   @Test("fields: by type, as JSON, from a file, and a relationship's name")

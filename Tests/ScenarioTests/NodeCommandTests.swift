@@ -182,12 +182,14 @@ struct NodeCommandTests {
     try work.stemma("-C", "a", "delete", "Book", "2")
     try work.stemma("-C", "a", "create", "Book", "isbn=3", "title=Three")
     for (index, when) in [time, "@" + (then.text("position") ?? ""), then.text("event") ?? ""].enumerated() {
-      try work.stemma("-C", "a", "rebuild", "--as-of", when, "--into", "then\(index).sqlite")
+      let made = try work.stemma("-C", "a", "rebuild", "--as-of", when, "--into", "then\(index).sqlite")
+      #expect(made.lines == ["rebuilt 2 records from 2 events"], "\(when)")
       #expect(try rows(work, "then\(index).sqlite") == known, "\(when)")
     }
     try work.stemma("-C", "a", "rebuild", "--into", "now.sqlite")
     #expect(try rows(work, "now.sqlite") == "1|Uno\n3|Three\n")
-    try work.stemma("-C", "a", "rebuild", "--as-of", "2h", "--into", "none.sqlite")
+    let none = try work.stemma("-C", "a", "rebuild", "--as-of", "2h", "--into", "none.sqlite", "--json")
+    #expect(try none.object().number("events") == 0)
     #expect(try rows(work, "none.sqlite").isEmpty)
     #expect(try work.attempt("-C", "a", "rebuild", "--as-of", "zzz", "--into", "x.sqlite").status == 65)
     #expect(try work.stemma("-C", "a", "list", "Book", "--json").array().count == 2)

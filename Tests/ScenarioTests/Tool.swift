@@ -133,10 +133,10 @@ enum RealData {
 
   static func path(_ name: String) -> String { (folder ?? "") + "/" + name }
 
-  static let python: String? = ["/usr/bin/python3", "/usr/local/bin/python3", "/root/.pyenv/shims/python3"]
-    .first {
-      FileManager.default.isExecutableFile(atPath: $0)
-    }
+  static let python: String? = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(
+    separator: ":"
+  )
+  .map { $0 + "/python3" }.first { FileManager.default.isExecutableFile(atPath: $0) }
 
   /// Compares a projection with a data set's oracle by the data's own script.
   static func check(

@@ -136,7 +136,11 @@ import Testing
       disk.inject([.init(operation: operation, errno: errno)])
       var workload = Workload()
       var maker = EventMaker(seed: 77)
-      #expect(throws: LogError.self) { try workload.run(on: disk, seed: 3) }
+      do {
+        try workload.run(on: disk, seed: 3)
+        // Only what is lazy may fail unnoticed: the next sync writes the watermark again.
+        #expect(disk.operations[operation - 1] == "pwrite /log/watermark")
+      } catch is LogError {}
       let comment: Comment = "operation \(operation) failed"
       #expect(disk.openFiles == 0, comment)
       // Without a crash.
@@ -235,14 +239,17 @@ import Testing
       if events.count == first.count {
         #expect(other.contents(path) == whole)
         if count > whole.count {
+          // Zeros at the end say nothing: they may have been written ahead.
+          let tail = longer[whole.count..<count]
+          let kept = Array(tail[...(try #require(tail.lastIndex { $0 != 0 }))])
           #expect(
             log.recovery.cuts == [
               .init(
-                path: path, offset: UInt64(whole.count), bytes: UInt64(count - whole.count),
+                path: path, offset: UInt64(whole.count), bytes: UInt64(kept.count),
                 keptAt: "/log/00000001.cut0")
             ])
           #expect(log.recovery.keptTails == ["00000001.cut0"])
-          #expect(other.contents("/log/00000001.cut0") == Array(longer[whole.count..<count]))
+          #expect(other.contents("/log/00000001.cut0") == kept)
         }
       }
       let again = try #require(try reopen(other))

@@ -7,11 +7,13 @@ import StemmaSimulation
 import Synchronization
 import Testing
 
-struct FixedClock: Clock {
+/// A clock that stands still until a test sets it.
+final class FixedClock: Clock {
   /// 2023-11-14T22:13:20Z.
   static let start: UInt64 = 1_700_000_000_000
-  var now = Self.start
-  func milliseconds() -> UInt64 { now }
+  private let now = Mutex(FixedClock.start)
+  func milliseconds() -> UInt64 { now.withLock { $0 } }
+  func set(_ milliseconds: UInt64) { now.withLock { $0 = milliseconds } }
 }
 
 final class SeededRandom: RandomSource {
@@ -23,12 +25,13 @@ final class SeededRandom: RandomSource {
 /// A folder with nodes whose ids and times are the same in each run; gone when the test ends.
 final class Bench {
   let folder: String
+  let clock = FixedClock()
   private var options = Node.OpeningOptions(mode: .write)
 
   init(seed: UInt64 = 1, segmentSize: Int? = nil) throws {
     folder = NSTemporaryDirectory() + "/stemma-node-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    options.ports = Ports(clock: FixedClock(), random: SeededRandom(seed: seed))
+    options.ports = Ports(clock: clock, random: SeededRandom(seed: seed))
     options.segmentSize = segmentSize
     options.wait = 0.05
   }
@@ -52,6 +55,13 @@ final class Bench {
 
   func copy(_ name: String, to other: String) throws {
     try FileManager.default.copyItem(atPath: path(name), toPath: path(other))
+  }
+
+  func replace(_ name: String, with other: String) throws {
+    if FileManager.default.fileExists(atPath: path(name)) {
+      try FileManager.default.removeItem(atPath: path(name))
+    }
+    try copy(other, to: name)
   }
 
   /// Names and bytes of all files of a node.

@@ -10,6 +10,7 @@ import Testing
   static let note = WritingTests.note
   static func create(_ key: String) -> String { #"{"op":"create","model":"Note","key":"\#(key)"}"# }
 
+  /// ⚑ A lock for as long as a process lives would keep scripts out of a node that an application has open.
   @Test func twoInstancesWriteInTurn() throws {
     let bench = try Bench()
     let a = try bench.node("a", Self.note)
@@ -52,6 +53,37 @@ import Testing
     #expect(try bench.open("a").digestTexts == digests)
   }
 
+  /// The log went back to a backup, the tables did not: they hold events that the log lacks.
+  @Test func aRestoredOlderLogIsNoticedByTheTables() throws {
+    let bench = try Bench()
+    try bench.node("a", Self.note).commit(Self.create("1"))
+    try bench.copy("a/log", to: "backup")
+    try bench.open("a").commit(Self.create("2"))
+    try bench.replace("a/log", with: "backup")
+    let node = try bench.open("a")
+    #expect(try node.history == [#"create Note 1 {"stars":3}"#])
+    #expect(try node.fields("Note", #""2""#) == nil)
+    #expect(try node.digestTexts.count == 1)
+  }
+
+  /// The position alone would fit: the restored log has grown by as much as it had lost, with something else.
+  @Test func aRestoredLogThatGrewAgainIsNoticedByItsChain() throws {
+    let bench = try Bench()
+    try bench.node("a", Self.note).commit(Self.create("1"))
+    try bench.copy("a", to: "backup")
+    try bench.open("a").commit(Self.create("2"))
+    try bench.copy("a", to: "later")
+    try bench.replace("a", with: "backup")
+    try bench.open("a").commit(Self.create("3"))
+    for name in try bench.contents("later").keys where name.hasPrefix("tables.sqlite") {
+      try bench.replace("a/" + name, with: "later/" + name)
+    }
+    let node = try bench.open("a")
+    #expect(try node.fields("Note", #""2""#) == nil)
+    #expect(try node.fields("Note", #""3""#) != nil)
+  }
+
+  /// ⚑ Both would go on numbering under one origin.
   @Test func aCopiedDirectoryWritesAsANewOriginAndSyncsWithoutLoss() throws {
     let bench = try Bench()
     let a = try bench.node("a", Self.note)
@@ -107,6 +139,7 @@ import Testing
     #"{"op":"create","model":"Row","key":{"tenant":"\#(tenant)","n":1}}"#
   }
 
+  /// ⚑ Purged and written anew under the old origin, a number would be used twice.
   @Test func aPurgeOfOwnWritesBeginsANewOrigin() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.tenants)
@@ -123,6 +156,7 @@ import Testing
     #expect(try node.commit(#"{"op":"create","model":"Row","key":{"tenant":"y","n":2}}"#).count == 1)
   }
 
+  /// ⚑ A purge that is forgotten half-way would leave events of which the node says that it does not hold them.
   @Test func anInterruptedPurgeIsFinishedAtOpen() throws {
     let bench = try Bench()
     try { _ = try bench.node("a", Self.tenants).commit(Self.row("x"), Self.row("y")) }()
@@ -135,6 +169,7 @@ import Testing
     #expect(try node.history == ["create Row tenant=y n=1"])
   }
 
+  /// ⚑ Two policies would make two rows of the same events.
   @Test func peersWithAnotherConflictPolicyAreRefused() throws {
     let bench = try Bench()
     let a = try bench.node("a", Self.note)

@@ -14,6 +14,8 @@ import Testing
     }
     """
 
+  /// ⚑ The repository is a part of the commit's own key: to unlink the parent by clearing all of the reference would
+  /// change the key.
   @Test func aReferenceFieldOfTheOwnKeyIsFixed() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.commits)
@@ -111,6 +113,98 @@ import Testing
     #expect(try node.fields("PostTag", #"{"postId":"p","tagId":"t"}"#) == nil)
   }
 
+  /// ⚑ As a link of two fields the event would leave standing what an earlier row between the two had held.
+  @Test func aLinkThatMakesAJoinRowIsACreate() throws {
+    let bench = try Bench()
+    let node = try bench.node(
+      "a",
+      """
+      type Post @model { id: ID! tags: [PostTag] @hasMany(references: ["postId"]) }
+      type Tag @model { id: ID! posts: [PostTag] @hasMany(references: ["tagId"]) }
+      type PostTag @model {
+        postId: ID! @primaryKey(sortKeyFields: ["tagId"])
+        tagId: ID!
+        remark: String
+        post: Post! @belongsTo(references: ["postId"])
+        tag: Tag! @belongsTo(references: ["tagId"])
+      }
+      """)
+    let both = #""model":"PostTag","key":{"postId":"p","tagId":"t"},"fields":{"post":"p","tag":"t"}}"#
+    #expect(try node.commit(#"{"op":"link","# + both) == ["create PostTag postId=p tagId=t"])
+    try node.commit(
+      #"{"op":"update","model":"PostTag","key":{"postId":"p","tagId":"t"},"fields":{"remark":"old"}}"#)
+    #expect(try node.refusal(#"{"op":"link","# + both) == "alreadyExists")
+    #expect(try node.commit(#"{"op":"unlink","# + both) == ["delete PostTag postId=p tagId=t"])
+    #expect(try node.commit(#"{"op":"link","# + both) == ["create PostTag postId=p tagId=t"])
+    #expect(try node.fields("PostTag", #"{"postId":"p","tagId":"t"}"#) == #"{"remark":null}"#)
+    // The fields must agree with the key, and a row goes by its key alone too.
+    #expect(
+      try node.refusal(
+        #"{"op":"link","model":"PostTag","key":{"postId":"p","tagId":"u"},"fields":{"post":"p","tag":"t"}}"#)
+        == "fixedReference")
+    #expect(
+      try node.commit(#"{"op":"unlink","model":"PostTag","key":{"postId":"p","tagId":"t"}}"#)
+        == ["delete PostTag postId=p tagId=t"])
+    #expect(try node.refusal(#"{"op":"unlink","# + both) == "notFound")
+  }
+
+  // MARK: One to one
+
+  static let carts = """
+    type Customer @model { id: ID! cart: Cart @hasOne }
+    type Cart @model { id: ID! customer: Customer @belongsTo }
+    """
+
+  /// Two nodes that have a customer and two carts, and each of which makes one change.
+  private func conflicts(_ first: String, _ second: String) throws -> [String] {
+    let bench = try Bench()
+    let a = try bench.node("a", Self.carts)
+    let b = try bench.node("b", Self.carts)
+    try a.commit(
+      #"{"op":"create","model":"Customer","key":"x"}"#, #"{"op":"create","model":"Customer","key":"y"}"#,
+      #"{"op":"create","model":"Cart","key":"1"}"#, #"{"op":"create","model":"Cart","key":"2"}"#)
+    try a.sync(b)
+    try a.commit(first)
+    try b.commit(second)
+    try a.sync(b)
+    let after = try bench.open("b")
+    let texts = try a.conflictTexts
+    #expect(try after.conflictTexts == texts)
+    #expect(try after.status().conflicts == UInt64(texts.count))
+    return texts
+  }
+
+  /// Gen 1 stores a `@hasOne` in the model that declares it, so two carts for one customer are two values of it.
+  @Test func twoCartsThatOneCustomerWasGivenAreAConflictOfTheReference() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"2"}}"#)
+    #expect(texts.count == 1 && texts[0].hasPrefix("value Customer x customerCartId: "))
+  }
+
+  /// Where the carts have a `@belongsTo` of their own, two of them can belong to one customer.
+  @Test func twoCartsThatBelongToOneCustomerAreListed() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Cart","key":"1","fields":{"customer":"x"}}"#,
+      #"{"op":"link","model":"Cart","key":"2","fields":{"customer":"x"}}"#)
+    #expect(texts.count == 1 && texts[0].hasPrefix("cardinality Customer x cart: "))
+  }
+
+  /// And one cart can be given to two customers.
+  @Test func oneCartOfTwoCustomersIsListed() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
+      #"{"op":"link","model":"Customer","key":"y","fields":{"cart":"1"}}"#)
+    #expect(texts.count == 1 && texts[0].hasPrefix("cardinality Cart 1 customer: "))
+  }
+
+  @Test func linksOfDifferentRecordsAreNoConflict() throws {
+    let texts = try conflicts(
+      #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
+      #"{"op":"link","model":"Cart","key":"2","fields":{"customer":"y"}}"#)
+    #expect(texts == [])
+  }
+
   // MARK: Cascades
 
   static let tree = """
@@ -171,6 +265,36 @@ import Testing
     #expect(
       try node.commit(#"{"op":"delete","model":"Item","key":"x"}"#) == ["delete Item y", "delete Item x"])
     #expect(try node.commit(#"{"op":"delete","model":"Item","key":"z"}"#) == ["delete Item z"])
+  }
+
+  /// A cascade that reached beyond the scope would write events into partitions that this node does not hold, after
+  /// contexts that it has not seen.
+  @Test func childrenOutOfTheScopeSurviveTheirParent() throws {
+    let bench = try Bench()
+    let schema = """
+      type Shop @model { id: ID! @primaryKey orders: [Order] @hasMany(references: ["shopId"]) }
+      type Order @model {
+        tenant: ID! @primaryKey(sortKeyFields: ["n"])
+        n: Int!
+        shopId: ID!
+        shop: Shop! @belongsTo(references: ["shopId"])
+      }
+      """
+    let all = try bench.node("all", schema)
+    try all.commit(
+      #"{"op":"create","model":"Shop","key":"s"}"#,
+      #"{"op":"create","model":"Order","key":{"tenant":"x","n":1},"fields":{"shopId":"s"}}"#,
+      #"{"op":"create","model":"Order","key":{"tenant":"y","n":1},"fields":{"shopId":"s"}}"#)
+    let part = try bench.node("part", schema, scope: ["Shop", "tenant=x"])
+    try part.sync(all)
+    #expect(
+      try part.commit(#"{"op":"delete","model":"Shop","key":"s"}"#)
+        == ["delete Order tenant=x n=1", "delete Shop s"])
+    try part.sync(all)
+    let after = try bench.open("all")
+    #expect(try after.fields("Order", #"{"tenant":"x","n":1}"#) == nil)
+    #expect(try after.fields("Order", #"{"tenant":"y","n":1}"#) == #"{"shopId":"s"}"#)
+    #expect(try after.conflictTexts == [#"dangling Order tenant=y n=1 shop: {"id":"s"}"#])
   }
 
   @Test func aReferenceOutOfTheScopeIsNotDangling() throws {

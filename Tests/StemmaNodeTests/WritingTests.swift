@@ -16,6 +16,7 @@ import Testing
     #expect(try node.history.count == 1)
   }
 
+  /// ⚑ As plain fields these would be in conflict after every two edits apart.
   @Test func timesAreMaintainedAndNeverAConflict() throws {
     let bench = try Bench()
     let schema = "type Note @model { id: ID! text: String createdAt: AWSDateTime updatedAt: AWSDateTime }"
@@ -31,6 +32,7 @@ import Testing
     #expect(try b.fields("Note", #""n""#) == (try a.fields("Note", #""n""#)))
   }
 
+  /// ⚑ An event with the changed field alone would let a merge make a row that nobody wrote.
   @Test func optimisticEventsRecordAllFields() throws {
     let bench = try Bench()
     let node = try bench.node(
@@ -58,6 +60,28 @@ import Testing
     }
   }
 
+  /// Without a word on deletions, the longer history decides, here as everywhere.
+  @Test func byDefaultTheVersionDecidesBetweenADeletionAndAChange() throws {
+    for changes in [1, 2] {
+      let bench = try Bench()
+      let a = try bench.node("a", Self.note)
+      let b = try bench.node("b", Self.note)
+      try a.commit(#"{"op":"create","model":"Note","key":"n","fields":{"text":"x"}}"#)
+      try a.sync(b)
+      for change in 1...changes {
+        try b.commit(
+          #"{"op":"update","model":"Note","key":"n","fields":{"text":"\#(change)"},"ts":\#(change)}"#)
+      }
+      // Of the same version as the first change, and by the clock later than both.
+      try a.commit(#"{"op":"delete","model":"Note","key":"n"}"#)
+      try a.sync(b)
+      #expect(try (a.fields("Note", #""n""#) != nil) == (changes == 2))
+      #expect(try a.conflictTexts.map { $0.prefix { $0 != ":" } } == ["delete Note n -"])
+      #expect(try a.digestTexts == (try b.digestTexts))
+    }
+  }
+
+  /// ⚑ Who changes a field of a record whose deletion is contested has not decided that it shall live.
   @Test func deletePoliciesAndTheUpdateThatDoesNotBuryADeletion() throws {
     for (policy, exists) in [("DELETE_WINS", false), ("UPDATE_WINS", true)] {
       let bench = try Bench()
@@ -101,27 +125,6 @@ import Testing
         == "revisionMismatch")
   }
 
-  // MARK: Imported times
-
-  @Test func importedTimesNeverMoveTheClock() throws {
-    let bench = try Bench()
-    let node = try bench.node("a", Self.note)
-    let wall = FixedClock.start / 1000
-    func time(_ line: String) throws -> Timestamp { try #require(try node.rawEvents(line).first).timestamp }
-    let given = try time(#"{"op":"create","model":"Note","key":"n","ts":\#(wall + 60)}"#)
-    #expect(given == Timestamp(milliseconds: (wall + 60) * 1000))
-    // Not above its context: one tick above it.
-    #expect(try time(#"{"op":"update","model":"Note","key":"n","fields":{"text":"1"},"ts":5}"#) == given.tick)
-    // Beyond the tolerance: the node's own clock, which the import above has not moved.
-    let own = try time(#"{"op":"create","model":"Note","key":"m","ts":\#(wall + 61)}"#)
-    #expect(own.milliseconds == FixedClock.start)
-    let fresh = try bench.open("a")
-    let after = try #require(try fresh.rawEvents(#"{"op":"create","model":"Note","key":"o"}"#).first)
-    withKnownIssue("a catch-up observes imported times, so opening again moves the clock by up to 60 s") {
-      #expect(after.timestamp.milliseconds == FixedClock.start)
-    }
-  }
-
   // MARK: Partitions and keys
 
   @Test func partitionsFollowTheKey() throws {
@@ -148,6 +151,7 @@ import Testing
         == "keyFieldAssigned")
   }
 
+  /// ⚑ Swift takes both for equal; SQLite keeps two rows, and so do keys, partitions and streams.
   @Test func composedAndDecomposedKeysAreTwoRecords() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.note)

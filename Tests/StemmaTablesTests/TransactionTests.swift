@@ -30,7 +30,9 @@ private struct GivenUp: Error {}
       #expect(try transaction.reader().get("Team", key)?.value(of: "name") == .string("two"))
       #expect(try transaction.head(update.partition, Origin(1)).sequence == Sequence(2))
       #expect(try transaction.highestCommit(of: Origin(1)) == 2)
-      #expect(try transaction.latestTimestamp() == update.timestamp)
+      #expect(try transaction.clock() == .zero)
+      try transaction.keep(clock: update.timestamp)
+      #expect(try transaction.clock() == update.timestamp)
     }
   }
 

@@ -21,13 +21,13 @@ struct Conflicts: ParsableCommand {
   func run() throws {
     let node = try options.open()
     let chosen = try model.map { try RecordWords(node, model: $0).model }
+    if check {
+      if try node.openConflicts(chosen) > 0 { throw ExitCode.no }
+      return
+    }
     var count = 0
     var array: [JSON] = []
     try node.conflicts(chosen) { conflict in
-      if check {
-        if conflict.kind != .dangling { count += 1 }
-        return
-      }
       count += 1
       if format.json {
         array.append(conflict.json)
@@ -36,10 +36,6 @@ struct Conflicts: ParsableCommand {
       } else {
         show(conflict)
       }
-    }
-    if check {
-      if count > 0 { throw ExitCode.no }
-      return
     }
     if format.json { Output.line(.array(array)) }
     if !format.isJSON { Output.line(count == 0 ? "no conflicts" : counted(count, "conflict")) }

@@ -29,12 +29,13 @@ struct Explanation {
     case .log(let error): exitCode(of: error)
     case .tables(let error): exitCode(of: error)
     case .replication(let error): exitCode(of: error)
+    case .inspection(let error): exitCode(of: error)
     case .cannotRead: .noInput
     case .importLine(_, _, let reason, _, _): exitCode(of: reason)
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission
-    case .damaged: .inputOutput
+    case .damaged, .abandoned: .inputOutput
     }
   }
 
@@ -44,6 +45,14 @@ struct Explanation {
     case .outsideScope: .noPermission
     case .revisionMismatch: .no
     default: .badData
+    }
+  }
+
+  private static func exitCode(of error: InspectionError) -> ExitCode {
+    switch error {
+    case .noSuchEvent, .noSuchCommit: .noInput
+    case .overwritten, .existenceInConflict: .no
+    case .notAMoment, .severalEvents, .unknownPlaceholder: .usage
     }
   }
 

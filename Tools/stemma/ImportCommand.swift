@@ -8,21 +8,31 @@ struct Import: ParsableCommand {
     abstract: "Bring mutations or rows into the node.",
     discussion: """
       Reads NDJSON, one mutation a line ({"op","model","key","fields","ts"}); a line without `op` is an upsert,
-      so it reads what `export` writes. Files that are gzip are inflated. Each commit of --batch lines is all
-      or nothing; `durable through line N` follows on standard error.
+      so it reads what `export` writes. Rows of CSV and TSV (the first line names the fields; an empty cell is null,
+      "" the empty text) and of SQLite files (tables go by the models' names) are upserts too. Files that
+      are gzip are inflated. Each commit of --batch lines is all or nothing; `durable through line N` follows
+      on standard error.
       Examples:
         stemma import mutations.ndjson.gz
         stemma import --batch 100 --from-line 5001 mutations.ndjson
+        stemma import books.csv --model Book --reject refused.csv
         stemma -C a export | stemma -C b import -
       """)
   @Argument(help: "Files; `-` is standard input.", completion: .file()) var files: [String]
-  @Option(help: ArgumentHelp("The model of lines that name none.", valueName: "model")) var model: String?
+  @Option(
+    name: .customLong("format"), help: "What the files are (default: what their names say, else ndjson).")
+  var form: StemmaNode.Import.Format?
+  @Option(help: ArgumentHelp("The model of lines that name none, and of rows.", valueName: "model"))
+  var model: String?
   @Option(help: ArgumentHelp("Lines in one commit.", valueName: "lines")) var batch: Int = 1000
   @Option(help: ArgumentHelp("Begin with this line; the first is 1.", valueName: "line")) var fromLine: Int =
     1
   @Flag(help: "Let `create` change a record that exists.") var upsert = false
   @Flag(help: "Check everything, write nothing.") var dryRun = false
-  @Option(help: ArgumentHelp("Write refused lines here and go on.", valueName: "file"), completion: .file())
+  @Option(
+    help: ArgumentHelp(
+      "Write refused lines here and go on; rows of SQLite files as NDJSON.", valueName: "file"),
+    completion: .file())
   var reject: String?
   @Flag(help: "Refuse references to records that are not there.") var strict = false
   @Option(help: ArgumentHelp("Seal a segment after so many raw bytes of events.", valueName: "bytes"))
@@ -46,6 +56,7 @@ struct Import: ParsableCommand {
     chosen.isUpsert = upsert
     chosen.isDryRun = dryRun
     chosen.model = model
+    chosen.format = form
     chosen.refusesDangling = strict
     chosen.by = note.note.by
     chosen.note = note.note.note
@@ -53,6 +64,7 @@ struct Import: ParsableCommand {
     let rejects = try reject.map(RejectFile.init)
     for file in files {
       var work = StemmaNode.Import(into: node, options: chosen)
+      work.notice = { Output.warning("\(file): \($0)") }
       let isQuiet = dryRun
       var lastShown = Date.distantPast
       work.progress = { summary in
@@ -114,6 +126,8 @@ struct Import: ParsableCommand {
     if totals.rejected > 0 { throw ExitCode.no }
   }
 }
+
+extension StemmaNode.Import.Format: ExpressibleByArgument {}
 
 /// Where refused lines go.
 private final class RejectFile {

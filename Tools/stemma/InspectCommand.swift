@@ -137,8 +137,10 @@ private final class PartReport {
     if !isBlock || part.block == nil { for fact in part.facts { Output.line("  \(fact.name) \(text(fact.value))") } }
     for flaw in part.flaws { write(flaw, of: part) }
     if showsEvents {
+      let text = EventText(inspection.description)
       inspection.forEachEvent(of: part) { stored, note in
-        Output.line("    " + printable(self.line(stored, note)))
+        let author = note.by.map { " by \($0)" } ?? ""
+        Output.line("    " + printable(text.summary(stored) + author))
       }
     }
   }
@@ -157,17 +159,6 @@ private final class PartReport {
     }
     let first = printable(name(block.record(0)))
     return block.keyCount == 1 ? first : "\(first) … \(printable(name(block.record(block.keyCount - 1))))"
-  }
-
-  private func line(_ stored: StoredEvent, _ note: CommitNote) -> String {
-    let description = inspection.description
-    let event = stored.event
-    let fields = event.assignments.map { "\($0.field)=\(LogCommand.short($0.value))" }
-    return
-      ([
-        "@\(stored.position)", description.time(event.timestamp), description.name(event.dot),
-        event.operation.name, "\(description.modelName(event))[\(description.keyText(event))]",
-      ] + fields + (note.by.map { ["by \($0)"] } ?? [])).joined(separator: " ")
   }
 
   // MARK: Damage

@@ -1,19 +1,151 @@
 import ArgumentParser
+import Foundation
 import StemmaEvents
 import StemmaNode
+import StemmaSchema
 
 struct LogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "log",
     abstract: "Show events, newest first.",
     discussion: """
+      WHEN is a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), a position (@3.17), or an event (its \
+      name, or the first digits of its digest).
+
       Examples:
-        stemma log -n 5 --model Book
+        stemma log -n 5 --model Book -p
+        stemma log --since 2h --graph
         stemma log --reverse --ndjson --partition 'tenantId=ac*' | jq .event
+        stemma log --format '{time} {by} {model}[{key}] {fields.title}'
       """)
   @Option(name: .short, help: ArgumentHelp("Stop after this many events.", valueName: "count"))
   var n: Int?
   @Flag(help: "Oldest first.") var reverse = false
+  @OptionGroup(title: "Which events") var selection: EventSelection
+  @Flag(help: "One line for each event.") var oneline = false
+  @Flag(help: "One line for each event, beside a drawing of the nodes' branches.") var graph = false
+  @Flag(help: "For each commit, how many events of which model.") var stat = false
+  @Flag(name: [.customShort("p"), .customLong("patch")], help: "The old and the new value of each field.")
+  var patch = false
+  @Option(
+    name: .customLong("format"),
+    help: ArgumentHelp(
+      "A line for each event: text with {\(EventFormat.placeholders.joined(separator: "}, {"))} or {fields.NAME}.",
+      valueName: "text"))
+  var template: String?
+  @Flag(help: "Events as mutations that `import` reads.") var mutations = false
+  @Flag(help: "Show the newest ten (or -n), oldest first, and go on with what is appended until interrupted.")
+  var follow = false
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func validate() throws {
+    if let n, n < 0 { throw ValidationError("-n takes a number of events") }
+    let forms = [oneline || graph, stat, template != nil, mutations].count { $0 }
+    if forms > 1 { throw ValidationError("--oneline, --stat, --format and --mutations exclude each other") }
+    if graph && reverse { throw ValidationError("--graph goes from new to old; leave --reverse out") }
+    if follow && (graph || stat || reverse || format.json) {
+      throw ValidationError("--follow goes with --oneline, --format, --mutations, --ndjson or -p")
+    }
+  }
+
+  func run() throws {
+    let node = try options.open()
+    let filter = try selection.filter(node)
+    if !follow && !format.isJSON && !mutations { Pager.begin() }
+    if stat {
+      try writeCommits(node, filter)
+    } else {
+      let writer = EventWriter(node, try form())
+      if follow {
+        try self.follow(node, filter, writer)
+      } else {
+        var shown = 0
+        if n != 0 {
+          try node.forEachEvent(filter, newestFirst: !reverse) { stored, note in
+            try writer.write(stored, note)
+            shown += 1
+            return n.map { shown < $0 } ?? true
+          }
+        }
+        writer.finish()
+      }
+    }
+    Output.flush()
+  }
+
+  private func form() throws -> EventWriter.Form {
+    if mutations { return .mutations }
+    if format.json { return .json(patch: patch) }
+    if format.ndjson { return .ndjson(patch: patch) }
+    if let template { return .template(try EventFormat(template)) }
+    if graph { return .graph(ofRecord: !selection.key.isEmpty) }
+    return oneline ? .oneline : .full(patch: patch)
+  }
+
+  /// Groups of events of one commit that stand together: on the node that made it, all of it.
+  private func writeCommits(_ node: Node, _ filter: LogFilter) throws {
+    let description = node.description
+    var current: CommitStatistics?
+    var array: [JSON] = []
+    var shown = 0
+    func finish() {
+      guard let commit = current else { return }
+      if format.json {
+        array.append(commit.json(description))
+      } else if format.ndjson {
+        Output.line(commit.json(description))
+      } else {
+        if shown > 0 { Output.line() }
+        commit.write(description)
+      }
+      shown += 1
+      current = nil
+    }
+    try node.forEachEvent(filter, newestFirst: !reverse) { stored, note in
+      if current?.commit != stored.event.commit {
+        finish()
+        if let n, shown >= n { return false }
+        current = CommitStatistics(stored.event.commit, note)
+      }
+      current?.add(stored.event, description)
+      return true
+    }
+    finish()
+    if format.json { Output.line(.array(array)) }
+  }
+
+  /// How often a follower looks for new events, in seconds.
+  private static let interval = 0.2
+
+  private func follow(_ node: Node, _ filter: LogFilter, _ writer: EventWriter) throws {
+    var newest: [NotedEvent] = []
+    var end = node.logEnd
+    try node.forEachEvent(filter, newestFirst: true) { stored, note in
+      guard newest.count < n ?? 10 else { return false }
+      newest.append(NotedEvent(stored: stored, note: note))
+      return true
+    }
+    for noted in newest.reversed() { try writer.write(noted.stored, noted.note) }
+    Output.flush()
+    while true {
+      Thread.sleep(forTimeInterval: Self.interval)
+      guard try node.refreshLog() else { continue }
+      var filter = filter
+      filter.since = .position(end)
+      let newEnd = node.logEnd
+      try node.forEachEvent(filter, newestFirst: false) { stored, note in
+        try writer.write(stored, note)
+        return true
+      }
+      end = newEnd
+      Output.flush()
+    }
+  }
+}
+
+/// Which events a command reads.
+struct EventSelection: ParsableArguments {
   @Option(help: "Only this model.") var model: String?
   @Option(
     parsing: .singleValue,
@@ -29,27 +161,30 @@ struct LogCommand: ParsableCommand {
     help: ArgumentHelp("create, update, delete, link, unlink or resolve; may be repeated.", valueName: "op"))
   var op: [String] = []
   @Option(help: "Only events that write this field.") var field: String?
-  @Flag(help: "One line for each event.") var oneline = false
-  @Flag(help: "Events as mutations that `import` reads.") var mutations = false
-  @OptionGroup var format: FormatOptions
-  @OptionGroup var options: NodeOptions
+  @Option(help: ArgumentHelp("Only events since then.", valueName: "when")) var since: String?
+  @Option(help: ArgumentHelp("Only events until then.", valueName: "when")) var until: String?
+  @Option(
+    help: ArgumentHelp(
+      "Only events with this text in the note, in who made it, the source, the key, or a value.",
+      valueName: "text"))
+  var grep: String?
+  @Option(help: ArgumentHelp("Only the events of this commit.", valueName: "name.number"))
+  var commit: String?
 
   func validate() throws {
-    if let n, n < 0 { throw ValidationError("-n takes a number of events") }
     if !key.isEmpty && model == nil { throw ValidationError("--key needs --model") }
   }
 
-  func run() throws {
-    let node = try options.open()
-    let description = node.description
+  func filter(_ node: Node) throws -> LogFilter {
     var filter = LogFilter()
+    filter.field = field
+    filter.text = grep
     if let model {
       let words = try RecordWords(node, model: model)
-      filter.model = words.model.storedName
+      filter.model = words.model
+      filter.modelName = words.model.storedName
       if !key.isEmpty { filter.key = try node.key(try words.key(key).key, of: words.model) }
       if let field { filter.field = words.model.field(named: field)?.storedName ?? field }
-    } else {
-      filter.field = field
     }
     if !partition.isEmpty { filter.scope = try node.scope(partition) }
     if let origin {
@@ -57,89 +192,18 @@ struct LogCommand: ParsableCommand {
       guard !named.isEmpty else { throw Failure("no node named `\(origin)` has written here", .noInput) }
       filter.origins = Set(named)
     }
-    if !op.isEmpty {
-      filter.operations = Set(
-        try op.map { name in
-          guard let operation = Operation.allCases.first(where: { $0.name == name }) else {
-            throw Failure(
-              "`\(name)` is no operation; there are \(Operation.allCases.map(\.name).joined(separator: ", "))",
-              .usage)
-          }
-          return operation
-        })
-    }
-
-    var shown = 0
-    var array: [JSON] = []
-    if n != 0 {
-      try node.forEachEvent(filter, newestFirst: !reverse) { stored, note in
-        if mutations {
-          Output.line(description.mutation(stored.event))
-        } else if format.json {
-          array.append(description.json(stored, note))
-        } else if format.ndjson {
-          Output.line(description.json(stored, note))
-        } else if oneline {
-          Output.line(summary(stored, description))
-        } else {
-          if shown > 0 { Output.line() }
-          show(stored, note, description)
-        }
-        shown += 1
-        return n.map { shown < $0 } ?? true
-      }
-    }
-    if format.json { Output.line(.array(array)) }
-    Output.flush()
+    if let commit { filter.commits = Set(try node.commit(named: commit).map(\.event.commit)) }
+    if !op.isEmpty { filter.operations = Set(try op.map(operation)) }
+    if let since { filter.since = try node.moment(since) }
+    if let until { filter.until = try node.moment(until) }
+    return filter
   }
 
-  private func summary(_ stored: StoredEvent, _ description: EventDescription) -> String {
-    let event = stored.event
-    let fields = event.assignments.map { "\($0.field)=\(Self.short($0.value))" }.joined(separator: " ")
-    return [
-      Output.styled(String(event.digest.description.prefix(8)), .yellow),
-      description.time(event.timestamp),
-      description.name(event.dot),
-      Output.styled(event.operation.name, .cyan),
-      "\(description.modelName(event))[\(description.keyText(event))]",
-      event.relationship ?? "", fields,
-    ].filter { !$0.isEmpty }.joined(separator: " ")
-  }
-
-  private func show(_ stored: StoredEvent, _ note: CommitNote, _ description: EventDescription) {
-    let event = stored.event
-    Output.line(
-      Output.styled("event \(description.name(event.dot))", .yellow)
-        + " in \(event.partition)  \(Output.styled(String(event.digest.description.prefix(8)), .dim))")
-    Output.line("Date:   \(description.time(event.timestamp))")
-    if let by = note.by { Output.line("By:     \(by)") }
-    if let source = note.source { Output.line("Source: \(source)") }
-    Output.line(
-      "Record: \(description.modelName(event)) \(description.keyText(event))  version \(event.version)"
-        + (event.context.isEmpty ? "" : " after \(contextText(event.context, description))"))
-    if let cause = event.cause {
-      Output.line("Cause:  \(description.name(cause.dot)) in \(cause.partition)")
+  private func operation(_ name: String) throws -> StemmaEvents.Operation {
+    guard let operation = StemmaEvents.Operation.allCases.first(where: { $0.name == name }) else {
+      let known = StemmaEvents.Operation.allCases.map(\.name).joined(separator: ", ")
+      throw Failure("`\(name)` is no operation; there are \(known)", .usage)
     }
-    if let text = note.note {
-      Output.line()
-      for line in text.split(separator: "\n", omittingEmptySubsequences: false) { Output.line("    \(line)") }
-    }
-    Output.line()
-    let relationship = event.relationship.map { " \($0)" } ?? ""
-    Output.line("    " + Output.styled(event.operation.name, .cyan) + relationship)
-    let model = description.model(of: event)
-    for assignment in event.assignments {
-      Output.line("      \(description.fieldName(assignment.field, model)) = \(Self.short(assignment.value))")
-    }
-  }
-
-  private func contextText(_ context: Context, _ description: EventDescription) -> String {
-    context.entries.map { description.name(Dot($0.origin, $0.sequence)) }.joined(separator: ", ")
-  }
-
-  /// A value on one line, cut where it is long.
-  static func short(_ value: Value) -> String {
-    let text = value.json.canonicalText
-    return text.count > 100 ? text.prefix(99) + "…" : text
+    return operation
   }
 }

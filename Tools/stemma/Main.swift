@@ -23,10 +23,15 @@ struct Stemma: ParsableCommand {
         name: "Changing records",
         subcommands: [
           Import.self, Create.self, Update.self, Upsert.self, Delete.self, Link.self, Unlink.self,
+          Restore.self, Undo.self,
         ]),
       CommandGroup(
         name: "Reading records", subcommands: [Get.self, List.self, Query.self, Export.self]),
-      CommandGroup(name: "Reading the log", subcommands: [LogCommand.self, Segments.self, Inspect.self]),
+      CommandGroup(
+        name: "Reading the log",
+        subcommands: [
+          LogCommand.self, Show.self, History.self, Blame.self, Why.self, Diff.self, Segments.self, Inspect.self,
+        ]),
       CommandGroup(name: "Conflicts", subcommands: [Conflicts.self, Resolve.self]),
       CommandGroup(
         name: "Replication",
@@ -45,6 +50,7 @@ struct Stemma: ParsableCommand {
     do {
       var command = try parseAsRoot(arguments)
       try command.run()
+      Pager.end()
     } catch let error as NodeError {
       Output.failure(Explanation(error))
     } catch let error as MutationError {

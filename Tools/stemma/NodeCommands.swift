@@ -126,7 +126,7 @@ struct Status: ParsableCommand {
 struct SchemaCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "schema", abstract: "Show, check or change the schema.",
-    subcommands: [SchemaShow.self, SchemaCheck.self, SchemaApply.self])
+    subcommands: [SchemaShow.self, SchemaCheck.self, SchemaApply.self, SchemaInfer.self])
 }
 
 struct SchemaShow: ParsableCommand {
@@ -183,6 +183,26 @@ struct SchemaApply: ParsableCommand {
     let text = try readText(file)
     let node = try options.openForWriting()
     try report(try namingSchema(file) { try node.apply(schema: text) }, file, format, verb: "did")
+  }
+}
+
+struct SchemaInfer: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "infer",
+    abstract: "Print a schema for the tables of a SQLite file.",
+    discussion: """
+      Reads all rows, because SQLite's declarations promise little. What a schema cannot say stands on standard error.
+      Examples:
+        stemma schema infer shop.sqlite > shop.graphql
+        stemma init shop --schema shop.graphql && stemma -C shop import shop.sqlite
+      """)
+  @Argument(help: "A SQLite file.", completion: .file()) var file: String
+
+  func run() throws {
+    let result = try SchemaInference.schema(ofFile: file)
+    for warning in result.warnings { Output.warning(warning) }
+    Output.bytes(Array(result.text.utf8))
+    Output.flush()
   }
 }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import StemmaEvents
 import StemmaNode
+import StemmaSchema
 
 /// Which node a command works on.
 struct NodeOptions: ParsableArguments {
@@ -64,6 +65,22 @@ struct FormatOptions: ParsableArguments {
   }
 
   var isJSON: Bool { json || ndjson }
+}
+
+/// Reading the past.
+struct PastOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Read what was there then: a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), a position (@3.17), or "
+        + "an event.", valueName: "when"))
+  var asOf: String?
+
+  func moment(_ node: Node) throws -> Moment? { try asOf.map(node.moment) }
+
+  /// Gives the node as it is, or as it was.
+  func read(_ node: Node, _ model: Model? = nil, _ body: (Node) throws -> Void) throws {
+    try node.withTables(asOf: try moment(node) ?? .now, of: model, body)
+  }
 }
 
 /// Who makes a change, and why.

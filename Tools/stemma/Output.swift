@@ -47,6 +47,7 @@ enum Output {
   /// Ends the process with one line that says what, where, and what to do next.
   static func failure(_ explanation: Explanation) -> Never {
     error("stemma: " + explanation.message)
+    Pager.end()
     Foundation.exit(explanation.exitCode.rawValue)
   }
 

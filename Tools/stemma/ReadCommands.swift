@@ -11,6 +11,7 @@ struct Get: ParsableCommand {
       Examples:
         stemma get Book 978-0
         stemma get Team 3 --include members --json
+        stemma get Book 978-0 --as-of 2026-11-17
       """)
   @Argument(help: "The model.") var model: String
   @Argument(help: "The key.") var key: [String]
@@ -20,6 +21,7 @@ struct Get: ParsableCommand {
       "Also the records of this relationship; may be repeated, `a.b` goes on from there.",
       valueName: "relationship"))
   var include: [String] = []
+  @OptionGroup var past: PastOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -29,8 +31,8 @@ struct Get: ParsableCommand {
     let (keyJSON, rest) = try words.key(key)
     guard rest.isEmpty else { throw Failure("`\(rest.first ?? "")` is more than the key", .usage) }
     let key = try node.key(keyJSON, of: words.model)
-    guard let row = try node.row(words.model, key, including: include) else {
-      throw MutationError.notFound(model: model, key: node.shortText(of: key, in: words.model))
+    guard let row = try row(node, words.model, key) else {
+      throw MutationError.notFound(model: model, key: KeyWords.text(key, of: words.model))
     }
     if format.isJSON {
       Output.line(row)
@@ -38,6 +40,12 @@ struct Get: ParsableCommand {
       write(row, indent: "")
     }
     Output.flush()
+  }
+
+  private func row(_ node: Node, _ model: Model, _ key: Key) throws -> JSON? {
+    guard let moment = try past.moment(node) else { return try node.row(model, key, including: include) }
+    if include.isEmpty { return try node.row(model, key, asOf: moment) }
+    return try node.withTables(asOf: moment) { try $0.row(model, key, including: include) }
   }
 
   private func write(_ row: JSON, indent: String) {
@@ -81,6 +89,7 @@ struct List: ParsableCommand {
       Examples:
         stemma list Track --where 'milliseconds>600000' --order milliseconds --limit 5
         stemma list File --where partition=Tests --ndjson
+        stemma list Book --as-of yesterday
       """)
   @Argument(help: "The model.") var model: String
   @Option(
@@ -94,6 +103,7 @@ struct List: ParsableCommand {
   var order: [String] = []
   @Option(help: "At most so many.") var limit: Int?
   @Option(help: "Leave out so many first.") var offset: Int = 0
+  @OptionGroup var past: PastOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -109,7 +119,7 @@ struct List: ParsableCommand {
     var table: [[String]] = []
     let fields = words.model.fields
     let listing = Listing(model, where: conditions, order: ordering, limit: limit, offset: offset)
-    try node.list(listing) { row in
+    let show: (JSON) -> Void = { row in
       if format.json {
         array.append(row)
       } else if format.ndjson {
@@ -128,6 +138,7 @@ struct List: ParsableCommand {
           })
       }
     }
+    try past.read(node, words.model) { try $0.list(listing, show) }
     if format.json { Output.line(.array(array)) }
     if !format.isJSON {
       var text = TextTable(fields.map { Output.styled($0.name, .bold) })
@@ -166,9 +177,11 @@ struct Query: ParsableCommand {
       Examples:
         stemma query 'SELECT count(*) FROM tracks'
         stemma query --json 'SELECT name, unitPrice FROM tracks LIMIT 3'
+        stemma query --as-of 2h 'SELECT count(*) FROM tracks'
       """)
   @Argument(help: "One SELECT statement.") var sql: String
   @Flag(help: "Values with tabs between, no header: for other programs.") var tsv = false
+  @OptionGroup var past: PastOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -177,7 +190,7 @@ struct Query: ParsableCommand {
     var array: [JSON] = []
     var rows: [[String]] = []
     var header: [String] = []
-    try node.query(sql) { names, values in
+    let show: ([String], [Value]) -> Void = { names, values in
       header = names
       if format.isJSON {
         let row = JSON.object(zip(names, values).map { ($0, $1.json) })
@@ -188,6 +201,7 @@ struct Query: ParsableCommand {
         rows.append(values.map { plain($0.json) })
       }
     }
+    try past.read(node) { try $0.query(sql, show) }
     if format.json {
       Output.line(.array(array))
     } else if !format.ndjson, !rows.isEmpty {
@@ -233,21 +247,9 @@ struct Export: ParsableCommand {
         if case .object(let members) = row {
           for case (_, .object(let group)) in members { for (name, value) in group { values[name] = value } }
         }
-        Output.bytes(CSV.line(model.fields.map { values[$0.name].map { $0.isNull ? "" : plain($0) } ?? "" }))
+        Output.bytes(CSV.line(model.fields.map { values[$0.name].flatMap { $0.isNull ? nil : plain($0) } }))
       }
     }
     Output.flush()
-  }
-}
-
-/// RFC 4180, with `\n` as the end of a line.
-enum CSV {
-  static func line(_ cells: [String]) -> [UInt8] {
-    let quoted = cells.map { cell in
-      cell.utf8.contains { [0x22, 0x2C, 0x0A, 0x0D].contains($0) }
-        ? "\"" + cell.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"")
-          + "\"" : cell
-    }
-    return Array((quoted.joined(separator: ",") + "\n").utf8)
   }
 }

@@ -25,7 +25,11 @@ struct RecordWords {
     let names = model.keyFields.map { model.fields[$0].name }
     var members: [(name: String, value: JSON)] = []
     var rest = words[...]
-    while let word = rest.first, let (name, value) = try assignment(word), names.contains(name) {
+    // A bare value may hold a `=` of its own.
+    while let word = rest.first,
+      names.contains(where: { word.hasPrefix($0 + "=") || word.hasPrefix($0 + ":=") }),
+      let (name, value) = try assignment(word)
+    {
       members.append((name, value))
       rest = rest.dropFirst()
     }

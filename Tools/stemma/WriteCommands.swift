@@ -24,9 +24,11 @@ struct WriteOptions: ParsableArguments {
           ("revision", revision),
         ]))
     } else if mutation.operation == .create {
-      Output.line(node.shortText(of: outcome.key, in: model))
+      // Nothing but the value, so that `id=$(stemma create …)` holds what the next command takes.
+      let parts = outcome.key.parts
+      Output.line(parts.count == 1 ? parts[0].text : KeyWords.text(outcome.key, of: model))
     } else {
-      let text = "\(model.name) \(node.shortText(of: outcome.key, in: model))"
+      let text = "\(model.name) \(KeyWords.text(outcome.key, of: model))"
       Output.line(outcome.isChanged ? "\(verb) \(text)" : "\(text) is so already; nothing written")
     }
     Output.flush()

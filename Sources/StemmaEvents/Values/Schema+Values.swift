@@ -41,7 +41,8 @@ extension Schema {
     try value(try json(text: text, for: field, of: model), for: field, of: model)
   }
 
-  private func json(text: String, for field: Field, of model: String) throws(ValueError) -> JSON {
+  /// What a person types behind `field=` as JSON; whether it is a value of the field is left to `value`.
+  package func json(text: String, for field: Field, of model: String) throws(ValueError) -> JSON {
     let isStructured = field.type.isList || field.type.base.isEmbedded
     let isRead: Bool
     switch field.type.scalar {

@@ -1,7 +1,7 @@
 /// A value, or a key, that the schema does not allow. The caller renders it.
 package struct ValueError: Error, Equatable, Sendable {
   package var model: String
-  /// The record's key as JSON text, where it is known.
+  /// The record's key in words (`KeyWords`), where it is known.
   package var key: String?
   /// A field's name; inside of embedded types and lists with the way to it (`address.street`, `tags[2]`).
   /// Nil if the key as a whole is meant.
@@ -22,5 +22,12 @@ package struct ValueError: Error, Equatable, Sendable {
       text.utf8.count <= Self.longestValue
       ? text : String(decoding: text.utf8.prefix(Self.longestValue - 3), as: UTF8.self) + "…"
     self.rule = rule
+  }
+
+  /// The same error with the record that it is about.
+  package func named(by key: String) -> ValueError {
+    var error = self
+    error.key = key
+    return error
   }
 }

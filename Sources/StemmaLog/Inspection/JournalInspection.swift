@@ -86,7 +86,9 @@ struct JournalInspection {
     guard head.count == headerSize else { return nil }
     let available = source.size - offset - UInt64(headerSize)
     let frame: JournalFrame
-    do throws(Flaw) { frame = try JournalFrame(decoding: head, at: 0, available: available) } catch {
+    do throws(Flaw) {
+      frame = try JournalFrame(decoding: head, at: 0, previous: nil, available: available)
+    } catch {
       return nil
     }
     guard frame.length <= InspectionLimits.part else { return nil }

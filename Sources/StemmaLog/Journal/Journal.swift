@@ -1,12 +1,29 @@
 import StemmaEvents
 
-/// Where a frame stands and what it begins with.
+/// Where a frame stands and what it holds.
 struct FrameMark: Equatable, Sendable {
   var offset: UInt64
+  /// Behind its last byte.
+  var end: UInt64
   /// Index of its first event.
   var first: UInt64
-  /// The chain value behind the frame.
+  /// The index behind its last event.
+  var past: UInt64
+  /// The chain value before the frame, and behind it.
+  var previous: UInt32
   var chain: UInt32
+}
+
+/// Bytes of a journal that were durable and cannot be read.
+struct JournalHole: Equatable, Sendable {
+  var offset: UInt64
+  var flaw: Flaw
+}
+
+/// A frame of a journal, by its number, or a hole.
+enum JournalPart: Sendable {
+  case frame(Int)
+  case hole(JournalHole)
 }
 
 /// What is known of one journal file after its frames were scanned. A value: readers take a copy and are not
@@ -23,21 +40,27 @@ struct Journal: Sendable {
   private(set) var marks: [FrameMark] = []
   /// Behind the last valid frame.
   private(set) var size = UInt64(JournalHeader.size)
-  /// The events in valid frames: the index that the next one gets.
+  /// The index that the next event gets.
   private(set) var end: UInt64 = 0
   private(set) var rawBytes: UInt64 = 0
   /// How many bytes are known durable; at a frame's border.
   private(set) var durable = UInt64(JournalHeader.size)
   /// The first bad byte at or above `size`, as the last scan saw it.
   private(set) var flaw: Flaw?
+  /// Where durable bytes cannot be read, rising; `settle` fills it.
+  private(set) var holes: [JournalHole] = []
+  /// The size of the file: from `size` up to here it holds zeros that were written ahead.
+  var allocated = UInt64(JournalHeader.size)
+  /// Valid frames behind the first bad byte.
+  private var strays: [StrayFrame] = []
 
   var chain: UInt32 { marks.last?.chain ?? headerChain }
 
   /// Identifies the log up to the first `count` frames. That of an empty journal is its predecessor's.
   func token(frames count: Int) -> LogToken {
     guard count > 0 else { return header.predecessor }
-    return LogToken(
-      position: Position(file: number, index: endIndex(count - 1)), chain: marks[count - 1].chain)
+    let mark = marks[count - 1]
+    return LogToken(position: Position(file: number, index: mark.past), chain: mark.chain)
   }
 
   /// Frames that are known durable.
@@ -46,7 +69,7 @@ struct Journal: Sendable {
   /// The index behind the last event that is known durable.
   var durableEnd: UInt64 {
     let frames = durableFrames
-    return frames > 0 ? endIndex(frames - 1) : 0
+    return frames > 0 ? marks[frames - 1].past : 0
   }
 
   /// The first mark of which `isBehind` holds, or their count; `isBehind` must be false, then true.
@@ -60,15 +83,8 @@ struct Journal: Sendable {
     return low
   }
 
-  /// The mark of the frame that holds the event `index`, or `marks.count`.
-  func mark(of index: UInt64) -> Int {
-    index >= end ? marks.count : firstMark { $0.first > index } - 1
-  }
-
-  func endOfFrame(_ mark: Int) -> UInt64 { mark + 1 < marks.count ? marks[mark + 1].offset : size }
-
-  /// The index behind the last event of a frame.
-  func endIndex(_ mark: Int) -> UInt64 { mark + 1 < marks.count ? marks[mark + 1].first : end }
+  /// The mark of the frame that holds the event `index` or, if none does, the next; or `marks.count`.
+  func mark(of index: UInt64) -> Int { firstMark { $0.past > index } }
 
   /// Opens a journal and scans nothing yet. Throws `.damaged`, `.newerFormat`, `.foreignLog`.
   init(path: String, number: UInt64, log: LogID, file: any File) throws(LogError) {
@@ -81,34 +97,50 @@ struct Journal: Sendable {
     self.file = file
   }
 
-  /// Takes in the valid frames behind those that are known, up to the first bad byte or the end of the file.
-  /// Reads in pieces of `LogLimits.scanChunk`, or of one frame if that is larger.
-  mutating func scan() throws(LogError) {
+  /// Takes in the valid frames behind those that are known, up to the first bad byte or the end. Reads in pieces
+  /// of `LogLimits.scanChunk`, or of one frame if that is larger.
+  ///
+  /// The end is the end of the file, or zeros that were written ahead; `isThorough`: nothing but zeros up to the
+  /// end of the file, else a frame's header of them. Where a bad byte ends the scan, valid frames are looked for
+  /// behind it: what they say was synced tells corruption from a torn tail.
+  mutating func scan(isThorough: Bool) throws(LogError) {
     let total = try file.size()
+    allocated = total
     flaw = nil
+    strays = []
     var window = Window(file: file, total: total)
     while size < total {
       do throws(LogError) {
-        take(try nextFrame(&window))
+        let frame = try frame(at: size, after: chain, &window)
+        marks.append(
+          FrameMark(
+            offset: size, end: size + frame.size, first: end, past: end + UInt64(frame.events),
+            previous: frame.previous, chain: frame.crc))
+        take(frame, end: size + frame.size)
       } catch {
         guard case .damaged(_, _, let found) = error else { throw error }
+        if try isZero(to: isThorough ? total : min(total, size + UInt64(JournalFrame.headerSize)), &window) {
+          return
+        }
         flaw = found
-        return
+        return try lookBehind(&window)
       }
     }
   }
 
-  /// The frame at `size`. Throws `.damaged` if there is no valid one.
-  private func nextFrame(_ window: inout Window) throws(LogError) -> JournalFrame {
+  /// The frame at `offset`. `previous`: the chain value before it, if that is known. Throws `.damaged` if there
+  /// is no valid one.
+  private func frame(
+    at offset: UInt64, after previous: UInt32?, _ window: inout Window
+  ) throws(LogError) -> JournalFrame {
     let headerSize = UInt64(JournalFrame.headerSize)
-    let offset = size
     let left = window.total - offset
     guard left >= headerSize else {
       throw .damaged(path: path, offset: offset, .cutShort(expected: headerSize, found: left))
     }
     let start = try window.index(of: offset, count: JournalFrame.headerSize)
     let frame = try locating(path, offset) { () throws(Flaw) in
-      try JournalFrame(decoding: window.bytes, at: start, previous: chain, available: left - headerSize)
+      try JournalFrame(decoding: window.bytes, at: start, previous: previous, available: left - headerSize)
     }
     let index = try window.index(of: offset, count: JournalFrame.headerSize + frame.length)
     try locating(path, offset) { () throws(Flaw) in
@@ -116,6 +148,23 @@ struct Journal: Sendable {
       guard frame.synced <= offset else { throw .malformed("synced") }
     }
     return frame
+  }
+
+  /// Whether nothing was written behind what is known: the file ends there, or zeros follow.
+  func isAtEnd() throws(LogError) -> Bool {
+    let next = try file.read(at: size, count: JournalFrame.headerSize)
+    return next.allSatisfy { $0 == 0 } && (allocated > size || next.isEmpty)
+  }
+
+  private func isZero(to end: UInt64, _ window: inout Window) throws(LogError) -> Bool {
+    var offset = size
+    while offset < end {
+      let count = Int(min(end - offset, UInt64(LogLimits.scanChunk)))
+      let start = try window.index(of: offset, count: count)
+      guard window.bytes[start..<start + count].allSatisfy({ $0 == 0 }) else { return false }
+      offset += UInt64(count)
+    }
+    return true
   }
 
   /// A piece of the file in memory.
@@ -137,13 +186,114 @@ struct Journal: Sendable {
     }
   }
 
-  private mutating func take(_ frame: JournalFrame) {
-    marks.append(FrameMark(offset: size, first: end, chain: frame.crc))
-    size += UInt64(JournalFrame.headerSize + frame.length)
-    end += UInt64(frame.events)
+  private mutating func take(_ frame: JournalFrame, end offset: UInt64) {
+    size = offset
+    end = marks.last?.past ?? end
     rawBytes += UInt64(frame.raw)
     durable = max(durable, frame.synced)
   }
+
+  // MARK: Behind the damage
+
+  private struct StrayFrame: Sendable {
+    var offset: UInt64
+    var frame: JournalFrame
+    /// Of the bytes before it, if it does not stand right behind another one.
+    var flaw: Flaw?
+  }
+
+  /// Gathers the valid frames behind a bad one. The checksum covers log, file and place, so bytes that merely
+  /// look like a frame, or were one elsewhere, are none.
+  private mutating func lookBehind(_ window: inout Window) throws(LogError) {
+    var offset = size + 1
+    var gap = flaw
+    // Bytes that look like long frames over and over must not cost the square of their number.
+    var budget = 8 * window.total
+    while budget > 0, let start = try nextMagic(from: offset, &window) {
+      do throws(LogError) {
+        let found = try frame(at: start, after: nil, &window)
+        strays.append(StrayFrame(offset: start, frame: found, flaw: gap))
+        durable = max(durable, found.synced)
+        gap = nil
+        offset = start + found.size
+        budget -= min(budget, found.size)
+        guard offset < window.total else { return }
+        do throws(LogError) { _ = try frame(at: offset, after: nil, &window) } catch {
+          guard case .damaged(_, _, let flaw) = error else { throw error }
+          gap = flaw
+        }
+      } catch {
+        guard case .damaged = error else { throw error }
+        budget -= min(budget, UInt64(window.bytes.count))
+        offset = start + 1
+      }
+    }
+  }
+
+  private func nextMagic(from offset: UInt64, _ window: inout Window) throws(LogError) -> UInt64? {
+    let magic = JournalFrame.magic
+    var offset = offset
+    while offset + UInt64(JournalFrame.headerSize) <= window.total {
+      let count = Int(min(window.total - offset, UInt64(LogLimits.scanChunk)))
+      let start = try window.index(of: offset, count: count)
+      for index in start...start + count - magic.count where window.bytes[index] == magic[0] {
+        if window.bytes[index..<index + magic.count].elementsEqual(magic) {
+          return offset + UInt64(index - start)
+        }
+      }
+      offset += UInt64(count - magic.count + 1)
+    }
+    return nil
+  }
+
+  /// Decides, once it is known how far the file is durable, what becomes of bytes that cannot be read: below
+  /// that point they are a hole, and the valid frames behind them count. `isClosed`: all of the file is durable, up
+  /// to `limit`.
+  mutating func settle(isClosed: Bool, upTo limit: UInt64 = .max) throws(LogError) {
+    if strays.isEmpty, size < durable {
+      var window = Window(file: file, total: allocated)
+      try lookBehind(&window)
+    }
+    for stray in strays {
+      // What stands right behind a frame that counts was written after it. What is torn off from all that was
+      // durable was never acknowledged.
+      guard stray.offset < limit, isClosed || stray.offset <= durable || stray.flaw == nil else { break }
+      if let flaw = stray.flaw ?? (holes.isEmpty ? .notThisFormat : nil) {
+        holes.append(JournalHole(offset: size, flaw: flaw))
+      }
+      let past = stray.offset + stray.frame.size
+      let first = try firstIndex(at: stray.offset, stray.frame)
+      marks.append(
+        FrameMark(
+          offset: stray.offset, end: past, first: first, past: first + UInt64(stray.frame.events),
+          previous: stray.frame.previous, chain: stray.frame.crc))
+      take(stray.frame, end: past)
+      flaw = nil
+    }
+    strays = []
+    // Settled before, and nothing came since.
+    if let last = holes.last, last.offset == size { return }
+    if size < durable {
+      holes.append(JournalHole(offset: size, flaw: flaw ?? .cutShort(expected: durable, found: size)))
+    } else if isClosed, size < limit, let flaw {
+      holes.append(JournalHole(offset: size, flaw: flaw))
+    }
+    if isClosed { durable = max(durable, size) }
+  }
+
+  /// The events of a frame behind a hole say where they stand.
+  private func firstIndex(at offset: UInt64, _ frame: JournalFrame) throws(LogError) -> UInt64 {
+    let bytes = try file.read(at: offset + UInt64(JournalFrame.headerSize), count: frame.length)
+    let first = try decoding(path, offset) { () throws(EventsError) in
+      try BlockReader(bytes).events().first?.arrival
+    }
+    guard let first, first >= end, first <= Limits.highestNumber else {
+      throw .damaged(path: path, offset: offset, .disagreement("indices of events"))
+    }
+    return first
+  }
+
+  // MARK: Changes
 
   /// Says that the first `bytes` of the file are durable.
   mutating func confirm(_ bytes: UInt64) { durable = max(durable, bytes) }
@@ -151,42 +301,46 @@ struct Journal: Sendable {
   mutating func forgetFlaw() { flaw = nil }
 
   /// Adds a frame that was just written at `size`.
-  mutating func append(events: Int, raw: Int, stored: Int, chain: UInt32) {
-    marks.append(FrameMark(offset: size, first: end, chain: chain))
+  mutating func append(events: Int, raw: Int, stored: Int, chain next: UInt32) {
+    let past = end + UInt64(events)
+    marks.append(
+      FrameMark(
+        offset: size, end: size + UInt64(stored), first: end, past: past, previous: chain, chain: next))
     size += UInt64(stored)
-    end += UInt64(events)
+    end = past
     rawBytes += UInt64(raw)
+    allocated = max(allocated, size)
   }
 
+  // MARK: Reading
+
   /// The payload of a frame, read and checked anew. Throws `.damaged`.
-  func payload(_ mark: Int) throws(LogError) -> [UInt8] {
-    let offset = marks[mark].offset
-    let length = Int(endOfFrame(mark) - offset)
-    var bytes = try file.read(at: offset, count: length)
-    try locating(path, offset) { [bytes] () throws(Flaw) in
+  func payload(_ index: Int) throws(LogError) -> [UInt8] {
+    let mark = marks[index]
+    let length = Int(mark.end - mark.offset)
+    var bytes = try file.read(at: mark.offset, count: length)
+    try locating(path, mark.offset) { [bytes] () throws(Flaw) in
       guard bytes.count == length else {
         throw .cutShort(expected: UInt64(length), found: UInt64(bytes.count))
       }
-      let previous = mark > 0 ? marks[mark - 1].chain : headerChain
       let frame = try JournalFrame(
-        decoding: bytes, at: 0, previous: previous, available: UInt64(length - JournalFrame.headerSize))
+        decoding: bytes, at: 0, previous: mark.previous,
+        available: UInt64(length - JournalFrame.headerSize))
       guard frame.length == length - JournalFrame.headerSize else { throw .malformed("frame length") }
-      try frame.check(bytes, at: 0, log: log, number: number, offset: offset)
-      guard frame.crc == marks[mark].chain else {
-        throw .checksum(expected: marks[mark].chain, found: frame.crc)
-      }
+      try frame.check(bytes, at: 0, log: log, number: number, offset: mark.offset)
+      guard frame.crc == mark.chain else { throw .checksum(expected: mark.chain, found: frame.crc) }
     }
     bytes.removeFirst(JournalFrame.headerSize)
     return bytes
   }
 
   /// The block of a frame, with as many events as the frame says. Throws `.damaged`.
-  func block(_ mark: Int) throws(LogError) -> BlockReader {
-    let bytes = try payload(mark)
-    let expected = endIndex(mark) - marks[mark].first
-    return try decoding(path, marks[mark].offset) { () throws(EventsError) in
+  func block(_ index: Int) throws(LogError) -> BlockReader {
+    let bytes = try payload(index)
+    let mark = marks[index]
+    return try decoding(path, mark.offset) { () throws(EventsError) in
       let block = try BlockReader(bytes)
-      guard UInt64(block.count) == expected else {
+      guard UInt64(block.count) == mark.past - mark.first else {
         throw .malformed("journal frame", "\(block.count) events")
       }
       return block
@@ -205,23 +359,58 @@ struct Journal: Sendable {
     }
   }
 
+  /// The frames and the holes between them that hold events of these indices, or may.
+  func parts(in indices: Range<UInt64>) -> [JournalPart] {
+    let last = firstMark { $0.first >= indices.upperBound }
+    if holes.isEmpty {
+      let first = mark(of: indices.lowerBound)
+      return (first..<max(first, last)).map { .frame($0) }
+    }
+    var parts: [JournalPart] = []
+    var left = holes[...]
+    var past: UInt64 = 0
+    func addHoles(before offset: UInt64, _ next: UInt64) {
+      while let hole = left.first, hole.offset < offset {
+        if past < indices.upperBound, next > indices.lowerBound { parts.append(.hole(hole)) }
+        left.removeFirst()
+      }
+    }
+    for index in marks.indices {
+      addHoles(before: marks[index].offset, marks[index].first)
+      past = marks[index].past
+      if index < last, past > indices.lowerBound { parts.append(.frame(index)) }
+    }
+    addHoles(before: .max, .max)
+    return parts
+  }
+
+  /// The events and notes of a frame. Throws `.damaged`, for every hole too.
+  func read(_ part: JournalPart) throws(LogError) -> NumberedEvents {
+    switch part {
+    case .hole(let hole): throw .damaged(path: path, offset: hole.offset, hole.flaw)
+    case .frame(let index):
+      let block = try block(index)
+      return NumberedEvents(events: try events(index, of: block), notes: block.notes)
+    }
+  }
+
   /// All events with an index below `limit`, and the notes. Memory: all of them. Throws `.damaged`.
-  func contents(below limit: UInt64 = .max) throws(LogError) -> NumberedEvents {
+  func contents(
+    below limit: UInt64 = .max, around omissions: Omissions? = nil
+  ) throws(LogError) -> NumberedEvents {
     var contents = NumberedEvents()
-    for mark in marks.indices where marks[mark].first < limit {
-      let block = try block(mark)
-      contents.events += try events(mark, of: block)
-      for (commit, note) in block.notes { contents.notes[commit] = note }
+    for part in parts(in: 0..<limit) {
+      let read = try omissions.reading { () throws(LogError) in try self.read(part) }
+      if let read { contents.add(read) }
     }
     if limit < end { contents.events.removeAll { $0.arrival >= limit } }
     return contents
   }
 
   func collect(into runs: inout RunCollector) throws(LogError) {
-    for mark in marks.indices {
-      for event in try events(mark, of: try block(mark)) {
-        try runs.add(event.event, offset: marks[mark].offset)
-      }
+    for part in parts(in: 0..<UInt64.max) {
+      let offset = if case .frame(let index) = part { marks[index].offset } else { size }
+      for event in try read(part).events { try runs.add(event.event, offset: offset) }
     }
   }
 
@@ -230,7 +419,7 @@ struct Journal: Sendable {
     guard durable < size else { return self }
     var part = self
     let frames = durableFrames
-    part.size = frames > 0 ? endOfFrame(frames - 1) : UInt64(JournalHeader.size)
+    part.size = frames > 0 ? marks[frames - 1].end : UInt64(JournalHeader.size)
     part.end = durableEnd
     part.marks.removeSubrange(frames...)
     return part

@@ -10,7 +10,7 @@ import StemmaEvents
 //     32   8  place of the file before it (0: none)
 //     40   8  end index of that file: how many events it has given numbers to
 //     48   4  chain value at its end
-//     52   8  zero
+//     52   8  0; or, where the journal before it was damaged when it was closed, how many bytes of it were durable
 //     60   4  CRC32C of bytes 0 … 59
 //
 // Then frames, one for each commit, each where the one before it ends:
@@ -30,10 +30,15 @@ import StemmaEvents
 // A frame is valid if its magic, length, chain and CRC are. The events of a file are numbered 0, 1, 2 … in the
 // order in which they were appended; the numbers are the blocks' `arrival`.
 //
-// Torn or corrupt: every byte below the *durable end* = max(watermark, `synced` of every valid frame) was
-// synced. A first bad byte at or above it is a torn tail of a write that nobody was told had succeeded: it is
-// cut. Below it, it is corruption: nothing is cut, and reading stops there with an error. One case remains that
-// no reader can tell apart: rot in the last group of commits before a later frame or the watermark confirmed it.
+// The end is the end of the file, or zeros: where many small groups are written, zeros are written ahead, since
+// a sync that need not note a new size, nor that a block is used now, costs half as much. Nothing is ever
+// written behind them, so bytes of an earlier use of the disk are never taken for frames.
+//
+// Torn or corrupt: every byte below the *durable end* = max(watermark, `synced` of every valid frame, also of
+// those behind a bad byte) was synced. A first bad byte at or above it is a torn tail of a write that nobody was
+// told had succeeded: it is cut. Below it, it is corruption: nothing is cut. The journal is closed as it is, its
+// valid frames stay readable, and appending goes on in the next one. One case remains that no reader can tell
+// apart: rot in the last group of commits before a later frame or the watermark confirmed it.
 
 /// The facts at the beginning of a journal.
 struct JournalHeader: Equatable {
@@ -43,6 +48,9 @@ struct JournalHeader: Equatable {
   var number: UInt64
   /// The end of the file before this one.
   var predecessor: LogToken
+  /// How many bytes of the journal before this one were durable, if not all of them could be read when it was
+  /// closed; else 0.
+  var damagedBelow: UInt64 = 0
 
   func encoded() -> [UInt8] {
     var bytes: [UInt8] = []
@@ -52,7 +60,7 @@ struct JournalHeader: Equatable {
     bytes.put(predecessor.position.file)
     bytes.put(predecessor.position.index)
     bytes.put(predecessor.chain)
-    bytes.put(0 as UInt64)
+    bytes.put(damagedBelow)
     bytes.put(bytes.crc32c)
     return bytes
   }
@@ -79,22 +87,22 @@ struct JournalHeader: Equatable {
     number = try reader.uint64()
     let position = Position(file: try reader.uint64(), index: try reader.uint64())
     predecessor = LogToken(position: position, chain: try reader.uint32())
+    damagedBelow = try reader.uint64()
   }
 
   /// Throws unless the checksum holds.
   func check(_ bytes: [UInt8]) throws(Flaw) {
-    var reader = FieldReader(bytes, at: Self.size - 12)
-    let zeros = try reader.uint64()
+    var reader = FieldReader(bytes, at: Self.size - 4)
     let expected = try reader.uint32()
     let computed = Self.chain(bytes)
     guard expected == computed else { throw .checksum(expected: expected, found: computed) }
-    guard zeros == 0 else { throw .malformed("header") }
   }
 
-  init(log: LogID, number: UInt64, predecessor: LogToken) {
+  init(log: LogID, number: UInt64, predecessor: LogToken, damagedBelow: UInt64 = 0) {
     self.log = log
     self.number = number
     self.predecessor = predecessor
+    self.damagedBelow = damagedBelow
   }
 }
 
@@ -148,15 +156,13 @@ struct JournalFrame: Equatable {
     return crc
   }
 
-  /// Reads the header at `index`; the CRC is not compared yet. Throws if it is no frame of this chain or its
-  /// length is more than `available` bytes of payload or above its limit.
-  init(decoding bytes: [UInt8], at index: Int, previous chain: UInt32, available: UInt64) throws(Flaw) {
-    try self.init(decoding: bytes, at: index, available: available)
-    guard previous == chain else { throw .checksum(expected: chain, found: previous) }
-  }
+  /// Bytes of header and payload.
+  var size: UInt64 { UInt64(Self.headerSize + length) }
 
-  /// As above, whatever stands before it.
-  init(decoding bytes: [UInt8], at index: Int, available: UInt64) throws(Flaw) {
+  /// Reads the header at `index`; the CRC is not compared yet. Throws if it is no frame of this chain (nil: that
+  /// is not known) or its
+  /// length is more than `available` bytes of payload or above its limit.
+  init(decoding bytes: [UInt8], at index: Int, previous chain: UInt32?, available: UInt64) throws(Flaw) {
     var reader = FieldReader(bytes, at: index)
     guard try reader.raw(4) == Self.magic else { throw .notThisFormat }
     length = Int(try reader.uint32())
@@ -169,6 +175,7 @@ struct JournalFrame: Equatable {
     guard UInt64(length) <= available else {
       throw .cutShort(expected: UInt64(length), found: available)
     }
+    if let chain, previous != chain { throw .checksum(expected: chain, found: previous) }
   }
 
   /// Throws unless the CRC fits. `bytes` hold the frame from `index` on.

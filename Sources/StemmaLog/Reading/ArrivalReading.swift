@@ -16,12 +16,13 @@ struct ArrivalSource: EventSource {
   private let filter: PartitionFilter?
   private let direction: Direction
   private let fileSystem: any FileSystem
+  private let omissions: Omissions?
   private var cursor: Cursor?
 
-  /// `views` in the order of their places.
+  /// `views` in the order of their places. `omissions`: nil, and damage is thrown.
   init(
     _ views: [FileView], range: Range<Position>, filter: PartitionFilter?, direction: Direction,
-    fileSystem: any FileSystem
+    fileSystem: any FileSystem, around omissions: Omissions?
   ) {
     let touched = views.filter {
       let indices = Self.indices(of: $0.place, in: range)
@@ -32,6 +33,7 @@ struct ArrivalSource: EventSource {
     self.filter = filter
     self.direction = direction
     self.fileSystem = fileSystem
+    self.omissions = omissions
   }
 
   /// The indices of a file that lie in a range of positions.
@@ -47,7 +49,7 @@ struct ArrivalSource: EventSource {
       if let event = try nextOfFile() { return event }
       cursor = nil
       guard let view = views.last else { return nil }
-      cursor = try opened(view)
+      cursor = try omissions.reading { () throws(LogError) in try opened(view) }
       views.removeLast()
     }
   }
@@ -74,9 +76,9 @@ struct ArrivalSource: EventSource {
     case .damaged(let damage, _): throw damage.error
     case .segment(let header, let path):
       let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
-      return .segment(try SegmentArrival(segment, indices, filter, direction))
+      return .segment(try SegmentArrival(segment, indices, filter, direction, omissions))
     case .journal(let journal):
-      return .journal(JournalArrival(journal, indices, filter, direction))
+      return .journal(JournalArrival(journal, indices, filter, direction, omissions))
     }
   }
 }
@@ -95,6 +97,7 @@ private struct SegmentArrival: Sendable {
   private let isReversed: Bool
   /// nil: all.
   private let wanted: Set<Partition>?
+  private let omissions: Omissions?
   /// Blocks that are not open yet, the next one last.
   private var waiting: [BlockEntry] = []
   private var cursors: [EventRun] = []
@@ -102,8 +105,9 @@ private struct SegmentArrival: Sendable {
 
   init(
     _ segment: Segment, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
-    _ direction: ArrivalSource.Direction
+    _ direction: ArrivalSource.Direction, _ omissions: Omissions?
   ) throws(LogError) {
+    self.omissions = omissions
     self.segment = segment
     self.indices = indices
     isReversed = direction == .newestFirst
@@ -139,12 +143,12 @@ private struct SegmentArrival: Sendable {
   }
 
   private mutating func open(_ entry: BlockEntry) throws(LogError) {
-    let block = try segment.block(entry)
-    var events = try decoding(segment.path, entry.offset) { () throws(EventsError) in try block.events() }
+    let read = try omissions.reading { () throws(LogError) in try segment.contents(of: entry) }
+    guard var events = read?.events, let notes = read?.notes else { return }
     events.removeAll { !indices.contains($0.arrival) || wanted?.contains($0.event.partition) == false }
     if isReversed { events.reverse() }
     guard let first = events.first else { return }
-    cursors.append(EventRun(events, notes: block.notes))
+    cursors.append(EventRun(events, notes: notes))
     heap.insert(Candidate(rank: rank(first.arrival), slot: cursors.count - 1))
   }
 }
@@ -155,21 +159,22 @@ private struct JournalArrival: Sendable {
   private let indices: Range<UInt64>
   private let filter: PartitionFilter?
   private let isReversed: Bool
-  /// Frames to come.
-  private var marks: Range<Int>
+  private let omissions: Omissions?
+  /// Frames and holes to come, the next one last.
+  private var parts: [JournalPart]
   private var cursor = EventRun()
 
   init(
     _ journal: Journal, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
-    _ direction: ArrivalSource.Direction
+    _ direction: ArrivalSource.Direction, _ omissions: Omissions?
   ) {
+    self.omissions = omissions
     self.journal = journal
     self.indices = indices
     self.filter = filter
     isReversed = direction == .newestFirst
-    let first = journal.mark(of: indices.lowerBound)
-    let last = journal.firstMark { $0.first >= indices.upperBound }
-    marks = first..<max(first, last)
+    parts = journal.parts(in: indices)
+    if !isReversed { parts.reverse() }
   }
 
   mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
@@ -178,15 +183,15 @@ private struct JournalArrival: Sendable {
         cursor.advance()
         return cursor.stored(event, place: journal.number)
       }
-      guard let mark = isReversed ? marks.last : marks.first else { return nil }
-      let block = try journal.block(mark)
-      var events = try journal.events(mark, of: block)
+      guard let part = parts.last else { return nil }
+      let read = try omissions.reading { () throws(LogError) in try journal.read(part) }
+      parts.removeLast()
+      guard var events = read?.events, let notes = read?.notes else { continue }
       events.removeAll { event in
         !indices.contains(event.arrival) || filter.map { !$0(event.event.partition) } ?? false
       }
       if isReversed { events.reverse() }
-      cursor = EventRun(events, notes: block.notes)
-      marks = isReversed ? marks.dropLast() : marks.dropFirst()
+      cursor = EventRun(events, notes: notes)
     }
   }
 }

@@ -18,12 +18,16 @@ struct KeySource: EventSource {
   private var heap = MergeHeap<Candidate>()
 
   init(
-    _ views: [FileView], upTo end: Position, filter: PartitionFilter?, fileSystem: any FileSystem
+    _ views: [FileView], upTo end: Position, filter: PartitionFilter?, fileSystem: any FileSystem,
+    around omissions: Omissions?
   ) throws(LogError) {
     for view in views where view.place <= end.file {
       let limit = view.place == end.file ? end.index : .max
       if limit == 0 { continue }
-      var cursor = try KeyCursor(view, below: limit, filter, fileSystem)
+      let opened = try omissions.reading { () throws(LogError) in
+        try KeyCursor(view, below: limit, filter, fileSystem, omissions)
+      }
+      guard var cursor = opened else { continue }
       if let event = try cursor.current() {
         heap.insert(candidate(event, cursor.place, cursors.count))
         cursors.append(cursor)
@@ -51,13 +55,16 @@ private struct KeyCursor: Sendable {
   private let segment: Segment?
   private let limit: UInt64
   private let wanted: Set<Partition>?
+  private let omissions: Omissions?
   /// Blocks to come, the next one last.
   private var waiting: [BlockEntry] = []
   private var cursor = EventRun()
 
   init(
-    _ view: FileView, below limit: UInt64, _ filter: PartitionFilter?, _ fileSystem: any FileSystem
+    _ view: FileView, below limit: UInt64, _ filter: PartitionFilter?, _ fileSystem: any FileSystem,
+    _ omissions: Omissions?
   ) throws(LogError) {
+    self.omissions = omissions
     place = view.place
     self.limit = limit
     switch view {
@@ -78,7 +85,7 @@ private struct KeyCursor: Sendable {
     case .journal(let journal):
       segment = nil
       wanted = nil
-      let contents = try journal.contents(below: limit)
+      let contents = try journal.contents(below: limit, around: omissions)
       var events = contents.events
       events.removeAll { event in filter.map { !$0(event.event.partition) } ?? false }
       events.sort { a, b in
@@ -92,13 +99,17 @@ private struct KeyCursor: Sendable {
   /// The next event, which stays.
   mutating func current() throws(LogError) -> BlockEvent? {
     while cursor.current == nil, let entry = waiting.last, let segment {
-      let block = try segment.block(entry)
-      var events = try decoding(segment.path, entry.offset) { () throws(EventsError) in
-        try block.eventsByKey()
+      let read = try omissions.reading { () throws(LogError) in
+        let block = try segment.block(entry)
+        let events = try decoding(segment.path, entry.offset) { () throws(EventsError) in
+          try block.eventsByKey()
+        }
+        return NumberedEvents(events: events, notes: block.notes)
       }
-      events.removeAll { $0.arrival >= limit || wanted?.contains($0.event.partition) == false }
-      cursor = EventRun(events, notes: block.notes)
       waiting.removeLast()
+      guard var events = read?.events, let notes = read?.notes else { continue }
+      events.removeAll { $0.arrival >= limit || wanted?.contains($0.event.partition) == false }
+      cursor = EventRun(events, notes: notes)
     }
     return cursor.current
   }

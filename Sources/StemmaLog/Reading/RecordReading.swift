@@ -7,14 +7,19 @@ struct RecordSource: EventSource {
   private let record: RecordKey
   private let end: Position
   private let fileSystem: any FileSystem
+  private let omissions: Omissions?
   private var run = EventRun()
   private var place: UInt64 = 0
 
-  init(_ views: [FileView], record: RecordKey, upTo end: Position, fileSystem: any FileSystem) {
+  init(
+    _ views: [FileView], record: RecordKey, upTo end: Position, fileSystem: any FileSystem,
+    around omissions: Omissions?
+  ) {
     self.views = views.filter { Position(file: $0.place, index: 0) < end }.reversed()
     self.record = record
     self.end = end
     self.fileSystem = fileSystem
+    self.omissions = omissions
   }
 
   mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
@@ -24,9 +29,9 @@ struct RecordSource: EventSource {
         return run.stored(event, place: place)
       }
       guard let view = views.last else { return nil }
-      let contents = try contents(of: view)
+      let read = try omissions.reading { () throws(LogError) in try contents(of: view) }
       place = view.place
-      run = EventRun(contents.events, notes: contents.notes)
+      run = EventRun(read?.events ?? [], notes: read?.notes ?? [:])
       views.removeLast()
     }
   }
@@ -36,10 +41,10 @@ struct RecordSource: EventSource {
     var contents: NumberedEvents
     switch view {
     case .damaged(let damage, _): throw damage.error
-    case .journal(let journal): contents = try journal.contents(below: limit)
+    case .journal(let journal): contents = try journal.contents(below: limit, around: omissions)
     case .segment(let header, let path):
       let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
-      contents = try segment.contents(of: record)
+      contents = try segment.contents(of: record, around: omissions)
     }
     contents.events.removeAll { $0.arrival >= limit || RecordKey($0.event) != record }
     return contents
@@ -48,18 +53,22 @@ struct RecordSource: EventSource {
 
 extension Segment {
   /// The contents of the blocks in which a record may stand: among its events those of others.
-  fileprivate func contents(of record: RecordKey) throws(LogError) -> NumberedEvents {
-    guard try filter().mayContain(record) else { return NumberedEvents() }
+  fileprivate func contents(
+    of record: RecordKey, around omissions: Omissions?
+  ) throws(LogError) -> NumberedEvents {
+    // Without the filter more is read, and nothing is missed.
+    let keys = try omissions.reading { () throws(LogError) in try filter() }
+    guard keys?.mayContain(record) ?? true else { return NumberedEvents() }
     let footer = try footer()
     var contents = NumberedEvents()
     guard let run = footer.partitions.first(where: { $0.partition == record.partition }) else {
       return contents
     }
     for index in run.blocks where footer.mayStand(record, inBlock: index) {
-      let entry = footer.blocks[index]
-      let block = try block(entry)
-      contents.events += try decoding(path, entry.offset) { () throws(EventsError) in try block.events() }
-      for (commit, note) in block.notes { contents.notes[commit] = note }
+      let read = try omissions.reading { () throws(LogError) in
+        try self.contents(of: footer.blocks[index])
+      }
+      if let read { contents.add(read) }
     }
     contents.events.sort { $0.arrival < $1.arrival }
     return contents

@@ -72,19 +72,26 @@ struct Segment: Sendable {
     }
   }
 
+  /// The events and notes of a block. Throws `.damaged`.
+  func contents(of entry: BlockEntry) throws(LogError) -> NumberedEvents {
+    let block = try block(entry)
+    let events = try decoding(path, entry.offset) { () throws(EventsError) in try block.events() }
+    return NumberedEvents(events: events, notes: block.notes)
+  }
+
   /// All events in the order of their indices, but those of partitions that are not `isWanted`; with notes.
   /// Memory: all of them.
-  func contents(_ isWanted: (Partition) -> Bool = { _ in true }) throws(LogError) -> NumberedEvents {
+  func contents(
+    around omissions: Omissions? = nil, _ isWanted: (Partition) -> Bool = { _ in true }
+  ) throws(LogError) -> NumberedEvents {
     let footer = try footer()
     let (partitions, indices) = footer.selection(isWanted)
     var contents = NumberedEvents()
     for index in indices {
-      let block = try block(footer.blocks[index])
-      let events = try decoding(path, footer.blocks[index].offset) { () throws(EventsError) in
-        try block.events()
-      }
-      contents.events += events.filter { partitions.contains($0.event.partition) }
-      for (commit, note) in block.notes { contents.notes[commit] = note }
+      let read = try omissions.reading { () throws(LogError) in try self.contents(of: footer.blocks[index]) }
+      guard var read else { continue }
+      read.events.removeAll { !partitions.contains($0.event.partition) }
+      contents.add(read)
     }
     contents.events.sort { $0.arrival < $1.arrival }
     return contents

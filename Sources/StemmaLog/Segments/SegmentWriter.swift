@@ -23,6 +23,21 @@ struct NumberedEvents: Sendable {
   /// Rising `arrival`.
   var events: [BlockEvent] = []
   var notes: [CommitID: CommitNote] = [:]
+
+  init(events: [BlockEvent] = [], notes: [CommitID: CommitNote] = [:]) {
+    self.events = events
+    self.notes = notes
+  }
+
+  init(events: [BlockEvent], notes: [(commit: CommitID, note: CommitNote)]) {
+    self.init(
+      events: events, notes: Dictionary(notes.map { ($0, $1) }, uniquingKeysWith: { first, _ in first }))
+  }
+
+  mutating func add(_ more: NumberedEvents) {
+    events += more.events
+    notes.merge(more.notes) { first, _ in first }
+  }
 }
 
 /// Writes a segment: everything but its name. Memory: the events, 32 bytes for each, and one block.

@@ -3,13 +3,13 @@ import StemmaEvents
 
 /// One open SQLite connection, as the raw statements of this module see it. It belongs to GRDB, which opens
 /// and closes it; this value must not outlive the access in which GRDB lent it.
-struct Connection {
-  let handle: OpaquePointer
-  let path: String
+package struct Connection {
+  package let handle: OpaquePointer
+  package let path: String
 
-  func prepare(_ sql: String) throws(TablesError) -> Statement { try Statement(self, sql) }
+  package func prepare(_ sql: String) throws(TablesError) -> Statement { try Statement(self, sql) }
 
-  func execute(_ sql: String) throws(TablesError) {
+  package func execute(_ sql: String) throws(TablesError) {
     let code = sqlite3_exec(handle, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw failure(code) }
   }
@@ -47,8 +47,8 @@ extension TablesError {
 
 /// A prepared statement. The C API through GRDB's own module, because GRDB's cached statements cost two to
 /// three times as much per row.
-final class Statement {
-  let handle: OpaquePointer
+package final class Statement {
+  package let handle: OpaquePointer
   let connection: Connection
 
   init(_ connection: Connection, _ sql: String) throws(TablesError) {
@@ -69,7 +69,7 @@ final class Statement {
   deinit { sqlite3_finalize(handle) }
 
   /// True if there is a row. Resets the statement when it ends or fails, so that it holds no lock.
-  func step() throws(TablesError) -> Bool {
+  package func step() throws(TablesError) -> Bool {
     let code = sqlite3_step(handle)
     if code == SQLITE_ROW { return true }
     if code == SQLITE_DONE {
@@ -84,7 +84,7 @@ final class Statement {
   /// Runs a statement that gives no rows.
   func run() throws(TablesError) { while try step() {} }
 
-  func reset() { sqlite3_reset(handle) }
+  package func reset() { sqlite3_reset(handle) }
 
   // MARK: Parameters, counted from 1
 
@@ -121,7 +121,7 @@ final class Statement {
     }
   }
 
-  func bind(_ index: Int32, _ value: Value) {
+  package func bind(_ index: Int32, _ value: Value) {
     switch value {
     case .null: bind(index, null: ())
     case .bool(let flag): bind(index, Int64(flag ? 1 : 0))

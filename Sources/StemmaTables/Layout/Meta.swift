@@ -73,6 +73,16 @@ enum Meta {
     return LogToken(
       position: Position(file: UInt64(bitPattern: file), index: UInt64(bitPattern: index)), chain: chain)
   }
+
+  // MARK: Clock
+
+  static func write(clock: Timestamp, to connection: Connection) throws(TablesError) {
+    try write("clock", .int(Int64(bitPattern: clock.rawValue)), to: connection)
+  }
+
+  static func clock(of connection: Connection) throws(TablesError) -> Timestamp {
+    Timestamp(rawValue: UInt64(bitPattern: try integer("clock", of: connection) ?? 0))
+  }
 }
 
 extension TableSet {

@@ -226,7 +226,7 @@ final class TableLayout: Sendable {
     } catch {
       throw .needsRebuild(
         path: statement.connection.path,
-        .damaged("_state of \(model.tableName), key \(KeyText(key(statement))): \(error)"))
+        .damaged("_state of \(model.tableName), \(KeyWords.text(key(statement), of: model)): \(error)"))
     }
   }
 }
@@ -257,13 +257,6 @@ private struct PartitionMatch {
     return take(UInt8(ascii: "%")) && take(Hexadecimal.upperDigit(byte >> 4))
       && take(Hexadecimal.upperDigit(byte & 15))
   }
-}
-
-/// A key as it stands in error texts: its parts, separated by commas.
-struct KeyText: CustomStringConvertible {
-  let key: Key
-  init(_ key: Key) { self.key = key }
-  var description: String { key.parts.map(\.text).joined(separator: ", ") }
 }
 
 /// SQLite's storage classes as constants that a pattern can name.

@@ -8,14 +8,14 @@ package struct TableSet: Sendable {
   package let schema: Schema
   /// In the order of the schema.
   let layouts: [TableLayout]
-  let references: [Reference]
+  let references: [StoredReference]
   private let byStoredName: [String: Int]
   private let byName: [String: Int]
 
   package init(_ schema: Schema) {
     self.schema = schema
     layouts = schema.models.map { TableLayout($0) }
-    references = Reference.all(of: schema)
+    references = StoredReference.all(of: schema)
     byStoredName = Dictionary(
       layouts.enumerated().map { ($1.model.storedName, $0) }, uniquingKeysWith: { first, _ in first })
     byName = Dictionary(

@@ -16,7 +16,9 @@ extension TablesReader {
     func check(_ layout: TableLayout, _ key: Key, _ state: RecordState, _ version: Int64) throws(TablesError)
     {
       func require(_ holds: Bool, _ what: String) throws(TablesError) {
-        if !holds { throw .inconsistent("\(layout.model.name) \(KeyText(key)): \(what)") }
+        if !holds {
+          throw .inconsistent("\(layout.model.name) \(KeyWords.text(key, of: layout.model)): \(what)")
+        }
       }
       let partition = try layout.partition(of: key)
       try require(Int64(clamping: state.version.rawValue) == version, "_version is not the state's")
@@ -36,10 +38,12 @@ extension TablesReader {
         let key = layout.key(statement)
         let state = try layout.state(statement)
         guard state.exists(layout.rules) else {
-          throw .inconsistent("\(layout.model.name) \(KeyText(key)): a row of a deleted record")
+          throw .inconsistent(
+            "\(layout.model.name) \(KeyWords.text(key, of: layout.model)): a row of a deleted record")
         }
         guard tombstones[RecordName(model: layout.model.storedName, key: key)] == nil else {
-          throw .inconsistent("\(layout.model.name) \(KeyText(key)): both a row and a tombstone")
+          throw .inconsistent(
+            "\(layout.model.name) \(KeyWords.text(key, of: layout.model)): both a row and a tombstone")
         }
         try check(layout, key, state, statement.int(layout.versionColumn))
       }
@@ -53,11 +57,13 @@ extension TablesReader {
       let key = Key(trusted: statement.blob(1))
       let state = try layout.tombstone(statement, 3, key)
       if state.exists(layout.rules) {
-        throw .inconsistent("\(layout.model.name) \(KeyText(key)): a tombstone of a record that exists")
+        throw .inconsistent(
+          "\(layout.model.name) \(KeyWords.text(key, of: layout.model)): a tombstone of a record that exists")
       }
       let partition = try layout.partition(of: key)
       if tombstones.removeValue(forKey: RecordName(model: layout.model.storedName, key: key)) != partition {
-        throw .inconsistent("\(layout.model.name) \(KeyText(key)): tombstone in another partition")
+        throw .inconsistent(
+          "\(layout.model.name) \(KeyWords.text(key, of: layout.model)): tombstone in another partition")
       }
       try check(layout, key, state, statement.int(2))
     }

@@ -93,17 +93,17 @@ enum ConflictSearch {
   /// Value and delete conflicts of a model.
   case registers(TableLayout)
   /// Of the parent's `hasOne` of this name.
-  case cardinality(TableLayout, Reference, hasOne: String)
+  case cardinality(TableLayout, StoredReference, hasOne: String)
   /// Of the child's reference.
-  case dangling(TableLayout, Reference)
+  case dangling(TableLayout, StoredReference)
 }
 
 extension TablesReader {
   /// All open conflicts of these models, or of all. `isInScope` tells the partitions that this node holds: a
-  /// reference into another one is not dangling. Value and delete conflicts cost time in proportion to their
-  /// number; cardinality and dangling references to the number of children.
+  /// reference into another one is not dangling; nil: dangling references are left out. Value and delete
+  /// conflicts cost time in proportion to their number; cardinality and dangling references to the number of children.
   package func conflicts(
-    _ models: [String]? = nil, isInScope: @escaping (Partition) -> Bool
+    _ models: [String]? = nil, isInScope: ((Partition) -> Bool)?
   ) throws(TablesError) -> ConflictCursor {
     var layouts = tableSet.layoutsByName
     if let models {
@@ -118,16 +118,12 @@ extension TablesReader {
           searches.append(.cardinality(layout, reference, hasOne: hasOne))
         }
       }
+      guard isInScope != nil else { continue }
       for reference in tableSet.references where reference.child.name == layout.model.name {
         searches.append(.dangling(layout, reference))
       }
     }
-    return ConflictCursor(self, searches, isInScope)
-  }
-
-  /// How many records have a value or delete conflict; costs a count.
-  package func conflictedRecords() throws(TablesError) -> UInt64 {
-    UInt64(try connection.integer("SELECT count(*) FROM _stemma_conflicts") ?? 0)
+    return ConflictCursor(self, searches, isInScope ?? { _ in false })
   }
 
   fileprivate func begin(_ search: ConflictSearch) throws(TablesError) -> Statement {
@@ -170,7 +166,7 @@ extension TablesReader {
   }
 
   fileprivate func cardinality(
-    _ parent: TableLayout, _ reference: Reference, _ hasOne: String, _ statement: Statement
+    _ parent: TableLayout, _ reference: StoredReference, _ hasOne: String, _ statement: Statement
   ) throws(TablesError) -> OpenConflict {
     let child = try tableSet.layout(named: reference.child.name)
     let key = parent.key(statement)
@@ -182,7 +178,8 @@ extension TablesReader {
   }
 
   fileprivate func dangling(
-    _ child: TableLayout, _ reference: Reference, _ statement: Statement, _ isInScope: (Partition) -> Bool
+    _ child: TableLayout, _ reference: StoredReference, _ statement: Statement,
+    _ isInScope: (Partition) -> Bool
   ) throws(TablesError) -> OpenConflict? {
     let parent = try tableSet.layout(named: reference.parent.name)
     let target = parent.key(statement, first: child.stateColumn + 1)
@@ -196,7 +193,7 @@ extension TablesReader {
       choices: [child.choice(.record(model: parent.model.name, target), write, key)])
   }
 
-  private func match(_ parent: TableLayout, _ reference: Reference) -> String {
+  private func match(_ parent: TableLayout, _ reference: StoredReference) -> String {
     zip(parent.key, reference.fields).map {
       "p.\(TableLayout.quoted($0.field.name)) = c.\(TableLayout.quoted($1))"
     }.joined(separator: " AND ")

@@ -41,10 +41,8 @@ package struct TablesReader {
     return try cache.highestCommit(of: origin, connection)
   }
 
-  package func latestTimestamp() throws(TablesError) -> Timestamp {
-    var cache = StreamCache()
-    return try cache.latestTimestamp(connection)
-  }
+  /// The highest reading of the node's clock, as a writer kept it last; zero if none did.
+  package func clock() throws(TablesError) -> Timestamp { try Meta.clock(of: connection) }
 
   /// What the tables show, if it is a state of the past: `time …` or `position …`.
   package func asOf() throws(TablesError) -> String? { try Meta.text("as_of", of: connection) }

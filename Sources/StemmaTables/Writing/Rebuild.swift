@@ -12,7 +12,7 @@ package enum RebuildFilter: Sendable, Equatable {
   /// Those that this node held when the event at this position was its newest.
   case position(Position)
 
-  func includes(_ stored: StoredEvent) -> Bool {
+  package func includes(_ stored: StoredEvent) -> Bool {
     switch self {
     case .all: true
     case .time(let latest): stored.event.timestamp <= latest
@@ -37,6 +37,8 @@ package struct RebuildProgress: Sendable, Equatable {
   package var step = Step.rows
   /// Events read, those that the filter leaves out included.
   package var events: UInt64 = 0
+  /// Events that are in the tables: those read that the filter lets pass.
+  package var folded: UInt64 = 0
   package var rows: UInt64 = 0
   package var tombstones: UInt64 = 0
 }
@@ -57,11 +59,13 @@ extension Tables {
   ///   - knowledge: the streams' heads, if the log has them; otherwise they are taken from the events.
   ///     Pass nil with a filter.
   ///   - token: up to where the log was read.
+  ///   - ownOrigins: the origins whose events say nothing of other nodes' clocks.
   ///   - progress: called every few thousand events; may throw to give up.
   /// - Throws: what `next` and `progress` throw; `TablesError` otherwise.
   @discardableResult
   package static func rebuild(
     at path: String, schema: Schema, knowledge: Knowledge?, token: LogToken, filter: RebuildFilter = .all,
+    ownOrigins: [Origin] = [],
     progress: (RebuildProgress) throws -> Void = { _ in }, next: () throws -> StoredEvent?
   ) throws -> RebuildProgress {
     let staged = path + ".building"
@@ -79,7 +83,8 @@ extension Tables {
         }
         try connection.execute("BEGIN EXCLUSIVE")
         defer { connection.rollBack() }
-        var builder = try TablesBuilder(TableSet(schema), connection, filter, knowledge)
+        var builder = try TablesBuilder(
+          TableSet(schema), connection, filter, BuiltStreams(knowledge, ownOrigins: ownOrigins))
         try builder.insert(next, progress)
         try builder.finish(token, acknowledged, progress)
         try connection.execute("COMMIT")
@@ -138,7 +143,7 @@ struct TablesBuilder {
   private var held: [Event] = []
 
   init(
-    _ tableSet: TableSet, _ connection: Connection, _ filter: RebuildFilter, _ knowledge: Knowledge?
+    _ tableSet: TableSet, _ connection: Connection, _ filter: RebuildFilter, _ streams: BuiltStreams
   ) throws(TablesError) {
     self.tableSet = tableSet
     self.connection = connection
@@ -147,7 +152,7 @@ struct TablesBuilder {
     var writers: [RowWriter] = []
     for layout in tableSet.layouts { writers.append(try RowWriter(layout, connection, isEmpty: true)) }
     self.writers = writers
-    streams = BuiltStreams(knowledge)
+    self.streams = streams
   }
 
   mutating func insert(
@@ -157,6 +162,7 @@ struct TablesBuilder {
       progress.events += 1
       if progress.events & 8191 == 0 { try report(progress) }
       guard filter.includes(stored) else { continue }
+      progress.folded += 1
       let event = stored.event
       streams.note(event)
       if model == nil || event.key != key || event.partition != partition
@@ -231,8 +237,8 @@ struct TablesBuilder {
   }
 }
 
-/// The streams, commits and time of the events that a rebuild reads.
-private struct BuiltStreams {
+/// The streams and commits of the events that a rebuild reads, and the highest time of those from other nodes.
+struct BuiltStreams {
   private struct Name: Hashable {
     let partition: Partition
     let origin: Origin
@@ -241,16 +247,20 @@ private struct BuiltStreams {
   private let known: Knowledge?
   private var heads: [Name: StreamHead] = [:]
   private var commits: [Origin: UInt64] = [:]
-  private var latest = Timestamp.zero
+  private var clock = HybridClock()
+  private let ownOrigins: [Origin]
   private var digester = EventDigester()
 
-  init(_ known: Knowledge?) { self.known = known }
+  init(_ known: Knowledge?, ownOrigins: [Origin]) {
+    self.known = known
+    self.ownOrigins = ownOrigins
+  }
 
   mutating func note(_ event: Event) {
     if commits[event.commit.origin] ?? 0 < event.commit.number {
       commits[event.commit.origin] = event.commit.number
     }
-    latest = max(latest, event.timestamp)
+    if !ownOrigins.contains(event.dot.origin) { clock.observe(event.timestamp) }
     guard known == nil else { return }
     let name = Name(partition: event.partition, origin: event.dot.origin)
     var head = heads[name] ?? .none
@@ -272,6 +282,6 @@ private struct BuiltStreams {
     for (origin, number) in commits.sorted(by: { $0.key < $1.key }) {
       try StreamCache.write(origin, number, connection)
     }
-    try Meta.write("latest", .int(Int64(bitPattern: latest.rawValue)), to: connection)
+    try Meta.write(clock: clock.highest, to: connection)
   }
 }

@@ -236,7 +236,7 @@ extension TableLayout {
     do { return try RecordState(decoding: statement.bytes(column), rules) { _ in .null } } catch {
       throw .needsRebuild(
         path: statement.connection.path,
-        .damaged("tombstone of \(model.name), key \(KeyText(key)): \(error)"))
+        .damaged("tombstone of \(model.name) \(KeyWords.text(key, of: model)): \(error)"))
     }
   }
 }

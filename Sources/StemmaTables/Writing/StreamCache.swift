@@ -1,7 +1,7 @@
 import StemmaEvents
 
-/// The streams that a transaction has moved, the commits and the time of their events. Written when the
-/// transaction flushes.
+/// The streams that a transaction has moved, and the commits of their events. Written when the transaction
+/// flushes.
 struct StreamCache {
   struct Stream {
     let partition: Partition
@@ -25,8 +25,6 @@ struct StreamCache {
   private var index: [Name: Int] = [:]
   private var last: Int?
   private var commits: [Commits] = []
-  private var latest: Timestamp?
-  private var isLatestDirty = false
 
   mutating func head(
     _ partition: Partition, _ origin: Origin, _ connection: Connection
@@ -65,16 +63,12 @@ struct StreamCache {
       commits[commit].highest = event.commit.number
       commits[commit].isDirty = true
     }
-    if try event.timestamp > latestTimestamp(connection) {
-      latest = event.timestamp
-      isLatestDirty = true
-    }
     heads[stream].head.sequence = event.dot.sequence
     heads[stream].head.hash += hash
     heads[stream].isDirty = true
   }
 
-  // MARK: Commits and time
+  // MARK: Commits
 
   mutating func highestCommit(of origin: Origin, _ connection: Connection) throws(TablesError) -> UInt64 {
     let place = try place(of: origin, connection)
@@ -88,14 +82,6 @@ struct StreamCache {
     let number = try statement.step() ? UInt64(clamping: statement.int(0)) : 0
     commits.append(Commits(origin: origin, highest: number))
     return commits.count - 1
-  }
-
-  mutating func latestTimestamp(_ connection: Connection) throws(TablesError) -> Timestamp {
-    if let latest { return latest }
-    let stored = try Meta.integer("latest", of: connection) ?? 0
-    let read = Timestamp(rawValue: UInt64(bitPattern: stored))
-    latest = read
-    return read
   }
 
   // MARK: Writing
@@ -112,10 +98,6 @@ struct StreamCache {
     for index in commits.indices where commits[index].isDirty {
       try Self.write(commits[index].origin, commits[index].highest, connection)
       commits[index].isDirty = false
-    }
-    if isLatestDirty, let latest {
-      try Meta.write("latest", .int(Int64(bitPattern: latest.rawValue)), to: connection)
-      isLatestDirty = false
     }
   }
 

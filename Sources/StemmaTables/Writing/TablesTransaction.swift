@@ -78,11 +78,6 @@ package final class TablesTransaction {
     try streams.highestCommit(of: origin, connection)
   }
 
-  /// The highest timestamp of all applied events.
-  package func latestTimestamp() throws(TablesError) -> Timestamp {
-    try streams.latestTimestamp(connection)
-  }
-
   /// Rows as the events applied so far make them.
   package func reader() throws(TablesError) -> TablesReader {
     try flush()
@@ -125,12 +120,26 @@ package final class TablesTransaction {
   /// Says that everything in the log before the token's position has been applied.
   package func advance(to token: LogToken) { self.token = token }
 
+  /// Keeps the highest reading of the node's clock for those who write next. It is kept apart from the events,
+  /// because an imported event carries a time that the clock never had.
+  package func keep(clock: Timestamp) throws(TablesError) { try Meta.write(clock: clock, to: connection) }
+
+  /// The reading that was kept last; zero if none was.
+  package func clock() throws(TablesError) -> Timestamp { try Meta.clock(of: connection) }
+
   /// Notes what a peer has confirmed to hold. Numbers only rise.
   package func acknowledge(
     peer: String, partition: Partition, origin: Origin, sequence: Sequence
   ) throws(TablesError) {
     try Acknowledgement(peer: peer, partition: partition, origin: origin, sequence: sequence)
       .write(to: connection)
+  }
+
+  /// Prepares a statement that reads what was applied so far. It must be stepped to its end, or reset, before
+  /// the next change.
+  package func prepare(_ sql: String) throws(TablesError) -> Statement {
+    try flush()
+    return try connection.prepare(sql)
   }
 
   // MARK: Savepoints

@@ -25,6 +25,8 @@ package struct LineReader: ~Copyable {
   /// Compressed bytes that are inflated at once: they can become a thousand times as many.
   private static let inflated = 8 << 10
 
+  /// Whether a `\r` at the end of a line is given as a part of it.
+  package var keepsReturns = false
   /// The number of the line that `next` gave last; the first is 1.
   package private(set) var lineNumber = 0
 
@@ -89,7 +91,9 @@ package struct LineReader: ~Copyable {
     }
     let outcome: Swift.Result<Result, NodeError> = buffer.withUnsafeBytes { bytes in
       var line = range
-      if !line.isEmpty, bytes[line.upperBound - 1] == 13 { line = line.lowerBound..<line.upperBound - 1 }
+      if !keepsReturns, !line.isEmpty, bytes[line.upperBound - 1] == 13 {
+        line = line.lowerBound..<line.upperBound - 1
+      }
       do throws(NodeError) {
         return .success(try body(UnsafeRawBufferPointer(rebasing: bytes[line])))
       } catch {
@@ -123,8 +127,12 @@ package struct LineReader: ~Copyable {
     }
     if count == 0 {
       ended = true
+      // A plain file may be empty; this is what a transfer that failed leaves behind.
+      if !started, name.hasSuffix(".gz") {
+        throw .malformedInput(source: name, what: "the file is empty, which no gzip file is; fetch it anew")
+      }
       if let inflater, !inflater.isAtEnd {
-        throw .malformedInput(source: name, what: "the gzip stream ends too early")
+        throw .malformedInput(source: name, what: "the gzip stream ends too early; fetch the file anew")
       }
       return
     }
@@ -188,6 +196,6 @@ private final class GzipInflater {
       }
       return false
     }
-    if failed { throw .malformedInput(source: name, what: "the gzip stream is damaged") }
+    if failed { throw .malformedInput(source: name, what: "the gzip stream is damaged; fetch the file anew") }
   }
 }

@@ -14,7 +14,9 @@ package struct Import {
     package var isDryRun = false
     /// Treat `create` as `upsert`.
     package var isUpsert = false
-    /// The model of lines that name none.
+    /// What is read; nil: what the file's name says.
+    package var format: Format?
+    /// The model of lines that name none, and of rows.
     package var model: String?
     package var refusesDangling = false
     package var by: String?
@@ -36,6 +38,8 @@ package struct Import {
   package let options: Options
   /// Told after each commit.
   package var progress: (Summary) throws -> Void = { _ in }
+  /// Told what a person should know about the source; one sentence each.
+  package var notice: (String) -> Void = { _ in }
   /// Given a line that cannot be taken; if nil, such a line ends the import.
   package var reject: ((_ line: Int, _ text: UnsafeRawBufferPointer, NodeError) throws -> Void)?
 
@@ -48,7 +52,7 @@ package struct Import {
   private typealias Committing = (CommitNote, (WriteTransaction) throws(NodeError) -> Int) throws(NodeError)
     -> Int
 
-  /// Imports one source of NDJSON lines.
+  /// Imports one source.
   ///
   /// - Throws: `NodeError.importLine` for a line that cannot be taken: nothing of its commit was written, all
   ///   commits before it are durable.
@@ -67,17 +71,17 @@ package struct Import {
   }
 
   private func run(_ path: String, _ committing: Committing) throws -> Summary {
-    var reader = try LineReader(path: path)
+    let reader = try source(path)
     var summary = Summary()
     summary.durableThroughLine = options.firstLine - 1
     let source = path.split(separator: "/").last.map(String.init) ?? path
     var batch: [PendingLine] = []
     do {
       while true {
-        let pending = try next(&reader, source, &summary)
+        let pending = try next(reader, source, &summary)
         if let pending { batch.append(pending) }
         if batch.count >= options.batch || (pending == nil && !batch.isEmpty) {
-          try commit(batch, source, &summary, committing)
+          try commit(batch, source, reader.header, &summary, committing)
           batch.removeAll(keepingCapacity: true)
           try progress(summary)
         }
@@ -100,51 +104,48 @@ package struct Import {
   /// One line that was read and found to be a mutation.
   private struct PendingLine {
     var number: Int
+    var last: Int
     var mutation: Mutation
     /// Kept only where a refused line has to be written out.
     var text: [UInt8]
   }
 
   private func next(
-    _ reader: inout LineReader, _ source: String, _ summary: inout Summary
+    _ reader: any MutationSource, _ source: String, _ summary: inout Summary
   ) throws -> PendingLine? {
+    func failure(_ line: Int, _ reason: NodeError) -> NodeError {
+      .importLine(
+        source: source, line: line, reason, resume: summary.durableThroughLine + 1, earlier: nil)
+    }
     while true {
-      let number = reader.lineNumber + 1
-      let isSkipped = number < options.firstLine
-      var failure: (NodeError, [UInt8])?
-      let read: PendingLine??
-      do throws(NodeError) {
-        read = try reader.next { line throws(NodeError) -> PendingLine? in
-          guard !isSkipped, line.contains(where: { $0 != 0x20 && $0 != 0x09 }) else { return nil }
-          do throws(MutationError) {
-            var mutation = try Mutation(line: line, defaultModel: options.model)
-            if options.isUpsert, mutation.operation == .create { mutation.operation = .upsert }
-            return PendingLine(number: number, mutation: mutation, text: reject == nil ? [] : Array(line))
-          } catch {
-            failure = (.mutation(error), Array(line.prefix(4096)))
-            return nil
-          }
-        }
-      } catch {
-        throw NodeError.importLine(
-          source: source, line: number, error, resume: summary.durableThroughLine + 1, earlier: nil)
+      let item: SourceItem?
+      do throws(SourceError) { item = try reader.next() } catch { throw failure(error.line, error.reason) }
+      guard let item else { return nil }
+      if item.line < options.firstLine { continue }
+      switch item.mutation {
+      case .success(var mutation):
+        if options.isUpsert, mutation.operation == .create { mutation.operation = .upsert }
+        return PendingLine(number: item.line, last: item.lastLine, mutation: mutation, text: item.text)
+      case .failure(let error):
+        guard reject != nil else { throw failure(item.line, .mutation(error)) }
+        try refuse(item.line, item.text, .mutation(error), header: reader.header, &summary)
       }
-      guard let read else { return nil }
-      if let (error, text) = failure {
-        guard let reject else {
-          throw NodeError.importLine(
-            source: source, line: number, error, resume: summary.durableThroughLine + 1, earlier: nil)
-        }
-        summary.rejected += 1
-        try text.withUnsafeBytes { try reject(number, $0, error) }
-        continue
-      }
-      if let pending = read { return pending }
+    }
+  }
+
+  private func refuse(
+    _ line: Int, _ text: [UInt8], _ error: NodeError, header: [UInt8], _ summary: inout Summary
+  ) throws {
+    let isFirst = summary.rejected == 0
+    summary.rejected += 1
+    try (isFirst && !header.isEmpty ? header + [10] + text : text).withUnsafeBytes {
+      try reject?(line, $0, error)
     }
   }
 
   private func commit(
-    _ lines: [PendingLine], _ source: String, _ summary: inout Summary, _ committing: Committing
+    _ lines: [PendingLine], _ source: String, _ header: [UInt8], _ summary: inout Summary,
+    _ committing: Committing
   ) throws {
     guard let first = lines.first, let last = lines.last else { return }
     var lines = lines
@@ -152,7 +153,7 @@ package struct Import {
       var refused: (Int, NodeError)?
       do throws(NodeError) {
         let note = CommitNote(
-          by: options.by, note: options.note, source: "\(source):\(first.number)-\(last.number)")
+          by: options.by, note: options.note, source: "\(source):\(first.number)-\(last.last)")
         let events = try committing(note) { tx throws(NodeError) in
           tx.refusesDangling = options.refusesDangling
           for (index, line) in lines.enumerated() {
@@ -169,16 +170,15 @@ package struct Import {
         lines = []
       } catch {
         guard let (index, reason) = refused else { throw error }
-        guard let reject else {
+        guard reject != nil else {
           throw NodeError.importLine(
             source: source, line: lines[index].number, reason, resume: summary.durableThroughLine + 1,
             earlier: nil)
         }
-        summary.rejected += 1
-        try lines[index].text.withUnsafeBytes { try reject(lines[index].number, $0, reason) }
+        try refuse(lines[index].number, lines[index].text, reason, header: header, &summary)
         lines.remove(at: index)
       }
     }
-    summary.durableThroughLine = last.number
+    summary.durableThroughLine = last.last
   }
 }

@@ -27,6 +27,18 @@ package struct EventDescription: Sendable {
     return mark.origins(named: String(text[..<colon])).map { Dot($0, Sequence(number)) }
   }
 
+  /// `name.number`, as a commit is called.
+  package func name(_ commit: CommitID) -> String {
+    "\(mark.displayName(of: commit.origin)).\(commit.number)"
+  }
+
+  /// Reads `name.number` back. Empty if no origin has that name.
+  package func commits(named text: String) -> Set<CommitID> {
+    guard let point = text.lastIndex(of: "."), let number = UInt64(text[text.index(after: point)...])
+    else { return [] }
+    return Set(mark.origins(named: String(text[..<point])).map { CommitID($0, number) })
+  }
+
   package func modelName(_ event: Event) -> String { model(of: event)?.name ?? event.model }
 
   /// The key as an object by its parts' names; of a model that the schema does not know, an array.
@@ -35,15 +47,11 @@ package struct EventDescription: Sendable {
     return .array(event.key.parts.map(\.value.json))
   }
 
-  /// The key as short as people write it: the bare value of a one-part key, else `part=value …`.
+  /// The key as people write it.
   package func keyText(_ event: Event) -> String { keyText(event.key, model(of: event)) }
 
   package func keyText(_ key: Key, _ model: Model?) -> String {
-    let parts = key.parts
-    guard let model, parts.count == model.keyFields.count, parts.count > 1 else {
-      return parts.map(\.text).joined(separator: " ")
-    }
-    return zip(model.keyFields, parts).map { "\(model.fields[$0].name)=\($1.text)" }.joined(separator: " ")
+    model.map { KeyWords.text(key, of: $0) } ?? KeyWords.text(key)
   }
 
   package func fieldName(_ stored: String, _ model: Model?) -> String {
@@ -85,7 +93,7 @@ package struct EventDescription: Sendable {
       ("context", context(event.context)),
       ("origin", .string(event.dot.origin.description)),
       ("sequence", .int(Int64(event.dot.sequence.rawValue))),
-      ("commit", .string("\(mark.displayName(of: event.commit.origin)).\(event.commit.number)")),
+      ("commit", .string(name(event.commit))),
     ]
     if let cause = event.cause {
       members.append(

@@ -1,0 +1,14 @@
+extension Store {
+  /// The rows of a statement now, and again after each commit of this store.
+  public func observe<Row: Table>(_ rows: Select<Row>) -> AsyncThrowingStream<[Row], any Error> {
+    AsyncThrowingStream { continuation in
+      let task = Task {
+        do {
+          for await _ in changes.stream() { continuation.yield(try await rows.fetchAll(self)) }
+          continuation.finish()
+        } catch { continuation.finish(throwing: error) }
+      }
+      continuation.onTermination = { _ in task.cancel() }
+    }
+  }
+}

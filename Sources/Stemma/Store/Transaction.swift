@@ -1,0 +1,198 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaNode
+import StemmaSchema
+import StemmaTables
+
+extension Store {
+  /// One commit while it is being made. Reads see what it has written. Only valid inside of the closure that it was
+  /// given to.
+  public final class Transaction {
+    let store: Store
+    let write: WriteTransaction
+    /// Contexts that were moved on, to be taken back if the commit is not made.
+    private var moved: [(LoadedRecord, Context)] = []
+
+    init(_ store: Store, _ write: WriteTransaction) {
+      self.store = store
+      self.write = write
+    }
+
+    func takeBack() {
+      for (record, context) in moved.reversed() { record.context = context }
+    }
+
+    // MARK: Reading
+
+    /// The record with a key; nil if there is none.
+    public func get<Row: Table>(_ type: Row.Type, byIdentifier key: Row.PrimaryKey) throws -> Row? {
+      try row(Row.self, Self.key(key))
+    }
+
+    /// - Throws: `notFound`.
+    public func find<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws -> Row {
+      guard let row = try get(type, byIdentifier: key) else {
+        throw StoreError.notFound(model: Row.modelName, key: KeyWords(key).description)
+      }
+      return row
+    }
+
+    private func row<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row? {
+      let model = try store.model(of: Row.self)
+      guard let (state, rules) = try write.shown(model, key) else { return nil }
+      let description = Row.description
+      var values = key.parts.map(\.value)
+      for column in description.columns.dropFirst(description.keyCount) {
+        guard let field = model.field(named: column.name) else { throw Self.unknown(column, model) }
+        values.append(state.value(of: field.storedName, rules))
+      }
+      return try Row(RowReader(values, context: state.context, description, store: store))
+    }
+
+    // MARK: Writing
+
+    /// Creates a record; a key part named `id` that the draft leaves out is minted.
+    ///
+    /// - Throws: `alreadyExists`.
+    @discardableResult
+    public func insert<Draft: TableDraft>(_ draft: Draft) throws -> Draft.Row {
+      let key = try create(draft)
+      return try present(Draft.Row.self, key)
+    }
+
+    /// Creates a record that knows its key.
+    @discardableResult
+    public func insert<Row: Table>(_ row: Row) throws -> Row { try insert(Row.Draft(row)) }
+
+    @discardableResult
+    func create<Draft: TableDraft>(_ draft: Draft) throws -> Key {
+      let model = try store.model(of: Draft.Row.self)
+      var record = RecordWriter()
+      draft.write(to: &record)
+      let key = try key(record.key, of: model)
+      try write.create(model, key, try assignments(record.values, Draft.Row.description, model))
+      return key
+    }
+
+    /// Creates the record, or updates the one that has its key.
+    @discardableResult
+    public func upsert<Draft: TableDraft>(_ draft: Draft) throws -> Draft.Row {
+      let model = try store.model(of: Draft.Row.self)
+      var record = RecordWriter()
+      draft.write(to: &record)
+      let key = try key(record.key, of: model)
+      let values = try assignments(record.values, Draft.Row.description, model)
+      if try write.exists(model, key) {
+        try write.update(model, key, values, readAt: nil)
+      } else {
+        try write.create(model, key, values)
+      }
+      return try present(Draft.Row.self, key)
+    }
+
+    /// Records what differs from the record as it was read, and returns it as it is now.
+    ///
+    /// A value that no store made is compared with what is there.
+    /// - Throws: `notFound`, `requiredReference`.
+    @discardableResult
+    public func update<Row: Table>(_ row: Row) throws -> Row {
+      let model = try store.model(of: Row.self)
+      var record = RecordWriter()
+      row.write(to: &record)
+      let key = try key(record.key, of: model)
+      let loaded = row._record.loaded
+      let before = try write.context(model, key)
+      try write.update(
+        model, key, try assignments(record.values, Row.description, model), readAt: loaded?.context)
+      if let loaded, loaded.context == before {
+        moved.append((loaded, before))
+        loaded.context = try write.context(model, key)
+      }
+      return try present(Row.self, key)
+    }
+
+    public func delete<Row: Table>(_ row: Row) throws {
+      try delete(Row.self, row.primaryKey)
+    }
+
+    /// - Throws: `notFound`, `failed` if the delete rule of a relationship forbids it.
+    public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws {
+      try write.delete(try store.model(of: Row.self), Self.key(key))
+    }
+
+    // MARK: Parts
+
+    private func present<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row {
+      guard let row = try row(type, key) else {
+        throw StoreError.notFound(model: Row.modelName, key: key.parts.map(\.text).joined(separator: ", "))
+      }
+      return row
+    }
+
+    static func key(_ key: some TableKey) -> Key {
+      var record = RecordWriter()
+      key.write(to: &record)
+      return Key(record.key.compactMap { $0 })
+    }
+
+    private func key(_ parts: [KeyPart?], of model: Model) throws -> Key {
+      var whole: [KeyPart] = []
+      whole.reserveCapacity(parts.count)
+      for (index, part) in parts.enumerated() {
+        if let part {
+          whole.append(part)
+        } else if model.keyFields[index] == model.autoPopulatedField {
+          whole.append(.string(write.mintedIdentifier()))
+        } else {
+          throw StoreError.failed(
+            "\(model.name) needs a value for the key part \(model.fields[model.keyFields[index]].name)")
+        }
+      }
+      return Key(whole)
+    }
+
+    private func assignments(
+      _ values: [Value], _ description: ModelDescription, _ model: Model
+    ) throws -> [Assignment] {
+      var assignments: [Assignment] = []
+      assignments.reserveCapacity(values.count)
+      for (column, value) in zip(description.columns.dropFirst(description.keyCount), values) {
+        guard let field = model.field(named: column.name) else { throw Self.unknown(column, model) }
+        assignments.append(Assignment(field.storedName, value))
+      }
+      return assignments
+    }
+
+    private static func unknown(_ column: ModelDescription.Column, _ model: Model) -> StoreError {
+      .models("the node's \(model.name) has no field \(column.name)")
+    }
+  }
+}
+
+// MARK: One commit for one change
+
+extension Store {
+  /// Creates a record in a commit of its own.
+  @discardableResult
+  public func insert<Draft: TableDraft>(_ draft: Draft) async throws -> Draft.Row {
+    try await write { try $0.insert(draft) }
+  }
+
+  @discardableResult
+  public func insert<Row: Table>(_ row: Row) async throws -> Row { try await write { try $0.insert(row) } }
+
+  @discardableResult
+  public func upsert<Draft: TableDraft>(_ draft: Draft) async throws -> Draft.Row {
+    try await write { try $0.upsert(draft) }
+  }
+
+  /// Records what differs from the record as it was read, and returns it as it is now.
+  @discardableResult
+  public func update<Row: Table>(_ row: Row) async throws -> Row { try await write { try $0.update(row) } }
+
+  public func delete<Row: Table>(_ row: Row) async throws { try await write { try $0.delete(row) } }
+
+  public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) async throws {
+    try await write { try $0.delete(type, key) }
+  }
+}

@@ -1,0 +1,80 @@
+import StemmaEvents
+import StemmaNode
+import StemmaTables
+
+/// What can go wrong with a store. Wherever a write throws, nothing of its commit is left.
+public enum StoreError: Error, Sendable, Equatable {
+  /// There is no such record, or it is deleted.
+  case notFound(model: String, key: String)
+  case alreadyExists(model: String, key: String)
+  /// A required relationship would be left without a target.
+  case requiredReference(model: String, key: String, relationship: String)
+  /// The record is in another state than the one that was named.
+  case revisionMismatch(model: String, key: String, expected: String, current: String)
+  /// A stored value does not fit the Swift type of its property: null in a required column, an enum case that this
+  /// program does not know, text that is no date.
+  case unreadable(table: String, column: String, value: String)
+  /// The record was made by an initialiser, or decoded, and belongs to no store that could be asked.
+  case notFromStore(model: String)
+  /// The relationship was not among those that were loaded with the record.
+  case notLoaded(model: String, relationship: String)
+  case closed
+  /// The models that were declared do not fit the node's schema, or are wrong by themselves.
+  case models(String)
+  /// Anything else, in words: what, where, and what to do next.
+  case failed(String)
+}
+
+extension StoreError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .notFound(let model, let key): "there is no \(model) \(key)"
+    case .alreadyExists(let model, let key): "\(model) \(key) exists already; update it, or use upsert"
+    case .requiredReference(let model, let key, let relationship):
+      "\(relationship) of \(model) \(key) is required; link it to another record, or delete this one"
+    case .revisionMismatch(let model, let key, let expected, let current):
+      "\(model) \(key) is at revision \(current), not \(expected); read it again"
+    case .unreadable(let table, let column, let value):
+      "\(table).\(column) holds \(value), which its Swift type cannot show"
+    case .notFromStore(let model): "this \(model) comes from no store; fetch it to ask for its relationships"
+    case .notLoaded(let model, let relationship):
+      "\(relationship) of this \(model) was not loaded; fetch it, or name it in `including`"
+    case .closed: "the store is closed"
+    case .models(let what), .failed(let what): what
+    }
+  }
+}
+
+extension StoreError {
+  init(_ error: NodeError) {
+    switch error {
+    case .mutation(.notFound(let model, let key)): self = .notFound(model: model, key: key)
+    case .mutation(.alreadyExists(let model, let key)): self = .alreadyExists(model: model, key: key)
+    case .mutation(.requiredReference(let model, let key, let relationship)):
+      self = .requiredReference(model: model, key: key, relationship: relationship)
+    case .mutation(.revisionMismatch(let model, let key, let expected, let current)):
+      self = .revisionMismatch(model: model, key: key, expected: expected, current: current)
+    case .schema, .refusedSchema: self = .models(Explanations.text(of: error))
+    default: self = .failed(Explanations.text(of: error))
+    }
+  }
+
+  init(_ error: TablesError) { self = .failed(Explanations.text(of: error)) }
+
+  /// Any error of a body: ours in our words, others as they are.
+  static func translated(_ error: any Error) -> any Error {
+    switch error {
+    case let error as NodeError: StoreError(error)
+    case let error as TablesError: StoreError(error)
+    default: error
+    }
+  }
+
+  static func wrapping<Result>(_ body: () throws(NodeError) -> Result) throws(StoreError) -> Result {
+    do throws(NodeError) { return try body() } catch { throw StoreError(error) }
+  }
+
+  static func reading<Result>(_ body: () throws(TablesError) -> Result) throws(StoreError) -> Result {
+    do throws(TablesError) { return try body() } catch { throw StoreError(error) }
+  }
+}

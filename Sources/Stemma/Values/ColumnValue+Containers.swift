@@ -1,0 +1,76 @@
+import StemmaEvents
+
+extension Optional: ColumnValue where Wrapped: ColumnValue {
+  public static var columnType: ColumnType {
+    var type = Wrapped.columnType
+    type.isOptional = true
+    return type
+  }
+  public var datum: Datum { self?.datum ?? .null }
+  public init(datum: Datum) throws(StoreError) {
+    self = datum.isNull ? nil : try Wrapped(datum: datum)
+  }
+  @inlinable
+  public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Wrapped? {
+    row.isNull(column) ? nil : try Wrapped.read(row, column)
+  }
+}
+
+/// A list, stored as JSON text.
+extension Array: ColumnValue where Element: ColumnValue {
+  public static var columnType: ColumnType {
+    var type = Element.columnType
+    type.hasOptionalElements = type.isOptional
+    type.isOptional = false
+    type.isList = true
+    return type
+  }
+  public var datum: Datum { .json(.array(map { $0.datum.value.json })) }
+  public init(datum: Datum) throws(StoreError) {
+    guard case .array(let elements) = datum.value.json else { throw Self.misfit(datum) }
+    self = []
+    reserveCapacity(elements.count)
+    for element in elements { append(try Element(datum: Datum(element.value(as: Element.columnType)))) }
+  }
+}
+
+extension JSON {
+  /// An element of a list as the value that a column of its own would hold.
+  func value(as type: ColumnType) -> Value {
+    switch (self, type.scalar) {
+    case (.null, _): .null
+    case (.bool(let flag), _): .bool(flag)
+    case (.int(let number), .float): .double(Double(number))
+    case (.int(let number), _): .int(number)
+    case (.number(let text), _): Double(text).map { .double($0) } ?? .string(text)
+    case (.string(let text), .int), (.string(let text), .awsTimestamp):
+      Int64(text).map { .int($0) } ?? .string(text)
+    case (.string(let text), _): .string(text)
+    case (.array, _), (.object, _): .json(canonicalText)
+    }
+  }
+}
+
+/// An enum with raw values is stored as they are. A value that is no case, which a newer program may have
+/// written, is kept in the store; reading it throws.
+extension ColumnValue where Self: RawRepresentable, RawValue: ColumnValue {
+  public static var columnType: ColumnType { RawValue.columnType }
+  public var datum: Datum { rawValue.datum }
+  public init(datum: Datum) throws(StoreError) {
+    guard let value = Self(rawValue: try RawValue(datum: datum)) else { throw Self.misfit(datum) }
+    self = value
+  }
+}
+
+extension ColumnValue where Self: RawRepresentable & CaseIterable, RawValue == String {
+  /// The schema lists the cases, if all of them can be names there.
+  public static var columnType: ColumnType {
+    var type = ColumnType.text
+    let cases = allCases.map(\.rawValue)
+    if cases.allSatisfy({ $0.wholeMatch(of: /[A-Za-z][A-Za-z0-9_]*/) != nil }) {
+      type.enumeration = "\(Self.self)"
+      type.cases = cases
+    }
+    return type
+  }
+}

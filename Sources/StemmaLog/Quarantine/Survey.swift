@@ -1,0 +1,238 @@
+import StemmaEvents
+
+/// Events of one stream that were held and cannot be read any more.
+package struct LostRange: Hashable, Sendable {
+  package var partition: Partition
+  package var origin: Origin
+  /// The first and the last, both lost.
+  package var from: Sequence
+  package var to: Sequence
+  /// The place of the file that held them; nil if no damaged file can have done so.
+  package var place: UInt64?
+
+  package var count: UInt64 { to.rawValue - from.rawValue + 1 }
+}
+
+/// What a damaged log has lost: worked out from what its footers claim, from the gaps in the streams, and from
+/// what somebody remembers to have held.
+package struct Survey: Sendable {
+  package var damage: [Damage] = []
+  /// By partition, origin and sequence.
+  package var lost: [LostRange] = []
+  /// Damaged files that may have held more than `lost` says: nothing that can be read tells of it.
+  package var vague: [Damage] = []
+
+  /// Sorted.
+  package var partitions: [Partition] { Set(lost.map(\.partition)).sorted() }
+  package var eventCount: UInt64 { lost.reduce(0) { $0 + $1.count } }
+
+  /// By place: damaged files, and what their own footers say that they held.
+  var files: [UInt64: DamagedFile] = [:]
+  /// The sum of the digests of what can be read of each stream, and the highest sequence of it.
+  var readable: [StreamName: StreamHead] = [:]
+  /// What was remembered.
+  var held: Knowledge?
+}
+
+/// A stream: a partition and an origin.
+struct StreamName: Hashable, Comparable, Sendable {
+  var partition: Partition
+  var origin: Origin
+
+  static func < (a: StreamName, b: StreamName) -> Bool {
+    a.partition == b.partition ? a.origin < b.origin : a.partition < b.partition
+  }
+}
+
+/// One damaged file of a log.
+struct DamagedFile: Sendable {
+  enum Kind: Sendable {
+    /// Header and footer can be read, some blocks cannot.
+    case segment(Segment, SegmentFooter)
+    case journal(Journal)
+    /// Nothing of it can be read, or it is not there.
+    case nothing(path: String)
+  }
+
+  var kind: Kind
+  /// What its footer says; empty without one.
+  var claims: [StreamName: StreamRun] = [:]
+  /// The sums of the digests of what can be read of it.
+  var readable: [StreamName: StreamHash] = [:]
+
+  var isSegment: Bool { if case .segment = kind { true } else { false } }
+
+  /// All that can be read of it.
+  func contents() throws(LogError) -> NumberedEvents {
+    switch kind {
+    case .segment(let segment, _): try segment.contents(around: Omissions())
+    case .journal(let journal): try journal.contents(around: Omissions())
+    case .nothing: NumberedEvents()
+    }
+  }
+}
+
+extension Log {
+  /// Says what is lost by `damage`, which `verify` or readers have found, and by what opening found. `held`: what
+  /// the tables remember to have taken from the log; without it, the loss at the end of a stream may not show.
+  ///
+  /// Reads the footers of whole files, and all of the damaged ones and of the journals.
+  package func survey(_ found: [Damage], held: Knowledge?) throws(LogError) -> Survey {
+    var surveyor = Surveyor(held: held)
+    let damage = Set(found + recovery.damage)
+    let paths = Set(damage.map(\.path))
+    var placed: Set<String> = []
+    surveyor.survey.damage = damage.sorted()
+    for view in views {
+      switch view {
+      case .damaged(let damage, let place):
+        // Frames of a journal may stand in the same place, whole; and one file with a header that cannot be read
+        // stands for every number that is not accounted for.
+        if surveyor.survey.files[place] == nil, placed.insert(damage.path).inserted {
+          surveyor.survey.files[place] = DamagedFile(kind: .nothing(path: damage.path))
+        }
+      case .journal(let journal):
+        if paths.contains(journal.path) {
+          surveyor.survey.files[journal.number] = DamagedFile(kind: .journal(journal))
+          placed.insert(journal.path)
+        }
+        surveyor.add(try journal.contents(around: Omissions()), place: journal.number)
+      case .segment(let header, let path):
+        try surveyor.add(header, path, isDamaged: paths.contains(path), self)
+      }
+    }
+    surveyor.conclude()
+    return surveyor.survey
+  }
+}
+
+private struct Surveyor {
+  private struct Run {
+    var from: UInt64
+    var to: UInt64
+    var place: UInt64
+  }
+
+  var survey = Survey()
+  /// What can be read of each stream, in the order of places.
+  private var present: [StreamName: [Run]] = [:]
+  private var digester = EventDigester()
+
+  init(held: Knowledge?) { survey.held = held }
+
+  mutating func add(
+    _ header: SegmentHeader, _ path: String, isDamaged: Bool, _ log: Log
+  ) throws(LogError) {
+    let place = header.place
+    do throws(LogError) {
+      let segment = try log.segment(header)
+      let footer = try segment.footer()
+      let runs = footer.partitions.flatMap { run in
+        run.streams.map { (StreamName(partition: run.partition, origin: $0.origin), $0) }
+      }
+      guard isDamaged else {
+        for (name, run) in runs {
+          add(name, from: run.from.rawValue, to: run.to.rawValue, place)
+          note(name, run.to, run.hash)
+        }
+        return
+      }
+      var file = DamagedFile(kind: .segment(segment, footer))
+      for (name, run) in runs { file.claims[name] = run }
+      survey.files[place] = file
+      add(try file.contents(), place: place)
+    } catch {
+      guard let damage = error.damage else { throw error }
+      survey.files[place] = DamagedFile(kind: .nothing(path: path))
+      if !survey.damage.contains(damage) { survey.damage = (survey.damage + [damage]).sorted() }
+    }
+  }
+
+  mutating func add(_ contents: NumberedEvents, place: UInt64) {
+    for event in contents.events.map(\.event) {
+      let name = StreamName(partition: event.partition, origin: event.dot.origin)
+      add(name, from: event.dot.sequence.rawValue, to: event.dot.sequence.rawValue, place)
+      let hash = digester.digest(of: event).hash
+      note(name, event.dot.sequence, hash)
+      survey.files[place]?.readable[name, default: .zero] += hash
+    }
+  }
+
+  private mutating func note(_ name: StreamName, _ sequence: Sequence, _ hash: StreamHash) {
+    var head = survey.readable[name] ?? .none
+    head.sequence = max(head.sequence, sequence)
+    head.hash += hash
+    survey.readable[name] = head
+  }
+
+  private mutating func add(_ name: StreamName, from: UInt64, to: UInt64, _ place: UInt64) {
+    var run = Run(from: from, to: to, place: place)
+    if let last = present[name]?.last, last.place == place, last.to + 1 == from {
+      run.from = last.from
+      present[name]?.removeLast()
+    }
+    present[name, default: []].append(run)
+  }
+
+  /// Finds the gaps of every stream, and the files that held them.
+  mutating func conclude() {
+    var names = Set(present.keys)
+    for file in survey.files.values { names.formUnion(file.claims.keys) }
+    for (partition, streams) in survey.held?.partitions ?? [:] {
+      for (origin, head) in streams where head.sequence > .zero {
+        names.insert(StreamName(partition: partition, origin: origin))
+      }
+    }
+    for name in names.sorted() { findGaps(of: name) }
+    survey.vague = survey.damage.filter { damage in
+      survey.held == nil
+        && survey.files.values.contains { file in
+          switch file.kind {
+          case .segment: false
+          case .journal(let journal): journal.path == damage.path
+          case .nothing(let path): path == damage.path
+          }
+        }
+    }
+  }
+
+  private mutating func findGaps(of name: StreamName) {
+    let runs = (present[name] ?? []).sorted { $0.from < $1.from }
+    let claims = survey.files.compactMap { place, file in file.claims[name].map { (place, $0) } }
+    var highest = survey.held?[name.partition, name.origin].sequence.rawValue ?? 0
+    for (_, claim) in claims { highest = max(highest, claim.to.rawValue) }
+    var next: UInt64 = 1
+    var before: UInt64 = 0
+    for run in runs {
+      if run.from > next { addGap(name, next, run.from - 1, claims, after: before, upTo: run.place) }
+      next = max(next, run.to + 1)
+      before = run.place
+    }
+    if highest >= next { addGap(name, next, highest, claims, after: before, upTo: .max) }
+  }
+
+  /// Splits a gap by the files that claim parts of it; what none claims was in the first damaged file without a
+  /// footer that stands between the neighbours.
+  private mutating func addGap(
+    _ name: StreamName, _ from: UInt64, _ to: UInt64, _ claims: [(UInt64, StreamRun)], after: UInt64,
+    upTo last: UInt64
+  ) {
+    var next = from
+    func add(_ to: UInt64, _ place: UInt64?) {
+      survey.lost.append(
+        LostRange(
+          partition: name.partition, origin: name.origin, from: Sequence(next), to: Sequence(to),
+          place: place))
+      next = to + 1
+    }
+    let candidate = survey.files.keys.sorted().first { place in
+      place >= after && place <= last && survey.files[place]?.isSegment == false
+    }
+    for (place, claim) in claims.sorted(by: { $0.1.from < $1.1.from })
+    where claim.to.rawValue >= next && claim.from.rawValue <= to {
+      if claim.from.rawValue > next { add(claim.from.rawValue - 1, candidate) }
+      add(min(claim.to.rawValue, to), place)
+    }
+    if next <= to { add(to, candidate) }
+  }
+}

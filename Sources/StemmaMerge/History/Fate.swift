@@ -1,0 +1,60 @@
+import StemmaEvents
+
+/// What became of a write.
+package enum Fate: Hashable, Sendable {
+  /// Its value is what is shown.
+  case shown
+  /// It stands beside the one that is shown: neither has seen the other.
+  case outdone(by: Dot, Decision.Rule)
+  /// An event that had seen it wrote the same register: the first one that did.
+  case superseded(by: Dot)
+}
+
+extension RecordHistory {
+  /// What became of what an event wrote to a field (stored name), or to existence (nil). `state` is that of the
+  /// whole history. Nil if the event did not write it.
+  package func fate(of index: Int, field: String?, in state: RecordState) -> Fate? {
+    guard writes(index, field) else { return nil }
+    let event = events[index]
+    let decision = state.decision(on: field, rules)
+    if decision.candidates.contains(where: { $0.dot == event.dot }) {
+      guard let winner = decision.candidates.first, winner.dot != event.dot else { return .shown }
+      return .outdone(by: winner.dot, decision.rule)
+    }
+    let successor = events[(index + 1)...].indices.first { supersedes($0, event, field) }
+    return successor.map { .superseded(by: events[$0].dot) }
+  }
+
+  /// Whether an event writes a field, or existence.
+  private func writes(_ index: Int, _ field: String?) -> Bool {
+    let event = events[index]
+    guard let field, event.operation != .create else { return true }
+    if event.operation == .delete { return false }
+    return event.assignments.contains { assignment in
+      assignment.field.hasSameBytes(as: field) || rules.areWrittenTogether(assignment.field, field)
+    }
+  }
+
+  private func supersedes(_ index: Int, _ earlier: Event, _ field: String?) -> Bool {
+    let event = events[index]
+    guard event.context.covers(earlier.dot), writes(index, field) else { return false }
+    guard field == nil, earlier.operation == .delete else { return true }
+    switch event.operation {
+    case .create, .delete: return true
+    case .resolve: return event.assignments.contains { $0.field.hasSameBytes(as: Event.existenceField) }
+    case .update, .link, .unlink: return false
+    }
+  }
+}
+
+extension MergeRules {
+  /// Whether two fields belong to one register.
+  func areWrittenTogether(_ a: String, _ b: String) -> Bool {
+    if isIgnored(a) || isIgnored(b) { return false }
+    var hint = 0
+    guard let first = index(of: a, hint: &hint), let second = index(of: b, hint: &hint) else {
+      return isOptimistic
+    }
+    return registers[first] == registers[second]
+  }
+}

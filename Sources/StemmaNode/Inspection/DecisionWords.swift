@@ -1,0 +1,58 @@
+import StemmaEvents
+import StemmaMerge
+
+extension FieldDecision {
+  /// The decision in sentences; the first one states what is shown.
+  package var words: [String] {
+    var words = [statement]
+    guard let winner = candidates.first else { return words + ["Nobody has ever written it."] }
+    guard candidates.count > 1 else {
+      return words + ["\(winner.words) wrote it, and had seen every other write of it."]
+    }
+    words.append("\(candidates.count) writes had not seen each other:")
+    words += candidates.map { "  \($0.number). \($0.value.canonicalText)  \($0.words)" }
+    words.append(reason(winner, candidates.first { $0.value != winner.value } ?? winner))
+    return words
+  }
+
+  private var statement: String {
+    guard let field else {
+      return shown == .bool(true) ? "The record exists." : "The record does not exist."
+    }
+    return "\(field) is \(shown.canonicalText)."
+  }
+
+  /// What made the first candidate better than the best one that says something else.
+  private func reason(_ winner: Candidate, _ other: Candidate) -> String {
+    let wins = "\(winner.event) is shown"
+    switch rule {
+    case .unwritten, .only: return "Nothing was to be decided."
+    case .agree: return "They agree."
+    case .earliest: return "Of the times of creation the earliest is shown; it is no conflict."
+    case .latest: return "Of the times of change the latest is shown; it is no conflict."
+    case .deleteWins: return "By the model's policy a deletion wins: \(wins)."
+    case .updateWins: return "By the model's policy a change wins over a deletion: \(wins)."
+    case .version:
+      return "\(wins): version \(winner.version), the longer history, goes before version \(other.version)."
+    case .timestamp:
+      let versions =
+        winner.version == other.version
+        ? "the versions are equal, and" : "the model's policy asks for the time first, and"
+      return winner.time == other.time
+        ? "\(wins): \(versions) within the same millisecond its counter is the higher one."
+        : "\(wins): \(versions) \(winner.time) is later than \(other.time)."
+    case .origin:
+      return
+        "\(wins): version and time are equal, and its origin is the higher number; that is arbitrary, and "
+        + "the same on every node."
+    case .sequence: return "\(wins): version and time are equal, and it is the later one of the two."
+    }
+  }
+}
+
+extension ConflictDescription.Candidate {
+  /// The write in a few words.
+  var words: String {
+    "\(event) (version \(version), \(time)\(by.map { ", by \($0)" } ?? ""))"
+  }
+}

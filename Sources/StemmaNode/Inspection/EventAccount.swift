@@ -1,0 +1,153 @@
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaSchema
+
+/// One field before and after, under its declared name.
+package struct ChangeDescription: Sendable {
+  package var field: String
+  package var from: JSON
+  package var to: JSON
+
+  package var json: JSON { .object([("field", .string(field)), ("from", from), ("to", to)]) }
+}
+
+/// What an event met and did: all of it that its record's history tells.
+package struct EventAccount: Sendable {
+  /// What became of one of its writes.
+  package struct Outcome: Sendable {
+    /// Nil: whether the record exists.
+    package var field: String?
+    package var fate: Fate
+    /// The event that outdid or superseded it.
+    package var by: String?
+
+    package var json: JSON {
+      let state: String
+      var rule: String?
+      switch fate {
+      case .shown: state = "shown"
+      case .outdone(_, let decision):
+        state = "outdone"
+        rule = decision.name
+      case .superseded: state = "superseded"
+      }
+      return .object([
+        ("field", field.map { .string($0) } ?? .null), ("state", .string(state)),
+        ("by", by.map { .string($0) } ?? .null), ("rule", rule.map { .string($0) } ?? .null),
+      ])
+    }
+  }
+
+  package var changes: [ChangeDescription]
+  /// The events on which it builds directly.
+  package var parents: [Dot]
+  /// Those that neither it had seen nor had seen it.
+  package var concurrent: [Dot]
+  package var outcomes: [Outcome]
+}
+
+extension Node {
+  /// Tells what an event of a record's life met and did.
+  package func account(of dot: Dot, in life: RecordLife) throws(NodeError) -> EventAccount? {
+    let history = life.history
+    guard let index = history.index(of: dot) else { return nil }
+    let description = description
+    do throws(MergeError) {
+      let event = history.events[index]
+      let seen = try history.stateSeen(by: index)
+      let state = try history.state()
+      let fields: [String?] = event.operation == .delete ? [nil] : [nil] + event.assignments.map(\.field)
+      return EventAccount(
+        changes: changes(of: index, in: life, from: seen),
+        parents: history.parents(of: index).map { history.events[$0].dot },
+        concurrent: history.events.filter {
+          $0.dot != dot && !event.context.covers($0.dot) && !$0.context.covers(dot)
+        }.map(\.dot),
+        outcomes: fields.compactMap { field in
+          guard let fate = history.fate(of: index, field: field, in: state) else { return nil }
+          var by: Dot?
+          switch fate {
+          case .shown: break
+          case .outdone(let winner, _): by = winner
+          case .superseded(let later): by = later
+          }
+          return EventAccount.Outcome(
+            field: field.map { description.fieldName($0, life.model) }, fate: fate,
+            by: by.map(description.name))
+        })
+    } catch { throw .merge(error, life.model, life.key) }
+  }
+
+  /// Gives the events of a life with their changes, in order.
+  package func forEachStep(
+    of life: RecordLife, _ body: (NotedEvent, [ChangeDescription]) throws -> Void
+  ) throws(NodeError) {
+    try Self.wrapping {
+      try life.history.forEachStep({ NodeError.merge($0, life.model, life.key) as any Error }) {
+        (index, seen) throws(any Error) in
+        guard let noted = life.event(life.history.events[index].dot) else { return }
+        try body(noted, changes(of: index, in: life, from: seen))
+      }
+    }
+  }
+
+  func changes(of index: Int, in life: RecordLife) throws(NodeError) -> [ChangeDescription] {
+    do throws(MergeError) {
+      return changes(of: index, in: life, from: try life.history.stateSeen(by: index))
+    } catch { throw .merge(error, life.model, life.key) }
+  }
+
+  private func changes(of index: Int, in life: RecordLife, from seen: RecordState) -> [ChangeDescription] {
+    let description = description
+    return life.history.changes(of: index, from: seen).map {
+      ChangeDescription(
+        field: description.fieldName($0.field, life.model), from: $0.from.json, to: $0.to.json)
+    }
+  }
+}
+
+/// Tells of events, as they come, what they changed and on what they build. Keeps the lives of the records that
+/// were asked for last.
+package final class EventAccounts {
+  /// Lives that are kept.
+  private static let limit = 256
+
+  private let node: Node
+  private let description: EventDescription
+  private var lives: [RecordKey: RecordLife] = [:]
+
+  package init(_ node: Node) {
+    self.node = node
+    description = node.description
+  }
+
+  /// Nil for an event of a model that the schema does not know.
+  private func life(of event: Event) throws(NodeError) -> RecordLife? {
+    guard let model = description.model(of: event) else { return nil }
+    let record = RecordKey(event)
+    if let life = lives[record], life.event(event.dot) != nil { return life }
+    if lives.count >= Self.limit { lives.removeAll() }
+    let life = try node.life(of: event.key, in: model)
+    lives[record] = life
+    return life
+  }
+
+  /// What an event changed; where nothing older is known, from null.
+  package func changes(of event: Event) throws(NodeError) -> [ChangeDescription] {
+    if let life = try life(of: event), let index = life.history.index(of: event.dot) {
+      return try node.changes(of: index, in: life)
+    }
+    return event.assignments.map { ChangeDescription(field: $0.field, from: .null, to: $0.value.json) }
+  }
+
+  /// The events on which it builds directly, the latest first.
+  package func parents(of event: Event) throws(NodeError) -> [Dot] {
+    // A writer that knew of nobody else builds on its own last event.
+    if event.context.entries.count < 2 {
+      return event.context.entries.map { Dot($0.origin, $0.sequence) }
+    }
+    guard let life = try life(of: event), let index = life.history.index(of: event.dot) else { return [] }
+    return life.history.parents(of: index).map { life.history.events[$0].dot }
+  }
+}

@@ -1,0 +1,68 @@
+import StemmaEvents
+
+/// A line for each event, as somebody wants it: text with placeholders such as `{time}`, taken from the members
+/// of the event's JSON; `{fields.NAME}` gives one field, `{{` a brace.
+package struct EventFormat: Sendable {
+  private enum Part: Sendable {
+    case text(String)
+    case member(String)
+    case field(String)
+  }
+
+  package static let placeholders = [
+    "event", "partition", "position", "digest", "time", "timestamp", "op", "model", "key", "relationship",
+    "fields", "version", "context", "origin", "sequence", "commit", "cause", "by", "note", "source",
+  ]
+
+  private var parts: [Part] = []
+
+  package init(_ text: String) throws(NodeError) {
+    var plain = ""
+    var rest = Substring(text)
+    while let character = rest.first {
+      rest = rest.dropFirst()
+      guard character == "{" else {
+        plain.append(character)
+        continue
+      }
+      if rest.first == "{" {
+        rest = rest.dropFirst()
+        plain.append("{")
+        continue
+      }
+      let name = String(rest.prefix { $0 != "}" })
+      rest = rest.dropFirst(name.count + 1)
+      parts.append(.text(plain))
+      plain = ""
+      if Self.placeholders.contains(name) {
+        parts.append(.member(name))
+      } else if name.hasPrefix("fields.") {
+        parts.append(.field(String(name.dropFirst(7))))
+      } else {
+        throw .inspection(
+          .unknownPlaceholder(name, known: Self.placeholders + ["fields.NAME"]))
+      }
+    }
+    parts.append(.text(plain))
+  }
+
+  package func line(_ stored: StoredEvent, _ note: CommitNote, _ description: EventDescription) -> String {
+    let json = description.json(stored, note)
+    return parts.map { part in
+      switch part {
+      case .text(let text): text
+      case .member("key"): description.keyText(stored.event)
+      case .member(let name): plain(json[name])
+      case .field(let name): plain(json["fields"]?[name])
+      }
+    }.joined()
+  }
+
+  private func plain(_ value: JSON?) -> String {
+    switch value {
+    case nil, .null: ""
+    case .string(let text): text
+    case .some(let value): value.text
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import StemmaEvents
+import StemmaLog
+import StemmaReplication
+
+/// An event with the note of its commit.
+package struct NotedEvent: Sendable {
+  package var stored: StoredEvent
+  package var note: CommitNote
+
+  package init(stored: StoredEvent, note: CommitNote) {
+    self.stored = stored
+    self.note = note
+  }
+
+  package var event: Event { stored.event }
+}
+
+extension Node {
+  /// Finds an event by what people call it: `@FILE.INDEX`, `NAME:SEQUENCE`, or at least four digits of its
+  /// digest.
+  ///
+  /// A position costs one block. A sequence counts within a partition: without `partition` it must be that of one
+  /// event only; the file is found by its index. A digest is looked for in the whole log.
+  package func event(named text: String, partition: String? = nil) throws(NodeError) -> NotedEvent {
+    if let position = Position(text) { return try event(at: position, named: text) }
+    if text.contains(":") { return try event(dot: text, in: partition) }
+    let digits = text.utf8
+    let isHexadecimal = digits.allSatisfy {
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+        || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+    }
+    guard isHexadecimal, digits.count >= 4 else { throw .inspection(.notAMoment(text)) }
+    return try event(digest: text)
+  }
+
+  private func event(at position: Position, named text: String) throws(NodeError) -> NotedEvent {
+    let end = Position(file: position.file, index: position.index + 1)
+    let found = try Self.wrapping { () throws -> NotedEvent? in
+      var reader = log.events(from: position, to: end)
+      return try reader.next().map { NotedEvent(stored: $0, note: reader.note ?? CommitNote()) }
+    }
+    guard let found else { throw .inspection(.noSuchEvent(text)) }
+    return found
+  }
+
+  private func event(dot text: String, in partition: String?) throws(NodeError) -> NotedEvent {
+    let dots = description.dots(named: text)
+    let scope = try partition.map { text throws(NodeError) in try self.scope([text]) }
+    let found = try Self.wrapping { () throws -> [NotedEvent] in
+      var found: [NotedEvent] = []
+      for file in try log.files() {
+        for run in try log.partitions(of: file) where scope?.contains(run.partition) ?? true {
+          for stream in run.streams {
+            for dot in dots where dot.origin == stream.origin {
+              guard (stream.from...stream.to).contains(dot.sequence) else { continue }
+              let name = EventName(partition: run.partition, dot: dot)
+              if let event = try event(name, in: file) { found.append(event) }
+            }
+          }
+        }
+        // Enough to say that there are several.
+        if found.count > 8 { break }
+      }
+      return found
+    }
+    return try only(found, text)
+  }
+
+  private func event(_ name: EventName, in file: LogFile) throws(LogError) -> NotedEvent? {
+    var reader = log.events(
+      from: Position(file: file.place, index: 0), to: Position(file: file.place, index: file.end),
+      partitions: { $0 == name.partition })
+    while let stored = try reader.next() {
+      if stored.event.dot == name.dot { return NotedEvent(stored: stored, note: reader.note ?? CommitNote()) }
+    }
+    return nil
+  }
+
+  private func event(digest prefix: String) throws(NodeError) -> NotedEvent {
+    let found = try Self.wrapping { () throws -> [NotedEvent] in
+      var found: [NotedEvent] = []
+      var digester = EventDigester()
+      var reader = log.events()
+      while let stored = try reader.next() {
+        guard digester.digest(of: stored.event).description.hasPrefix(prefix) else { continue }
+        found.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
+      }
+      return found
+    }
+    return try only(found, prefix)
+  }
+
+  private func only(_ found: [NotedEvent], _ text: String) throws(NodeError) -> NotedEvent {
+    guard let first = found.first else { throw .inspection(.noSuchEvent(text)) }
+    guard found.count == 1 else {
+      let description = description
+      throw .inspection(
+        .severalEvents(
+          text, found.map { "\(description.name($0.event.dot)) in \($0.event.partition)" }))
+    }
+    return first
+  }
+
+  /// The events of a commit, which people call `NAME.NUMBER`, in the order of their arrival. Reads the log.
+  package func commit(named text: String) throws(NodeError) -> [NotedEvent] {
+    let ids = description.commits(named: text)
+    let found = try Self.wrapping { () throws -> [NotedEvent] in
+      var found: [NotedEvent] = []
+      var reader = log.events()
+      while let stored = try reader.next() {
+        guard ids.contains(stored.event.commit) else { continue }
+        found.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
+      }
+      return found
+    }
+    if found.isEmpty { throw .inspection(.noSuchCommit(text)) }
+    return found
+  }
+}

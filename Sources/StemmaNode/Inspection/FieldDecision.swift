@@ -1,0 +1,78 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+/// Why one field of a record, or its existence, is shown as it is; names and values as people read them.
+package struct FieldDecision: Sendable {
+  package typealias Candidate = ConflictDescription.Candidate
+
+  /// The declared name; nil: whether the record exists.
+  package var field: String?
+  package var shown: JSON
+  package var rule: Decision.Rule
+  /// The writes that no other write of the field has seen, the one that is shown first.
+  package var candidates: [Candidate]
+  /// Whether it is for people to decide.
+  package var isConflict: Bool
+
+  package var json: JSON {
+    .object([
+      ("field", field.map { .string($0) } ?? .null), ("value", shown), ("rule", .string(rule.name)),
+      ("conflict", .bool(isConflict)), ("candidates", .array(candidates.map(\.json))),
+    ])
+  }
+}
+
+extension Decision.Rule {
+  /// As JSON and people have it.
+  package var name: String {
+    switch self {
+    case .deleteWins: "delete wins"
+    case .updateWins: "update wins"
+    default: rawValue
+    }
+  }
+}
+
+extension Node {
+  /// What decided about existence, and about every field while the record exists or its existence is in conflict:
+  /// existence first, then fields in the order of the schema.
+  package func decisions(about life: RecordLife) throws(NodeError) -> [FieldDecision] {
+    let state = try life.state()
+    let conflicts = state.conflicts(life.rules)
+    var decisions = [
+      decision(on: nil, life, state, isConflict: conflicts.contains { $0.kind == .delete })
+    ]
+    guard state.exists(life.rules) || state.existenceIsInConflict else { return decisions }
+    for field in life.fields {
+      let isConflict = conflicts.contains { $0.differing.contains(field.storedName) }
+      decisions.append(decision(on: field, life, state, isConflict: isConflict))
+    }
+    return decisions
+  }
+
+  private func decision(
+    on field: Field?, _ life: RecordLife, _ state: RecordState, isConflict: Bool
+  ) -> FieldDecision {
+    let decision = state.decision(on: field?.storedName, life.rules)
+    let description = description
+    func value(_ candidate: StemmaMerge.Candidate) -> Value {
+      guard let field else { return .bool(candidate.exists) }
+      return candidate.values.first { $0.field == field.storedName }?.value ?? .null
+    }
+    var candidates = decision.candidates
+    // Times that merge by themselves are shown from whichever write has them.
+    if let shown = candidates.firstIndex(where: { value($0) == decision.shown }), shown > 0 {
+      candidates.insert(candidates.remove(at: shown), at: 0)
+    }
+    return FieldDecision(
+      field: field?.name, shown: decision.shown.json, rule: decision.rule,
+      candidates: candidates.enumerated().map { index, candidate in
+        FieldDecision.Candidate(
+          number: index + 1, value: value(candidate).json, event: description.name(candidate.dot),
+          version: candidate.version.rawValue, timestamp: candidate.timestamp,
+          time: description.time(candidate.timestamp),
+          origin: mark.displayName(of: candidate.dot.origin), by: life.note(of: candidate.dot).by)
+      }, isConflict: isConflict)
+  }
+}

@@ -1,0 +1,16 @@
+import StemmaEvents
+
+/// Why a place in history that somebody named is not to be found.
+package enum InspectionError: Error {
+  /// Neither a time, nor a position, nor an event.
+  case notAMoment(String)
+  case noSuchEvent(String)
+  /// Several events are meant: their names with their partitions.
+  case severalEvents(String, [String])
+  case noSuchCommit(String)
+  /// An event was overwritten since; `later` names what did it.
+  case overwritten(event: String, record: String, field: String, later: String)
+  /// Whether this record exists is an open conflict, which undoing would bury.
+  case existenceInConflict(String)
+  case unknownPlaceholder(String, known: [String])
+}

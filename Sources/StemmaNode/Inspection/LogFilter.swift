@@ -1,0 +1,145 @@
+import StemmaEvents
+import StemmaLog
+import StemmaReplication
+import StemmaSchema
+
+/// Which events of a log are wanted. All conditions have to hold.
+package struct LogFilter: Sendable {
+  /// With `key`, only the blocks in which that record may stand are read.
+  package var model: Model?
+  package var key: Key?
+  /// The stored name of a model, also of one that the schema does not know.
+  package var modelName: String?
+  package var scope: Scope = .everything
+  package var origins: Set<Origin>?
+  package var operations: Set<Operation>?
+  package var commits: Set<CommitID>?
+  /// A stored name.
+  package var field: String?
+  /// Occurs in the note, in who or what made the commit, in the key or in a value.
+  package var text: String?
+  /// The first and the last one, both included.
+  package var since: Moment?
+  package var until: Moment?
+
+  package init() {}
+
+  package func contains(_ stored: StoredEvent, _ note: @autoclosure () -> CommitNote) -> Bool {
+    let event = stored.event
+    if let modelName, event.model != modelName { return false }
+    if let key, event.key != key { return false }
+    if let origins, !origins.contains(event.dot.origin) { return false }
+    if let operations, !operations.contains(event.operation) { return false }
+    if let commits, !commits.contains(event.commit) { return false }
+    if let field, !event.assignments.contains(where: { $0.field == field }) { return false }
+    if let since, !isSince(stored, since) { return false }
+    if let until, !until.includes(stored) { return false }
+    if !scope.isEverything, !scope.contains(event.partition) { return false }
+    if let text { return contains(event, note(), text) }
+    return true
+  }
+
+  private func isSince(_ stored: StoredEvent, _ moment: Moment) -> Bool {
+    switch moment {
+    case .now: false
+    case .time(let timestamp): stored.event.timestamp.milliseconds >= timestamp.milliseconds
+    case .position(let position): stored.position >= position
+    }
+  }
+
+  private func contains(_ event: Event, _ note: CommitNote, _ text: String) -> Bool {
+    for part in [note.note, note.by, note.source] { if part?.contains(text) ?? false { return true } }
+    if event.key.parts.contains(where: { $0.text.contains(text) }) { return true }
+    return event.assignments.contains { assignment in
+      switch assignment.value {
+      case .string(let value), .json(let value): value.contains(text)
+      case .null: false
+      default: assignment.value.json.text.contains(text)
+      }
+    }
+  }
+
+  /// The partitions of which events can pass; nil: all.
+  var partitions: PartitionFilter? {
+    let scope = scope
+    let isInModel: PartitionFilter
+    if let model {
+      isInModel = Self.partitions(of: model)
+    } else if scope.isEverything {
+      return nil
+    } else {
+      isInModel = { _ in true }
+    }
+    return { isInModel($0) && scope.contains($0) }
+  }
+
+  private static func partitions(of model: Model) -> PartitionFilter {
+    if model.partitionDepth == 0 {
+      let whole = Partition(model.storedName)
+      return { $0 == whole }
+    }
+    let prefix = Array("\(model.fields[model.keyFields[0]].storedName)=".utf8)
+    return { $0.bytes.starts(with: prefix) }
+  }
+
+  /// The positions between which events can pass.
+  var positions: Range<Position> {
+    let start = Position(file: 0, index: 0)
+    var range = start..<Position(file: .max, index: .max)
+    if case .position(let first) = since { range = first..<range.upperBound }
+    if let end = until?.end { range = range.lowerBound..<max(range.lowerBound, end) }
+    return range
+  }
+}
+
+extension Node {
+  /// Gives the events that pass a filter, until `body` says false. Memory: the blocks of one segment at most;
+  /// with a key, the events of that record.
+  package func forEachEvent(
+    _ filter: LogFilter, newestFirst: Bool, _ body: (StoredEvent, CommitNote) throws -> Bool
+  ) throws(NodeError) {
+    try Self.wrapping {
+      if let model = filter.model, let key = filter.key {
+        try forEachEvent(of: key, in: model, filter, newestFirst: newestFirst, body)
+        return
+      }
+      let positions = filter.positions
+      let end = filter.until?.end
+      var reader =
+        newestFirst
+        ? log.eventsNewestFirst(from: positions.lowerBound, to: end, partitions: filter.partitions)
+        : log.events(from: positions.lowerBound, to: end, partitions: filter.partitions)
+      while let stored = try reader.next() {
+        guard filter.contains(stored, reader.note ?? CommitNote()) else { continue }
+        if try !body(stored, reader.note ?? CommitNote()) { return }
+      }
+    }
+  }
+
+  private func forEachEvent(
+    of key: Key, in model: Model, _ filter: LogFilter, newestFirst: Bool,
+    _ body: (StoredEvent, CommitNote) throws -> Bool
+  ) throws {
+    let record = RecordKey(partition: Partition(model: model, key: key), model: model.storedName, key: key)
+    var reader = log.events(of: record, to: filter.until?.end)
+    var events: [NotedEvent] = []
+    while let stored = try reader.next() {
+      let note = reader.note ?? CommitNote()
+      guard filter.contains(stored, note) else { continue }
+      if newestFirst {
+        events.append(NotedEvent(stored: stored, note: note))
+      } else if try !body(stored, note) {
+        return
+      }
+    }
+    for noted in events.reversed() where try !body(noted.stored, noted.note) { return }
+  }
+
+  /// Takes in what was appended since this node was opened or last asked; true if there was anything.
+  package func refreshLog() throws(NodeError) -> Bool {
+    do throws(LogError) { return try log.refresh() } catch { throw .log(error) }
+  }
+
+  /// The position that the next event of this log gets.
+  package var logEnd: Position { log.end }
+}

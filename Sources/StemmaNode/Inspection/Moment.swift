@@ -1,0 +1,84 @@
+import StemmaEvents
+import StemmaSchema
+import StemmaTables
+
+/// A point in a node's history: now, a time, or a position.
+///
+/// As of a time is the fold of all events with a timestamp up to it, which two nodes can compare; as of a
+/// position is what this node knew when the event there was its newest.
+package enum Moment: Hashable, Sendable {
+  case now
+  case time(Timestamp)
+  case position(Position)
+
+  package func includes(_ stored: StoredEvent) -> Bool { filter.includes(stored) }
+
+  package var filter: RebuildFilter {
+    switch self {
+    case .now: .all
+    case .time(let timestamp): .time(timestamp)
+    case .position(let position): .position(position)
+    }
+  }
+
+  /// Behind which nothing has to be read.
+  var end: Position? {
+    guard case .position(let last) = self else { return nil }
+    return Position(file: last.file, index: last.index + 1)
+  }
+
+  /// Reads a time: RFC 3339 (`2026-11-21T05:14:01Z`), a date (its midnight in UTC), how long ago (`45s`, `30m`,
+  /// `2h`, `3d`, `2w`), `now`, `today` (midnight in UTC) or `yesterday` (24 hours ago). Nil for anything else.
+  ///
+  /// `wall`: milliseconds since 1970. A time includes all events of its millisecond.
+  package init?(time text: String, wall: UInt64) {
+    let day: UInt64 = 86_400_000
+    let milliseconds: UInt64
+    switch text {
+    case "now":
+      self = .now
+      return
+    case "today": milliseconds = wall - wall % day
+    case "yesterday": milliseconds = wall - min(wall, day)
+    default:
+      if let time = DateText(dateTime: text) ?? DateText(dateTime: text + "T00:00:00Z") {
+        milliseconds = UInt64(max(0, time.millisecondsSince1970))
+      } else if let ago = Self.milliseconds(text) {
+        milliseconds = wall - min(wall, ago)
+      } else {
+        return nil
+      }
+    }
+    self = .time(Timestamp(milliseconds: milliseconds, counter: .max))
+  }
+
+  /// The milliseconds of `2h` and the like.
+  private static func milliseconds(_ text: String) -> UInt64? {
+    let units: [Character: UInt64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
+    guard let last = text.last, let unit = units[last], let count = UInt64(text.dropLast()), count < 1 << 32
+    else { return nil }
+    return count * unit * 1000
+  }
+}
+
+extension Position {
+  /// Reads `@FILE.INDEX`. Nil for anything else.
+  package init?(_ text: String) {
+    guard text.hasPrefix("@") else { return nil }
+    let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 2, let file = UInt64(parts[0]), let index = UInt64(parts[1]) else { return nil }
+    self.init(file: file, index: index)
+  }
+}
+
+extension Node {
+  /// Reads a point in history as people write it: a time, `@POSITION`, or an event.
+  package func moment(_ text: String) throws(NodeError) -> Moment {
+    if let moment = Moment(time: text, wall: ports.clock.milliseconds()) { return moment }
+    if let position = Position(text) { return .position(position) }
+    do throws(NodeError) { return .position(try event(named: text).stored.position) } catch {
+      if case .inspection(.notAMoment) = error { throw .inspection(.notAMoment(text)) }
+      throw error
+    }
+  }
+}

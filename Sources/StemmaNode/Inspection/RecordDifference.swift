@@ -1,0 +1,195 @@
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaSchema
+import StemmaTables
+
+/// How one record differs between two states of a node, or between two nodes.
+package struct RecordDifference: Sendable {
+  package enum Kind: String, Sendable { case added, removed, changed }
+
+  package var kind: Kind
+  package var model: Model
+  package var key: Key
+  /// Stored names, in the order of the schema. Of a record that was added or removed all fields with a value.
+  package var changes: [FieldChange]
+
+  /// Nil if the states show the same.
+  init?(_ model: Model, _ key: Key, from old: RecordState, to new: RecordState, _ rules: MergeRules) {
+    let (existed, exists) = (old.exists(rules), new.exists(rules))
+    guard existed || exists else { return nil }
+    kind = existed && exists ? .changed : exists ? .added : .removed
+    self.model = model
+    self.key = key
+    changes = model.fields.indices.compactMap { index in
+      if model.isKeyField(index) { return nil }
+      let name = model.fields[index].storedName
+      let from = existed ? old.value(of: name, rules) : .null
+      let to = exists ? new.value(of: name, rules) : .null
+      return from == to ? nil : FieldChange(field: name, from: from, to: to)
+    }
+    if kind == .changed && changes.isEmpty { return nil }
+  }
+
+  /// Nil if the rows are equal; one of them must be there.
+  init?(_ model: Model, from old: Row?, to new: Row?) {
+    guard let key = new?.key ?? old?.key else { return nil }
+    kind = old != nil && new != nil ? .changed : new != nil ? .added : .removed
+    self.model = model
+    self.key = key
+    changes = []
+    for (index, field) in model.fields.enumerated() where !model.isKeyField(index) {
+      func value(_ row: Row?) -> Value { row?.fields.first { $0.field == field.name }?.value ?? .null }
+      let (from, to) = (value(old), value(new))
+      if from != to { changes.append(FieldChange(field: field.storedName, from: from, to: to)) }
+    }
+    if kind == .changed && changes.isEmpty { return nil }
+  }
+
+  package func descriptions(_ description: EventDescription) -> [ChangeDescription] {
+    changes.map {
+      ChangeDescription(field: description.fieldName($0.field, model), from: $0.from.json, to: $0.to.json)
+    }
+  }
+
+  package func json(_ description: EventDescription) -> JSON {
+    .object([
+      ("change", .string(kind.rawValue)), ("model", .string(model.name)),
+      ("key", description.schema.json(of: key, model: model)),
+      (
+        "fields",
+        .object(
+          descriptions(description).map { ($0.field, .object([("from", $0.from), ("to", $0.to)])) })
+      ),
+    ])
+  }
+}
+
+extension Node {
+  /// Gives the states of each record as of several moments, record by record in the order of partition, model and
+  /// key; only of records that differ between two of them in the events that they are made of. One pass over the
+  /// log in key order; memory: the events of one record.
+  package func forEachRecord(
+    asOf moments: [Moment], of model: Model? = nil,
+    _ body: (Model, Key, MergeRules, [RecordState]) throws -> Void
+  ) throws(NodeError) {
+    try Self.wrapping {
+      var filter = LogFilter()
+      filter.model = model
+      var reader = try log.eventsByKey(partitions: filter.partitions)
+      let description = description
+      var rules: [String: MergeRules] = [:]
+      var record: [StoredEvent] = []
+      func finish() throws {
+        guard let event = record.first?.event, let found = description.model(of: event),
+          model == nil || found.name == model?.name
+        else { return }
+        let modelRules = rules[found.name] ?? MergeRules(found)
+        rules[found.name] = modelRules
+        let parts = moments.map { moment in record.filter { moment.includes($0) }.map(\.event) }
+        guard parts.contains(where: { $0.count != parts[0].count }) || !Self.areNested(moments) else {
+          return
+        }
+        let states = try parts.map { try RecordHistory($0, modelRules).state() }
+        try body(found, event.key, modelRules, states)
+      }
+      while let stored = try reader.next() {
+        if let first = record.first, RecordKey(first.event) != RecordKey(stored.event) {
+          try finish()
+          record.removeAll(keepingCapacity: true)
+        }
+        record.append(stored)
+      }
+      try finish()
+    }
+  }
+
+  /// Whether of any two of the moments one includes all events that the other does; then equal counts are equal
+  /// sets.
+  private static func areNested(_ moments: [Moment]) -> Bool {
+    let times = moments.contains { if case .time = $0 { true } else { false } }
+    let positions = moments.contains { if case .position = $0 { true } else { false } }
+    return !(times && positions)
+  }
+
+  /// Gives what differs between two moments. Between two positions with few records touched between them only the
+  /// blocks of those are read, otherwise the log in key order.
+  package func forEachDifference(
+    from old: Moment, to new: Moment, of model: Model? = nil, _ body: (RecordDifference) throws -> Void
+  ) throws(NodeError) {
+    if let touched = try recordsTouched(between: old, and: new, of: model) {
+      try Self.wrapping {
+        for (model, key) in touched {
+          if let difference = try difference(of: key, in: model, from: old, to: new) { try body(difference) }
+        }
+      }
+      return
+    }
+    try forEachRecord(asOf: [old, new], of: model) { model, key, rules, states in
+      if let difference = RecordDifference(model, key, from: states[0], to: states[1], rules) {
+        try body(difference)
+      }
+    }
+  }
+
+  /// How one record differs between two moments.
+  package func difference(
+    of key: Key, in model: Model, from old: Moment, to new: Moment
+  ) throws(NodeError) -> RecordDifference? {
+    let before = try life(of: key, in: model, asOf: old)
+    return RecordDifference(
+      model, key, from: try before.state(), to: try life(of: key, in: model, asOf: new).state(),
+      before.rules)
+  }
+
+  /// Records that are looked up one by one at most.
+  private static let touchedLimit = 256
+
+  /// The records with events between two positions, sorted; nil if there are many, or the moments are times.
+  private func recordsTouched(
+    between a: Moment, and b: Moment, of model: Model?
+  ) throws(NodeError) -> [(Model, Key)]? {
+    let ends: [Position?] = [a, b].map { moment in moment == .now ? log.end : moment.end }
+    guard let one = ends[0], let other = ends[1] else { return nil }
+    return try Self.wrapping {
+      var filter = LogFilter()
+      filter.model = model
+      var touched = Set<RecordKey>()
+      var reader = log.events(from: min(one, other), to: max(one, other), partitions: filter.partitions)
+      while let stored = try reader.next() {
+        touched.insert(RecordKey(stored.event))
+        if touched.count > Self.touchedLimit { return nil }
+      }
+      return touched.sorted().compactMap { record in
+        guard let found = schema.models.first(where: { $0.storedName == record.model }),
+          model == nil || found.name == model?.name
+        else { return nil }
+        return (found, record.key)
+      }
+    }
+  }
+
+  /// Gives what differs between the rows of this node and those of another one, as both are now.
+  package func forEachDifference(
+    to other: Node, of model: Model? = nil, _ body: (RecordDifference) throws -> Void
+  ) throws(NodeError) {
+    try reading { reader in
+      try other.reading { theirs in
+        for model in model.map({ [$0] }) ?? schema.models where other.schema.model(named: model.name) != nil {
+          var old = try reader.list(Listing(model.name))
+          var new = try theirs.list(Listing(model.name))
+          var (left, right) = (try old.next(), try new.next())
+          while left != nil || right != nil {
+            let isLeft = left.map { row in right.map { !($0.key < row.key) } ?? true } ?? false
+            let isRight = right.map { row in left.map { !($0.key < row.key) } ?? true } ?? false
+            if let found = RecordDifference(model, from: isLeft ? left : nil, to: isRight ? right : nil) {
+              try body(found)
+            }
+            if isLeft { left = try old.next() }
+            if isRight { right = try new.next() }
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaSchema
+
+/// The history of one record with what only this node knows of it: positions and notes.
+package struct RecordLife: Sendable {
+  package let model: Model
+  package let key: Key
+  package let rules: MergeRules
+  package let history: RecordHistory
+  private let noted: [Dot: NotedEvent]
+
+  init(_ model: Model, _ key: Key, _ events: [NotedEvent]) {
+    self.model = model
+    self.key = key
+    rules = MergeRules(model)
+    history = RecordHistory(events.map(\.event), rules)
+    noted = Dictionary(events.map { ($0.event.dot, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  package var isEmpty: Bool { history.isEmpty }
+
+  /// The events in an order that keeps causes before effects.
+  package var events: [NotedEvent] { history.events.compactMap { noted[$0.dot] } }
+
+  package func event(_ dot: Dot) -> NotedEvent? { noted[dot] }
+  package func note(of dot: Dot) -> CommitNote { noted[dot]?.note ?? CommitNote() }
+
+  package func state() throws(NodeError) -> RecordState {
+    do throws(MergeError) { return try history.state() } catch { throw .merge(error, model, key) }
+  }
+
+  /// The fields that are no part of the key, in the order of the schema; declared and stored names.
+  package var fields: [Field] {
+    model.fields.indices.filter { !model.isKeyField($0) }.map { model.fields[$0] }
+  }
+}
+
+extension NodeError {
+  /// A history that cannot be: damage that no checksum shows.
+  static func merge(_ error: MergeError, _ model: Model, _ key: Key) -> NodeError {
+    .tables(.merge(model: model.name, key, error))
+  }
+}
+
+extension Node {
+  /// The events of one record that this node held at a moment. Reads the blocks in which the record may stand.
+  package func life(
+    of key: Key, in model: Model, asOf moment: Moment = .now
+  ) throws(NodeError) -> RecordLife {
+    let record = RecordKey(
+      partition: Partition(model: model, key: key), model: model.storedName, key: key)
+    return try Self.wrapping {
+      var events: [NotedEvent] = []
+      var reader = log.events(of: record, to: moment.end)
+      while let stored = try reader.next() {
+        guard moment.includes(stored) else { continue }
+        events.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
+      }
+      return RecordLife(model, key, events)
+    }
+  }
+
+  /// The life of a record of which there is at least one event.
+  package func existingLife(of key: Key, in model: Model) throws(NodeError) -> RecordLife {
+    let life = try life(of: key, in: model)
+    if life.isEmpty { throw .mutation(.notFound(model: model.name, key: shortText(of: key, in: model))) }
+    return life
+  }
+}

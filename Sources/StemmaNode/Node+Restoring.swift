@@ -1,0 +1,147 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+// Going back never takes anything out of the log: it appends events that make records what they were. What is to be
+// changed is worked out first, so that it can be shown, and then written in one commit.
+
+extension Node {
+  /// What has to change for one record, or all of a model, to be what they were; of `fields` only, if any are
+  /// named: then records that are there now and were there then. Times that the node maintains itself are left.
+  package func restoration(
+    of model: Model, key: Key?, asOf moment: Moment, fields: [Field]
+  ) throws(NodeError) -> [RecordDifference] {
+    var plan: [RecordDifference] = []
+    if let key {
+      if let difference = try difference(of: key, in: model, from: .now, to: moment) { plan = [difference] }
+    } else {
+      try forEachDifference(from: .now, to: moment, of: model) { plan.append($0) }
+    }
+    return plan.compactMap { difference in
+      var difference = withoutMaintainedTimes(difference)
+      if !fields.isEmpty {
+        guard difference.kind == .changed else { return nil }
+        difference.changes.removeAll { change in !fields.contains { $0.storedName == change.field } }
+      }
+      return difference.kind == .changed && difference.changes.isEmpty ? nil : difference
+    }
+  }
+
+  private func withoutMaintainedTimes(_ difference: RecordDifference) -> RecordDifference {
+    var difference = difference
+    let model = difference.model
+    let maintained = [model.createdAt, model.updatedAt].compactMap {
+      $0.flatMap { model.field(named: $0)?.storedName }
+    }
+    difference.changes.removeAll { maintained.contains($0.field) }
+    return difference
+  }
+
+  /// What has to change for some events to be as if they had not been made: each of their records gets the values
+  /// that their writers had read. What they wrote and others outdid needs no undoing.
+  ///
+  /// - Throws: `.inspection(.overwritten)` if another event has written the same since, unless `isForced`.
+  package func undoing(_ events: [NotedEvent], isForced: Bool) throws(NodeError) -> [RecordDifference] {
+    var plan: [RecordDifference] = []
+    var done = Set<[UInt8]>()
+    for noted in events.reversed() {
+      guard let model = description.model(of: noted.event) else { continue }
+      let key = noted.event.key
+      guard done.insert(Array(model.storedName.utf8) + [0] + key.bytes).inserted else { continue }
+      let life = try life(of: key, in: model)
+      let own = Set(
+        events.filter { $0.event.model == model.storedName && $0.event.key == key }.map(\.event.dot))
+      if let difference = try undoing(own, in: life, isForced: isForced) {
+        plan.append(withoutMaintainedTimes(difference))
+      }
+    }
+    return plan
+  }
+
+  private func undoing(
+    _ own: Set<Dot>, in life: RecordLife, isForced: Bool
+  ) throws(NodeError) -> RecordDifference? {
+    let history = life.history
+    let indices = history.events.indices.filter { own.contains(history.events[$0].dot) }
+    guard let first = indices.first else { return nil }
+    let before: RecordState
+    do throws(MergeError) { before = try history.stateSeen(by: first) } catch {
+      throw .merge(error, life.model, life.key)
+    }
+    let now = try life.state()
+    if now.existenceIsInConflict { throw .inspection(.existenceInConflict(text(life))) }
+    guard var difference = RecordDifference(life.model, life.key, from: now, to: before, life.rules) else {
+      return nil
+    }
+    let written = Set(indices.flatMap { history.events[$0].assignments.map(\.field) })
+    if difference.kind == .changed { difference.changes.removeAll { !written.contains($0.field) } }
+    if !isForced {
+      let subjects: [String?] = difference.kind == .changed ? difference.changes.map(\.field) : [nil]
+      for subject in subjects {
+        for index in indices {
+          if case .superseded(let later) = history.fate(of: index, field: subject, in: now),
+            !own.contains(later)
+          {
+            throw overwritten(history.events[index], life, subject, by: later)
+          }
+        }
+      }
+    }
+    if difference.kind == .changed {
+      difference.changes = difference.changes.compactMap { remaining($0, own, in: now, life.rules) }
+      if difference.changes.isEmpty { return nil }
+    }
+    return difference
+  }
+
+  /// What is to be written to a field: what stands beside the writes that are taken back, if anything does, else
+  /// what their writers had read. Nil if something else is shown anyway.
+  private func remaining(
+    _ change: FieldChange, _ own: Set<Dot>, in now: RecordState, _ rules: MergeRules
+  ) -> FieldChange? {
+    let candidates = now.decision(on: change.field, rules).candidates
+    if let winner = candidates.first, candidates.count > 1, !own.contains(winner.dot) { return nil }
+    guard let other = candidates.first(where: { !own.contains($0.dot) }) else { return change }
+    var change = change
+    change.to = other.values.first { $0.field == change.field }?.value ?? .null
+    return change.to == change.from ? nil : change
+  }
+
+  private func text(_ life: RecordLife) -> String {
+    "\(life.model.name) \(description.keyText(life.key, life.model))"
+  }
+
+  private func overwritten(_ event: Event, _ life: RecordLife, _ field: String?, by later: Dot) -> NodeError {
+    let description = description
+    return .inspection(
+      .overwritten(
+        event: description.name(event.dot),
+        record: text(life),
+        field: field.map { description.fieldName($0, life.model) } ?? "existence",
+        later: description.name(later)))
+  }
+
+  /// Appends the events that make records what a plan says, in one commit.
+  ///
+  /// - Returns: how many events were made.
+  package func write(_ plan: [RecordDifference], _ note: CommitNote) throws(NodeError) -> Int {
+    let description = description
+    return try write(note) { transaction throws(NodeError) in
+      for difference in plan {
+        let model = difference.model
+        let key = schema.json(of: difference.key, model: model)
+        let exists = try transaction.state(model, difference.key).exists(transaction.rules(model))
+        let fields = difference.descriptions(description).map { ($0.field, $0.to) }
+        switch difference.kind {
+        case .removed where exists: try transaction.perform(Mutation(.delete, model: model.name, key: key))
+        // What a deletion before this one took along.
+        case .removed: break
+        case .added, .changed:
+          let operation: Mutation.Operation = exists ? .update : .create
+          try transaction.perform(Mutation(operation, model: model.name, key: key, fields: fields))
+        }
+      }
+      return transaction.events.count
+    }
+  }
+}

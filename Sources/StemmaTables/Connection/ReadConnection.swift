@@ -1,0 +1,59 @@
+import GRDBSQLite
+
+/// A connection that only reads, outside of GRDB: its statements are prepared once and kept, and a read is
+/// nothing but a step. Used by one thread at a time.
+///
+/// Each statement by itself sees one committed state; `snapshot` makes several see the same.
+package final class ReadConnection {
+  package let path: String
+  private let connection: Connection
+  private let identity: FileIdentity?
+  private var statements: [String: Statement] = [:]
+
+  /// How many statements are kept; beyond it, all are dropped.
+  private static let statementLimit = 512
+
+  /// Opens the tables of a node that exist.
+  package init(_ path: String) throws(TablesError) {
+    self.path = path
+    identity = FileIdentity(of: path)
+    var handle: OpaquePointer?
+    let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nil)
+    guard let handle, code == SQLITE_OK else {
+      // SQLite gives a handle even then, to ask it why, unless there is no memory.
+      let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? ""
+      sqlite3_close_v2(handle)
+      throw .from(code: code, primary: code, path: path, message: message)
+    }
+    sqlite3_busy_timeout(handle, Int32(Tables.busyLimit * 1000))
+    connection = Connection(handle: handle, path: path)
+  }
+
+  deinit {
+    statements = [:]
+    // Waits for statements that somebody still holds; it cannot fail.
+    sqlite3_close_v2(connection.handle)
+  }
+
+  /// Whether another file stands in the place of this one, as after a rebuild: then open a new connection.
+  package var isReplaced: Bool { FileIdentity(of: path) != identity }
+
+  /// A prepared statement, reset and without the parameters of its last use.
+  package func statement(_ sql: String) throws(TablesError) -> Statement {
+    if let known = statements[sql] {
+      sqlite3_clear_bindings(known.handle)
+      return known
+    }
+    let statement = try connection.prepare(sql)
+    if statements.count >= Self.statementLimit { statements = [:] }
+    statements[sql] = statement
+    return statement
+  }
+
+  /// Runs `body` on one committed state.
+  package func snapshot<Result>(_ body: () throws -> Result) throws -> Result {
+    try connection.execute("BEGIN")
+    defer { connection.rollBack() }
+    return try body()
+  }
+}

@@ -1,0 +1,300 @@
+import Foundation
+import Testing
+
+/// Rows of other programs: CSV, TSV, SQLite files.
+@Suite("rows come in from other programs")
+struct ImportTests {
+  static let schema = """
+    enum Size { SMALL LARGE }
+    type Author @model { id: ID! name: String! bio: String }
+    type Book @model {
+      shelf: String! @primaryKey(sortKeyFields: ["number"])
+      number: Int!
+      title: String!
+      pages: Int
+      price: Float
+      isRare: Boolean
+      size: Size
+      tags: [String!]
+      facts: AWSJSON
+      published: AWSDate
+      state: String! @default(value: "new")
+    }
+
+    """
+
+  private func node(_ schema: String = Self.schema) throws -> Workplace {
+    let work = try Workplace()
+    try work.write("schema.graphql", schema)
+    try work.stemma("init", "node", "--schema", "schema.graphql", "--name", "office")
+    return work
+  }
+
+  private func export(_ work: Workplace, _ node: String = "node") throws -> [String] {
+    try work.stemma("-C", node, "export").lines
+  }
+
+  // MARK: - CSV
+
+  @Test("quotes, line ends inside of cells, CRLF, a byte order mark; values are read by the field's type")
+  func csv() throws {
+    let work = try node()
+    try work.write(
+      "books.csv",
+      "\u{FEFF}shelf,number,title,pages,price,isRare,size,tags,facts,published\r\n"
+        + "a,1,\"He said \"\"no\"\"\",7,1.50,true,SMALL,\"[\"\"x\"\",\"\"y\"\"]\",\"{\"\"b\"\":1,\"\"a\"\":2}\",2024-02-29\r\n"
+        + "\r\n"
+        + "a,2,\"two\r\nlines\nthree, really\",,,,,,,\r\n"
+        + "b,10,plain \"inner\" quotes,,,false,,,,")
+    let result = try work.stemma("-C", "node", "import", "books.csv")
+    #expect(result.lines == ["imported 3 lines as 3 events in 1 commit"])
+    #expect(result.errors == "durable through line 7\n")
+    #expect(
+      try export(work) == [
+        #"{"model":"Book","key":{"shelf":"a","number":1},"fields":{"title":"He said \"no\"","pages":7,"price":1.5,"isRare":true,"size":"SMALL","tags":["x","y"],"facts":"{\"a\":2,\"b\":1}","published":"2024-02-29","state":"new"}}"#,
+        #"{"model":"Book","key":{"shelf":"a","number":2},"fields":{"title":"two\r\nlines\nthree, really","pages":null,"price":null,"isRare":null,"size":null,"tags":null,"facts":null,"published":null,"state":"new"}}"#,
+        #"{"model":"Book","key":{"shelf":"b","number":10},"fields":{"title":"plain \"inner\" quotes","pages":null,"price":null,"isRare":false,"size":null,"tags":null,"facts":null,"published":null,"state":"new"}}"#,
+      ])
+    #expect(try work.stemma("-C", "node", "import", "books.csv").lines[0].contains("as 0 events"))
+  }
+
+  @Test("an empty cell is null, \"\" the empty text; what is not in the header stays as it is")
+  func empty() throws {
+    let work = try node()
+    try work.stemma("-C", "node", "create", "Author", "id=a", "name=Ann", "bio=long")
+    try work.write("one.csv", "id,name\na,\nb,\"\"\n")
+    try work.stemma("-C", "node", "import", "one.csv", "--model", "Author")
+    try work.write("two.csv", "id,bio\nb,\"\"\n")
+    try work.stemma("-C", "node", "import", "two.csv", "--model", "Author")
+    #expect(
+      try export(work) == [
+        #"{"model":"Author","key":{"id":"a"},"fields":{"name":"","bio":"long"}}"#,
+        #"{"model":"Author","key":{"id":"b"},"fields":{"name":"","bio":""}}"#,
+      ])
+    try work.write("three.csv", "id,bio\na,\n")
+    try work.stemma("-C", "node", "import", "three.csv", "--model", "Author")
+    #expect(try export(work)[0] == #"{"model":"Author","key":{"id":"a"},"fields":{"name":"","bio":null}}"#)
+  }
+
+  @Test("without its id column, or without an id in it, a row is a new record")
+  func minted() throws {
+    let work = try node()
+    try work.write("authors.csv", "name\nAnn\nBen\n")
+    try work.stemma("-C", "node", "import", "authors.csv")
+    try work.write("more.csv", "id,name\n,Cid\nd,Dee\n")
+    try work.stemma("-C", "node", "import", "more.csv", "--model", "Author")
+    let names = try work.stemma("-C", "node", "query", "--tsv", "SELECT name FROM authors ORDER BY name")
+      .lines
+    #expect(names == ["Ann", "Ben", "Cid", "Dee"])
+    #expect(try work.stemma("-C", "node", "get", "Author", "d", "--json").output.contains("Dee"))
+  }
+
+  @Test("tabs between, by the file's name or as said; gzip; standard input")
+  func otherForms() throws {
+    let work = try node()
+    try work.write("books.tsv", "shelf\tnumber\ttitle\na\t1\tcomma, no quotes\n")
+    try work.stemma("-C", "node", "import", "books.tsv")
+    _ = try Tool.run("/usr/bin/env", ["gzip", "-k", "books.tsv"], in: work.path)
+    #expect(try work.stemma("-C", "node", "import", "books.tsv.gz").lines[0].contains("1 line as 0 events"))
+    try work.stemma(
+      "-C", "node", "import", "-", "--format", "csv", "--model", "Book", input: "shelf,number,title\na,2,x\n")
+    #expect(
+      try work.stemma("-C", "node", "query", "--tsv", "SELECT title FROM books").lines == [
+        "comma, no quotes", "x",
+      ])
+  }
+
+  static let bad = [
+    ("a,1,t\nb,x,t\n", 3, "Book.number: \"x\" is wrong: a whole number", 65),
+    ("a,1,t\nb,2\n", 3, "the row has 2 cells, the header has 3", 65),
+    ("a,1,t\nb,2,t,u\n", 3, "the row has 4 cells, the header has 3", 65),
+    ("a,1,\"two\nlines\"\nb,,t\n", 4, "Book.number: null is wrong", 65),
+    ("a,1,t\nb,2,\"t\"u\n", 3, "text follows a closing quote", 65),
+    ("a,1,t\nb,2,\"t\nu\n", 3, "a quote that begins in this row is never closed", 65),
+  ]
+
+  @Test("a bad row is named by the line that it begins with", arguments: bad)
+  func badRow(text: String, line: Int, cause: String, status: Int) throws {
+    let work = try node()
+    try work.write("books.csv", "shelf,number,title\n" + text)
+    let result = try work.attempt("-C", "node", "import", "books.csv", "--batch", "1")
+    #expect(result.status == status)
+    let error = try #require(result.errors.split(separator: "\n").last)
+    #expect(error.hasPrefix("stemma: books.csv:\(line): "), "\(error)")
+    #expect(error.contains(cause), "\(error)")
+    #expect(error.hasSuffix("--from-line \(line)"), "\(error)")
+    #expect(try export(work).count == 1)
+    // Mended, it goes on from there.
+    try work.write("books.csv", "shelf,number,title\na,1,t\nb,2,t\nc,3,t\n")
+    try work.stemma("-C", "node", "import", "books.csv", "--from-line", "3")
+    #expect(try export(work).count == 3)
+  }
+
+  static let badHeaders = [
+    ("shelf,number,titel\n", "Book has no field `titel`; did you mean `title`?"),
+    ("shelf,title\n", "the key of Book has no column: number is missing"),
+    ("shelf,number,title,title\n", "the column `title` stands there twice"),
+  ]
+
+  @Test("a bad header is named", arguments: badHeaders)
+  func badHeader(header: String, cause: String) throws {
+    let work = try node()
+    try work.write("books.csv", header + "a,1,t,u\n")
+    let result = try work.attempt("-C", "node", "import", "books.csv")
+    #expect(result.status == 65)
+    #expect(result.errors.hasPrefix("stemma: books.csv:1: \(cause)"), "\(result.errors)")
+    try work.write("rows.csv", "a\n1\n")
+    let unknown = try work.attempt("-C", "node", "import", "rows.csv")
+    #expect(unknown.status == 65 && unknown.errors.contains("say --model NAME"), "\(unknown.errors)")
+  }
+
+  @Test("--reject puts bad rows aside, with the header; --dry-run writes nothing; --strict refuses dangling")
+  func options() throws {
+    let work = try node(
+      "type Team @model { id: ID! } type Member @model { id: ID! age: Int teamId: ID team: Team @belongsTo(fields: [\"teamId\"]) }"
+    )
+    try work.stemma("-C", "node", "create", "Team", "id=red")
+    try work.write("members.csv", "id,age,teamId\na,1,red\nb,x,red\nc,3,blue\n\"d\n\",y,red\n")
+    let dry = try work.attempt("-C", "node", "import", "members.csv", "--dry-run", "--reject", "dry.csv")
+    #expect(dry.output == "would import 2 lines as 2 events in 1 commit, rejected 2\n")
+    #expect(try export(work).count == 1)
+    let result = try work.attempt("-C", "node", "import", "members.csv", "--strict", "--reject", "bad.csv")
+    #expect(result.status == 1)
+    #expect(result.output == "imported 1 line as 1 event in 1 commit, rejected 3\n")
+    for line in ["members.csv:3: ", "members.csv:4: `team` of Member c leads to blue", "members.csv:5: "] {
+      #expect(result.errors.contains(line), "\(result.errors)")
+    }
+    // The dangling one is found when its commit is made, after the others were read.
+    let bad = String(decoding: try work.bytes("bad.csv"), as: UTF8.self)
+    #expect(bad == "id,age,teamId\nb,x,red\n\"d\n\",y,red\nc,3,blue\n")
+    try work.write("mended.csv", bad.replacing("x", with: "2").replacing("y", with: "4"))
+    try work.stemma("-C", "node", "import", "mended.csv", "--model", "Member")
+    #expect(try work.stemma("-C", "node", "list", "Member", "--ndjson").lines.count == 4)
+  }
+
+  // MARK: - SQLite
+
+  @Test("a schema is inferred from a SQLite file, and its rows are imported")
+  func sqlite() throws {
+    let work = try Workplace()
+    try Spoil.execute(
+      """
+      CREATE TABLE artists (artist_id INTEGER PRIMARY KEY, name TEXT NOT NULL, born DATE, "is here" BOOLEAN, photo BLOB);
+      CREATE TABLE album_tracks (album TEXT, pos INTEGER, artist_id INTEGER REFERENCES artists, price NUMERIC(6,2),
+        at DATETIME, mixed INTEGER, PRIMARY KEY (pos, album));
+      CREATE TABLE remarks (text TEXT, album TEXT, pos INTEGER,
+        FOREIGN KEY (album, pos) REFERENCES album_tracks (album, pos));
+      CREATE VIEW names AS SELECT name FROM artists;
+      INSERT INTO artists VALUES (1, 'Ann', '1990-01-31', 1, x'00'), (2, 'Ben', NULL, 0, NULL);
+      INSERT INTO album_tracks VALUES ('x', 1, 1, 3, '2024-01-01 10:00:00', 7), ('x', 2, NULL, 2.5, NULL, 'seven');
+      INSERT INTO remarks VALUES ('good', 'x', 1), (NULL, NULL, NULL);
+      """, in: work.file("music.sqlite"))
+    let inferred = try work.stemma("schema", "infer", "music.sqlite")
+    #expect(
+      inferred.output == """
+        type AlbumTrack @model @table(name: "album_tracks") {
+          album: String!
+          pos: Int! @primaryKey(sortKeyFields: ["album"])
+          artist_id: Int
+          price: Float
+          at: String
+          mixed: String
+          artist: Artist @belongsTo(fields: ["artist_id"])
+          remarks: [Remark] @hasMany(references: ["pos", "album"])
+        }
+
+        type Artist @model {
+          artist_id: Int! @primaryKey
+          name: String!
+          born: AWSDate
+          is_here: Boolean
+          albumTracks: [AlbumTrack] @hasMany(references: ["artist_id"])
+        }
+
+        type Remark @model {
+          id: ID! @primaryKey
+          text: String
+          album: String
+          pos: Int
+          albumTrack: AlbumTrack @belongsTo(fields: ["pos", "album"])
+        }
+
+        """)
+    #expect(
+      inferred.errors == """
+        warning: artists.photo holds bytes, for which there is no type: left out
+        warning: remarks has no primary key that a model can have: each import of its rows makes new records
+
+        """)
+    try work.write("schema.graphql", inferred.output)
+    try work.stemma("init", "node", "--schema", "schema.graphql")
+    // What no type holds is not dropped in silence.
+    let refused = try work.attempt("-C", "node", "import", "music.sqlite")
+    #expect(refused.status == 65 && refused.errors.contains("table artists"), "\(refused.errors)")
+    try Spoil.execute("ALTER TABLE artists DROP COLUMN photo", in: work.file("music.sqlite"))
+    #expect(
+      try work.stemma("-C", "node", "import", "music.sqlite").lines == [
+        "imported 6 lines as 6 events in 1 commit"
+      ])
+    #expect(
+      try export(work).prefix(4) == [
+        #"{"model":"AlbumTrack","key":{"pos":1,"album":"x"},"fields":{"artist_id":1,"price":3.0,"at":"2024-01-01 10:00:00","mixed":"7"}}"#,
+        #"{"model":"AlbumTrack","key":{"pos":2,"album":"x"},"fields":{"artist_id":null,"price":2.5,"at":null,"mixed":"seven"}}"#,
+        #"{"model":"Artist","key":{"artist_id":1},"fields":{"name":"Ann","born":"1990-01-31","is_here":true}}"#,
+        #"{"model":"Artist","key":{"artist_id":2},"fields":{"name":"Ben","born":null,"is_here":false}}"#,
+      ])
+  }
+
+  @Test(
+    "tables without a model are named; a file that is no database is refused; bad rows go aside as NDJSON")
+  func badSQLite() throws {
+    let work = try node()
+    try Spoil.execute(
+      """
+      CREATE TABLE Author (id TEXT, name TEXT); CREATE TABLE other (x);
+      INSERT INTO Author VALUES ('a', 'Ann'), ('b', NULL), ('c', x'FF');
+      """, in: work.file("a.sqlite"))
+    let result = try work.attempt("-C", "node", "import", "a.sqlite", "--reject", "bad.ndjson")
+    #expect(result.status == 1)
+    #expect(result.errors.contains("table other belongs to no model"), "\(result.errors)")
+    #expect(result.errors.contains("a.sqlite:2: ") && result.errors.contains("a.sqlite:3: "))
+    #expect(
+      String(decoding: try work.bytes("bad.ndjson"), as: UTF8.self)
+        == #"{"model":"Author","key":{"id":"c"},"fields":{"name":null}}"# + "\n"
+        + #"{"model":"Author","key":{"id":"b"},"fields":{"name":null}}"# + "\n")
+    #expect(try export(work).count == 1)
+    let only = try work.attempt("-C", "node", "import", "a.sqlite", "--model", "Book")
+    #expect(only.status == 65 && only.errors.contains("stemma schema infer"), "\(only.errors)")
+    try work.write("text.sqlite", "this is no database, however long it goes on and on and on")
+    for words in [["-C", "node", "import", "text.sqlite"], ["schema", "infer", "text.sqlite"]] {
+      let refused = try Tool.run(Tool.path, words, in: work.path)
+      #expect(refused.status == 65 && refused.errors.contains("not a database"), "\(refused.errors)")
+    }
+    #expect(try work.attempt("-C", "node", "import", "missing.sqlite").status == 66)
+    #expect(try work.attempt("schema", "infer", "missing.sqlite").status == 66)
+  }
+
+  // MARK: - Real data
+
+  @Test(
+    "exports as CSV, and the tables themselves, are imported into a node with the same export",
+    .enabled(if: RealData.isThere))
+  func realData() throws {
+    let work = try Workplace()
+    let schema = RealData.path("chinook/schema.graphql")
+    try work.stemma("init", "node", "--schema", schema)
+    try work.stemma("-C", "node", "import", RealData.path("chinook/mutations.ndjson.gz"))
+    let exported = try export(work)
+    #expect(exported.count > 15_000)
+    try work.stemma("init", "csv", "--schema", schema)
+    let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: schema)), as: UTF8.self)
+    for model in text.matches(of: /type (\w+) @model/).map({ String($0.1) }) {
+      try work.write("rows.csv", try work.stemma("-C", "node", "export", model, "--format", "csv").output)
+      try work.stemma("-C", "csv", "import", "rows.csv", "--model", model)
+    }
+    #expect(try export(work, "csv") == exported)
+    try work.stemma("init", "sqlite", "--schema", schema)
+    try work.stemma("-C", "sqlite", "import", "node/tables.sqlite")
+    #expect(try export(work, "sqlite") == exported)
+  }
+}

@@ -1,0 +1,36 @@
+import StemmaEvents
+import StemmaSchema
+import Testing
+
+@Suite struct KeyWordsTests {
+  private func words(_ parts: KeyPart...) throws -> String {
+    let schema = try SDL.read(
+      """
+      type One @model { id: ID! }
+      type Two @model { repo: ID! @primaryKey(sortKeyFields: ["n"]) n: Int! }
+      """
+    ).schema
+    let model = try #require(schema.model(named: parts.count == 1 ? "One" : "Two"))
+    return KeyWords.text(Key(parts), of: model)
+  }
+
+  @Test func aKeyIsWrittenAsItIsTyped() throws {
+    #expect(try words(.string("978-0")) == "978-0")
+    #expect(try words(.string("GRDB.swift"), .int(5)) == "repo=GRDB.swift n=5")
+  }
+
+  @Test func whatAShellTakesApartIsQuoted() throws {
+    #expect(try words(.string("Gwendal Roué")) == "'Gwendal Roué'")
+    #expect(try words(.string("it's"), .int(-1)) == #"'repo=it'\''s' n=-1"#)
+    #expect(try words(.string("$HOME*")) == "'$HOME*'")
+  }
+
+  /// A bare value that looks like an option, like JSON, like nothing or like a named part would be read as that.
+  @Test func valuesThatCannotStandAloneAreNamed() throws {
+    #expect(try words(.string("-n")) == "id=-n")
+    #expect(try words(.string("{}")) == "'id={}'")
+    #expect(try words(.string("")) == "id=")
+    #expect(try words(.string("id=7")) == "id=id=7")
+    #expect(try words(.string("a=b")) == "a=b")
+  }
+}

@@ -1,0 +1,79 @@
+import CZlib
+import Foundation
+
+/// Files and zlib by their bare calls.
+enum BareFiles {
+  static func contents(_ path: String) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+  }
+
+  /// The files of a folder whose names end so, by name.
+  static func list(_ folder: String, suffix: String = "") throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(suffix) }.sorted()
+      .map { folder + "/" + $0 }
+  }
+
+  static func size(_ path: String) throws -> Int {
+    let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
+    guard let size else { throw BenchError("\(path) has no size") }
+    return size.intValue
+  }
+
+  /// Copies a file in pieces of 1 MiB and syncs the copy.
+  static func copy(_ source: String, to target: String) throws {
+    let input = open(source, O_RDONLY)
+    let output = open(target, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+    guard input >= 0, output >= 0 else { throw BenchError("cannot copy \(source)") }
+    defer {
+      close(input)
+      close(output)
+    }
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = read(input, &buffer, buffer.count)
+      if count == 0 { break }
+      guard count > 0, write(output, buffer, count) == count else {
+        throw BenchError("cannot copy \(source)")
+      }
+    }
+    guard fdatasync(output) == 0 else { throw BenchError("cannot sync \(target)") }
+  }
+
+  /// How long `gzip -9` makes these bytes, less its header of 18 bytes.
+  static func gzipSize(_ bytes: [UInt8]) -> Int {
+    var size = compressBound(UInt(bytes.count))
+    var target = [UInt8](repeating: 0, count: Int(size))
+    compress2(&target, &size, bytes, UInt(bytes.count), 9)
+    // The zlib frame has 6 bytes where gzip has 18.
+    return Int(size) + 12
+  }
+
+  /// The lines of a file that gzip made, as one piece.
+  static func gunzip(_ path: String) throws -> [UInt8] {
+    let input = try contents(path)
+    var output: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 1 << 20)
+    var stream = z_stream()
+    guard inflateInit2_(&stream, 31, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+      throw BenchError("zlib does not start")
+    }
+    defer { inflateEnd(&stream) }
+    var source = input
+    let count = source.count
+    try source.withUnsafeMutableBufferPointer { source in
+      stream.next_in = source.baseAddress
+      stream.avail_in = UInt32(count)
+      var status = Z_OK
+      while status == Z_OK {
+        status = piece.withUnsafeMutableBufferPointer { target in
+          stream.next_out = target.baseAddress
+          stream.avail_out = UInt32(target.count)
+          return inflate(&stream, Z_NO_FLUSH)
+        }
+        output.append(contentsOf: piece[..<(piece.count - Int(stream.avail_out))])
+      }
+      guard status == Z_STREAM_END else { throw BenchError("\(path) is not gzip") }
+    }
+    return output
+  }
+}

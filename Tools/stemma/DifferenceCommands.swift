@@ -1,0 +1,220 @@
+import ArgumentParser
+import StemmaEvents
+import StemmaNode
+import StemmaSchema
+
+struct Diff: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Show which records differ between two moments, or two nodes.",
+    discussion: """
+      A and B are points in history (see `stemma help log`) or nodes (a remote's name, or a directory). Without B, A \
+      is compared with this node as it is now.
+
+      Examples:
+        stemma diff yesterday
+        stemma diff @3.17 @4.0 --model Book --stat
+        stemma diff ../berlin --json
+      """)
+  @Argument(help: "The old state.") var a: String
+  @Argument(help: "The new one.") var b: String?
+  @Option(help: "Only this model.") var model: String?
+  @Flag(help: "For each model how many records differ.") var stat = false
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  private enum Side {
+    case moment(Moment)
+    case node(Node)
+  }
+
+  func run() throws {
+    let node = try options.open()
+    let model = try self.model.map { try RecordWords(node, model: $0).model }
+    let old = try side(a, node)
+    let new = try b.map { try side($0, node) }
+    let writer = DifferenceWriter(node, format, stat: stat)
+    switch (old, new) {
+    case (.moment(let old), nil): try node.forEachDifference(from: old, to: .now, of: model, writer.write)
+    case (.moment(let old), .moment(let new)):
+      try node.forEachDifference(from: old, to: new, of: model, writer.write)
+    case (.node(let other), nil), (.node(let other), .moment(.now)):
+      try other.forEachDifference(to: node, of: model, writer.write)
+    case (.moment(.now), .node(let other)): try node.forEachDifference(to: other, of: model, writer.write)
+    case (.node(let old), .node(let new)): try old.forEachDifference(to: new, of: model, writer.write)
+    case (.node, .moment), (.moment, .node):
+      throw Failure("another node is compared as it is now; write `now` for this one", .usage)
+    }
+    writer.finish()
+  }
+
+  private func side(_ text: String, _ node: Node) throws -> Side {
+    do { return .moment(try node.moment(text)) } catch {
+      guard case .inspection(.notAMoment) = error else { throw error }
+      let address = try peerAddress(text, node)
+      guard let address else { throw error }
+      return .node(try Node.open(at: address, options.opening(.read)))
+    }
+  }
+
+  /// Nil if the text names neither a remote nor a directory with a node.
+  private func peerAddress(_ text: String, _ node: Node) throws -> String? {
+    do { return try node.peers(text).first?.address } catch {
+      guard case .unknownRemote = error else { throw error }
+      return nil
+    }
+  }
+}
+
+/// Writes differences one after the other.
+final class DifferenceWriter {
+  private let description: EventDescription
+  private let format: FormatOptions
+  private let stat: Bool
+  private var counts = ModelCounts()
+  private var array: [JSON] = []
+
+  init(_ node: Node, _ format: FormatOptions, stat: Bool = false, pages: Bool = true) {
+    description = node.description
+    self.format = format
+    self.stat = stat
+    if pages && !format.isJSON { Pager.begin() }
+  }
+
+  func write(_ difference: RecordDifference) {
+    counts.add(difference.kind, difference.model.name)
+    if stat { return }
+    if format.json {
+      array.append(difference.json(description))
+    } else if format.ndjson {
+      Output.line(difference.json(description))
+    } else {
+      let record = "\(difference.model.name)[\(description.keyText(difference.key, difference.model))]"
+      switch difference.kind {
+      case .added: Output.line(Output.styled("+ \(record)", .green))
+      case .removed: Output.line(Output.styled("- \(record)", .red))
+      case .changed: Output.line(Output.styled("~ \(record)", .cyan))
+      }
+      for change in difference.descriptions(description) { Output.line("    " + EventText.text(of: change)) }
+    }
+  }
+
+  func finish() {
+    if format.isJSON {
+      if stat {
+        Output.line(counts.json)
+      } else if format.json {
+        Output.line(.array(array))
+      }
+    } else {
+      if stat { counts.write() }
+      let all = counts.all
+      Output.line(
+        "\(counted(all.created, "record")) added, \(all.deleted) removed, \(all.changed) changed")
+    }
+    Output.flush()
+  }
+}
+
+struct Restore: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Make a record, or all of a model, what it was, by appending new events.",
+    discussion: """
+      Shows what it changes. Without a key, records that were made since are deleted.
+
+      Examples:
+        stemma restore Book 978-0 --as-of yesterday
+        stemma restore Book --as-of @3.17 --field title -n
+      """)
+  @Argument(help: "The model.") var model: String
+  @Argument(help: "The key; none: all records of the model.") var key: [String] = []
+  @Option(help: ArgumentHelp("As of when; see `stemma help log`.", valueName: "when")) var asOf: String
+  @Option(parsing: .singleValue, help: "Only this field; may be repeated.") var field: [String] = []
+  @Flag(name: .short, help: "Only show what would be changed.") var n = false
+  @OptionGroup var note: NoteOptions
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try n ? options.open() : options.openForWriting()
+    let words = try RecordWords(node, model: model)
+    var record: Key?
+    if !key.isEmpty {
+      let (json, rest) = try words.key(key)
+      if let word = rest.first { throw Failure("`\(word)` is more than the key", .usage) }
+      record = try node.key(json, of: words.model)
+    }
+    let fields = try field.map { name in
+      guard let field = words.model.field(named: name) else {
+        throw MutationError.unknownField(
+          model: model, field: name, known: words.model.fields.map(\.name))
+      }
+      return field
+    }
+    let plan = try node.restoration(
+      of: words.model, key: record, asOf: try node.moment(asOf), fields: fields)
+    try Reversal(plan, rehearses: n).run(node, note.note, format)
+  }
+}
+
+struct Undo: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Take back an event, or all of a commit, by appending new events.",
+    discussion: """
+      Shows what it changes. If another event has written the same since, nothing is done unless --force says so.
+
+      Examples:
+        stemma undo @3.17 -n
+        stemma undo office.12 -m 'wrong price list'
+      """)
+  @Argument(help: "An event (see `stemma help show`), or a commit (NAME.NUMBER).") var change: String
+  @Option(help: "The partition in which the event's name counts.") var partition: String?
+  @Flag(help: "Also where others have written since.") var force = false
+  @Flag(name: .short, help: "Only show what would be changed.") var n = false
+  @OptionGroup var note: NoteOptions
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try n ? options.open() : options.openForWriting()
+    let isCommit = !node.description.commits(named: change).isEmpty
+    let events =
+      try isCommit
+      ? node.commit(named: change) : [node.event(named: change, partition: partition)]
+    let plan = try node.undoing(events, isForced: force)
+    var note = note.note
+    note.note = note.note ?? "undo \(change)"
+    try Reversal(plan, rehearses: n).run(node, note, format)
+  }
+}
+
+/// Shows a plan, and carries it out.
+private struct Reversal {
+  let plan: [RecordDifference]
+  let rehearses: Bool
+
+  init(_ plan: [RecordDifference], rehearses: Bool) {
+    self.plan = plan
+    self.rehearses = rehearses
+  }
+
+  func run(_ node: Node, _ note: CommitNote, _ format: FormatOptions) throws {
+    let description = node.description
+    if format.isJSON {
+      let events = try write(node, note)
+      Output.line(
+        .object([
+          ("events", .int(Int64(events))), ("changes", .array(plan.map { $0.json(description) })),
+        ]))
+    } else {
+      let writer = DifferenceWriter(node, format, pages: rehearses)
+      plan.forEach(writer.write)
+      writer.finish()
+      if !rehearses { Output.line("\(counted(try write(node, note), "event")) appended") }
+    }
+    Output.flush()
+  }
+
+  private func write(_ node: Node, _ note: CommitNote) throws -> Int {
+    rehearses || plan.isEmpty ? 0 : try node.write(plan, note)
+  }
+}

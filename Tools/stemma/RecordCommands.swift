@@ -1,0 +1,191 @@
+import ArgumentParser
+import StemmaEvents
+import StemmaMerge
+import StemmaNode
+import StemmaSchema
+
+/// A record that a command looks at.
+struct RecordArguments: ParsableArguments {
+  @Argument(help: "The model.") var model: String
+  @Argument(help: "The key: a bare value, a JSON object, or part=value for each part.") var key: [String] = []
+
+  /// The life of the record, and the words that follow its key.
+  func life(_ node: Node) throws -> (life: RecordLife, rest: [String]) {
+    let words = try RecordWords(node, model: model)
+    let (json, rest) = try words.key(key)
+    return (try node.existingLife(of: try node.key(json, of: words.model), in: words.model), Array(rest))
+  }
+
+  /// For commands that take nothing behind the key.
+  func onlyLife(_ node: Node) throws -> RecordLife {
+    let (life, rest) = try life(node)
+    if let word = rest.first { throw Failure("`\(word)` is more than the key", .usage) }
+    return life
+  }
+}
+
+struct History: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Show the life of a record, newest first, with every branch.",
+    discussion: """
+      Examples:
+        stemma history Book 978-0
+        stemma history Visit site=berlin number=1 --graph
+      """)
+  @OptionGroup var record: RecordArguments
+  @Flag(help: "Draw the branches.") var graph = false
+  @Flag(help: "Oldest first.") var reverse = false
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func validate() throws {
+    if graph && reverse { throw ValidationError("--graph goes from new to old; leave --reverse out") }
+  }
+
+  func run() throws {
+    let node = try options.open()
+    let life = try record.onlyLife(node)
+    let history = life.history
+    let text = EventText(node)
+    var steps: [(noted: NotedEvent, changes: [ChangeDescription])] = []
+    try node.forEachStep(of: life) { noted, changes in steps.append((noted, changes)) }
+    if !reverse { steps.reverse() }
+    if format.isJSON {
+      let lines = steps.map { step in json(step.noted, step.changes, life, text.description) }
+      if format.json { Output.line(.array(lines)) } else { lines.forEach { Output.line($0) } }
+      Output.flush()
+      return
+    }
+    Pager.begin()
+    var drawing = BranchDrawing<Dot>()
+    for (noted, changes) in steps {
+      let event = noted.event
+      let lines = [text.headline(noted)] + changes.map { "    " + EventText.text(of: $0) }
+      guard graph, let index = history.index(of: event.dot) else {
+        lines.forEach { Output.line($0) }
+        continue
+      }
+      let drawn = drawing.draw(event.dot, parents: history.parents(of: index).map { history.events[$0].dot })
+      if let before = drawn.before { Output.line(before) }
+      Output.line(drawn.line + lines[0])
+      if let after = drawn.after { Output.line(after) }
+      for line in lines.dropFirst() { Output.line(drawing.beside + line) }
+    }
+    Output.flush()
+  }
+
+  private func json(
+    _ noted: NotedEvent, _ changes: [ChangeDescription], _ life: RecordLife, _ description: EventDescription
+  ) -> JSON {
+    guard case .object(let members) = description.json(noted.stored, noted.note),
+      let index = life.history.index(of: noted.event.dot)
+    else { return .null }
+    let parents = life.history.parents(of: index).map {
+      JSON.string(description.name(life.history.events[$0].dot))
+    }
+    return .object(
+      members + [("changes", .array(changes.map(\.json))), ("parents", .array(parents))])
+  }
+}
+
+struct Blame: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Show for each field of a record who wrote its value, and what stands against it.",
+    discussion: """
+      Examples:
+        stemma blame Book 978-0
+        stemma blame Visit site=berlin number=1 --json | jq '.fields[] | select(.conflict)'
+      """)
+  @OptionGroup var record: RecordArguments
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    let life = try record.onlyLife(node)
+    let decisions = try node.decisions(about: life)
+    if format.isJSON {
+      Output.line(RecordJSON.decisions(decisions, life, node))
+    } else {
+      var table = TextTable(["field", "value", "version", "time", "event", "by"], numeric: [2])
+      for decision in decisions
+      where decision.field != nil || !(decision.shown == .bool(true)) || decision.isConflict {
+        for (index, candidate) in decision.candidates.enumerated() {
+          if index > 0 && candidate.value == decision.candidates[0].value { continue }
+          let name = index == 0 ? decision.field ?? "(exists)" : "  or"
+          table.append([
+            name, EventText.short(index == 0 ? decision.shown : candidate.value), "\(candidate.version)",
+            candidate.time, candidate.event, candidate.by ?? "",
+          ])
+        }
+      }
+      table.write()
+    }
+    Output.flush()
+  }
+}
+
+struct Why: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Explain in words why a record, or one field of it, is shown as it is.",
+    discussion: """
+      Examples:
+        stemma why Visit site=berlin number=1 room
+        stemma why Book 978-0 --json
+      """)
+  @OptionGroup var record: RecordArguments
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    let (life, rest) = try record.life(node)
+    guard rest.count < 2 else { throw Failure("`\(rest[1])` is more than a field", .usage) }
+    var decisions = try node.decisions(about: life)
+    if let name = rest.first {
+      guard let field = life.model.field(named: name) else {
+        throw MutationError.unknownField(
+          model: life.model.name, field: name, known: life.model.fields.map(\.name))
+      }
+      // Of a record that is not there, its absence is all there is to explain.
+      decisions =
+        decisions.contains { $0.field == field.name }
+        ? decisions.filter { $0.field == field.name } : decisions
+    } else if !format.isJSON, decisions.count > 1, let first = decisions.first, !first.isConflict {
+      // That a record exists whose fields are explained goes without saying.
+      decisions.removeFirst()
+    }
+    if format.isJSON {
+      Output.line(RecordJSON.decisions(decisions, life, node))
+    } else {
+      write(decisions, life, node)
+    }
+    Output.flush()
+  }
+
+  private func write(_ decisions: [FieldDecision], _ life: RecordLife, _ node: Node) {
+    let key = node.shortText(of: life.key, in: life.model)
+    for (index, decision) in decisions.enumerated() {
+      if index > 0 { Output.line() }
+      for (place, sentence) in decision.words.enumerated() {
+        Output.line(place == 0 ? Output.styled(sentence, .bold) : "  " + sentence)
+      }
+      if decision.isConflict {
+        let field = decision.field.map { " \($0)" } ?? ""
+        Output.line(
+          "  It is an open conflict; decide with `stemma resolve \(life.model.name) \(key)\(field) --take N`."
+        )
+      }
+    }
+  }
+}
+
+/// What several commands print of a record.
+enum RecordJSON {
+  static func decisions(_ decisions: [FieldDecision], _ life: RecordLife, _ node: Node) -> JSON {
+    .object([
+      ("model", .string(life.model.name)), ("key", node.schema.json(of: life.key, model: life.model)),
+      ("fields", .array(decisions.map(\.json))),
+    ])
+  }
+}

@@ -1,0 +1,71 @@
+import ArgumentParser
+import StemmaEvents
+import StemmaMerge
+import StemmaNode
+
+struct Show: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Show everything about one event: what it changed, on what it builds, what became of it.",
+    discussion: """
+      Examples:
+        stemma show @3.17
+        stemma show berlin:2 --partition site=berlin
+        stemma show 67152547 --json
+      """)
+  @Argument(help: "A position (@3.17), a name (berlin:2), or the first digits of a digest.") var event: String
+  @Option(help: "The partition in which the name counts.") var partition: String?
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.open()
+    let noted = try node.event(named: event, partition: partition)
+    let text = EventText(node)
+    let description = text.description
+    var account: EventAccount?
+    if let model = description.model(of: noted.event) {
+      let life = try node.life(of: noted.event.key, in: model)
+      account = try node.account(of: noted.event.dot, in: life)
+    }
+    if format.isJSON {
+      Output.line(json(noted, account, description))
+    } else {
+      Pager.begin()
+      for line in text.lines(noted.stored, noted.note, changes: account?.changes) { Output.line(line) }
+      if let account { write(account, description) }
+    }
+    Output.flush()
+  }
+
+  private func write(_ account: EventAccount, _ description: EventDescription) {
+    Output.line()
+    func names(_ dots: [Dot]) -> String {
+      dots.isEmpty ? "nothing" : dots.map(description.name).joined(separator: ", ")
+    }
+    Output.line("    Builds on \(names(account.parents)).")
+    if !account.concurrent.isEmpty {
+      Output.line("    Neither saw, nor was seen by, \(names(account.concurrent)).")
+    }
+    for outcome in account.outcomes {
+      let field = outcome.field ?? "existence"
+      switch outcome.fate {
+      case .shown: Output.line("    \(field): is what is shown.")
+      case .outdone(_, let rule):
+        Output.line("    \(field): stands against \(outcome.by ?? ""), which is shown (\(rule.name)).")
+      case .superseded: Output.line("    \(field): written again by \(outcome.by ?? ""), which had seen it.")
+      }
+    }
+  }
+
+  private func json(_ noted: NotedEvent, _ account: EventAccount?, _ description: EventDescription) -> JSON {
+    let event = description.json(noted.stored, noted.note)
+    guard let account, case .object(let members) = event else { return event }
+    func names(_ dots: [Dot]) -> JSON { .array(dots.map { .string(description.name($0)) }) }
+    return .object(
+      members + [
+        ("changes", .array(account.changes.map(\.json))), ("parents", names(account.parents)),
+        ("concurrent", names(account.concurrent)),
+        ("outcomes", .array(account.outcomes.map(\.json))),
+      ])
+  }
+}
