@@ -134,7 +134,9 @@ private final class PartReport {
       line += ": \(counted(block.count, "event")) of \(counted(block.keyCount, "record")), \(span(block))"
     }
     Output.line(line)
-    if !isBlock || part.block == nil { for fact in part.facts { Output.line("  \(fact.name) \(text(fact.value))") } }
+    if !isBlock || part.block == nil {
+      for fact in part.facts { Output.line("  \(fact.name) \(text(fact.value))") }
+    }
     for flaw in part.flaws { write(flaw, of: part) }
     if showsEvents {
       let text = EventText(inspection.description)

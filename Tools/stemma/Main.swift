@@ -30,7 +30,8 @@ struct Stemma: ParsableCommand {
       CommandGroup(
         name: "Reading the log",
         subcommands: [
-          LogCommand.self, Show.self, History.self, Blame.self, Why.self, Diff.self, Segments.self, Inspect.self,
+          LogCommand.self, Show.self, History.self, Blame.self, Why.self, Diff.self, Segments.self,
+          Inspect.self,
         ]),
       CommandGroup(name: "Conflicts", subcommands: [Conflicts.self, Resolve.self]),
       CommandGroup(
