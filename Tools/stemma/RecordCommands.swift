@@ -164,7 +164,7 @@ struct Why: ParsableCommand {
   }
 
   private func write(_ decisions: [FieldDecision], _ life: RecordLife, _ node: Node) {
-    let key = node.shortText(of: life.key, in: life.model)
+    let key = KeyWords.text(life.key, of: life.model)
     for (index, decision) in decisions.enumerated() {
       if index > 0 { Output.line() }
       for (place, sentence) in decision.words.enumerated() {

@@ -65,7 +65,7 @@ extension Node {
   /// The life of a record of which there is at least one event.
   package func existingLife(of key: Key, in model: Model) throws(NodeError) -> RecordLife {
     let life = try life(of: key, in: model)
-    if life.isEmpty { throw .mutation(.notFound(model: model.name, key: shortText(of: key, in: model))) }
+    if life.isEmpty { throw .mutation(.notFound(model: model.name, key: KeyWords.text(key, of: model))) }
     return life
   }
 }
