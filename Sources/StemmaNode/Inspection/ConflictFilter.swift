@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaReplication
 import StemmaSchema
 import StemmaTables
 
@@ -10,6 +11,7 @@ package struct ConflictFilter: Sendable {
   package var key: Key?
   /// The declared name of a field or relationship.
   package var field: String?
+  package var scope: Scope = .everything
   package var kinds: Set<Kind> = [.value, .delete, .cardinality, .dangling]
 
   package init() {}
@@ -17,6 +19,7 @@ package struct ConflictFilter: Sendable {
   func contains(_ conflict: OpenConflict) -> Bool {
     guard kinds.contains(conflict.kind) else { return false }
     if let key, conflict.key != key { return false }
+    if let first = conflict.choices.first, !scope.contains(first.event.partition) { return false }
     guard let field else { return true }
     if conflict.field == field { return true }
     // Reference fields are one register, which has the name of its relationship.
