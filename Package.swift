@@ -90,7 +90,9 @@ let package = Package(
         "StemmaMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
         .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
       ]),
-    tests("StemmaTests", ["Stemma"]),
+    // Declarations that only have to compile.
+    .target(name: "Shapes", dependencies: ["Stemma"], path: "Tests/Shapes", swiftSettings: strict),
+    tests("StemmaTests", ["Stemma", "Shapes"]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
     tests(
       "StemmaNodeTests",

@@ -30,7 +30,7 @@ package struct Context: Hashable, Sendable {
   }
 
   /// Takes entries that were checked when they were read.
-  init(trusted entries: [Entry]) { self.entries = entries }
+  package init(trusted entries: [Entry]) { self.entries = entries }
 
   package init(_ dots: Dot...) {
     self.init()

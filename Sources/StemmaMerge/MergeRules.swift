@@ -93,6 +93,30 @@ package final class MergeRules: Sendable {
   /// of it then is up to the table.
   package func column(_ field: Int, holds value: Value) -> Bool { columnTypes[field].holds(value) }
 
+  /// Whether a field's column gives every value of this type back; none does so with JSON where it has text.
+  package func column(_ field: Int, holds tag: ValueTag) -> Bool {
+    tag == .null || columnTypes[field].tag == tag
+  }
+
+  /// The fields that share a field's register, itself included.
+  package func fieldsWritten(with field: Int) -> [Int] {
+    registers.indices.filter { registers[$0] == registers[field] }
+  }
+
+  /// What becomes of an assignment to a field of this name.
+  package enum Place: Sendable {
+    case field(Int)
+    /// Changes nothing.
+    case ignored
+    case unknown
+  }
+
+  package func place(of name: String) -> Place {
+    var hint = 0
+    if let index = index(of: name, hint: &hint) { return .field(index) }
+    return isIgnored(name) ? .ignored : .unknown
+  }
+
   var isOptimistic: Bool { conflictPolicy == .optimistic }
 
   /// Whether concurrent values of the field merge by time, without a conflict.
@@ -143,6 +167,16 @@ package final class MergeRules: Sendable {
         case .boolean: self = .boolean
         default: self = .text
         }
+      }
+    }
+
+    var tag: ValueTag {
+      switch self {
+      case .integer: .int
+      case .real: .double
+      case .boolean: .bool
+      case .text: .string
+      case .json: .json
       }
     }
 

@@ -111,11 +111,12 @@ extension Node {
 
   /// Who made the commits of the candidates. Reads the blocks of the log in which the records stand.
   private func authors(of conflict: OpenConflict, _ model: Model) throws -> [EventName: String] {
-    guard log.recovery.damage.isEmpty else { return [:] }
+    // Who cannot be read stays unnamed.
+    let omissions = Omissions()
     var authors: [EventName: String] = [:]
     let wanted = Set(conflict.choices.map(\.event))
     for record in records(of: conflict, model) {
-      var reader = log.events(of: record)
+      var reader = log.events(of: record, around: omissions)
       while let stored = try reader.next() {
         guard wanted.contains(stored.event.name), let by = reader.note?.by else { continue }
         authors[stored.event.name] = by

@@ -101,7 +101,7 @@ extension Node {
     let number: UInt64
     do { number = try transaction.highestCommit(of: mark.origin) + 1 } catch { throw .tables(error) }
     let scope = mark.scope
-    return WriteTransaction(
+    let write = WriteTransaction(
       schema: schema, tables: transaction, commit: CommitID(mark.origin, number), clock: clock,
       identifiers: identifiers, wall: ports.clock, random: ports.random, note: note,
       isInScope: { scope.contains($0) },
@@ -113,6 +113,8 @@ extension Node {
           return events
         }
       })
+    write.isDamaged = isDamaged
+    return write
   }
 
   // MARK: Sealing

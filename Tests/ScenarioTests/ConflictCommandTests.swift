@@ -131,6 +131,8 @@ struct ConflictCommandTests {
     #expect(
       try work.stemma("-C", "field", "get", "Customer", "ada", "--json").object().object("fields").text(
         "name") == "Shop")
+    #expect(
+      try work.stemma("-C", "field", "conflicts").lines.last == "1 conflict, 1 dangling reference")
     // A second cart is ended by unlinking one; a dangling reference by what it names.
     try work.stemma("-C", "field", "unlink", "Cart", "k1", "customer")
     try work.stemma("-C", "field", "create", "Team", "id=nosuch", "name=Found")

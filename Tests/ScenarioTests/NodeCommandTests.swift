@@ -39,7 +39,8 @@ struct NodeCommandTests {
     #expect(several.compactMap { $0.text("peer") }.sorted() == ["source", "third"])
     for one in several { #expect(one.members == transfer.union(["peer"])) }
     #expect(
-      try work.stemma("-C", "copy", "verify", "--json").object().members == ["events", "files", "damage"])
+      try work.stemma("-C", "copy", "verify", "--json").object().members
+        == ["events", "files", "damage", "missing", "unconfirmed"])
     #expect(try work.stemma("-C", "copy", "rebuild", "--json").object().members == ["events", "records"])
   }
 

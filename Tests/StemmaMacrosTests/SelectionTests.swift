@@ -73,7 +73,7 @@ struct SelectionTests {
         DiagnosticSpec(
           message:
             "Book has no primary key: name a property `id`, or mark one with @Column(primaryKey: true)",
-          line: 1, column: 15)
+          line: 1, column: 15, fixIts: [FixItSpec(message: "add `let id: UUID`")])
       ])
   }
 }

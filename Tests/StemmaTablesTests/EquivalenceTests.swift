@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaLog
 import StemmaMerge
 import StemmaSchema
 import Testing
@@ -33,6 +34,40 @@ import Testing
         #expect(try live.lines("SELECT * FROM \(table)") == rebuilt.lines("SELECT * FROM \(table)"))
       }
     }
+  }
+
+  /// Folded in place from the blocks of segments and a journal, on another thread.
+  @Test(arguments: 0..<8)
+  func tablesFromTheFilesOfALogAreTheSame(seed: Int) throws {
+    let origins: UInt64 = seed % 2 == 0 ? 1 : 3
+    let writers = try randomHistory(seed: UInt64(200 + seed), count: 400, origins: origins)
+    var generator = Generator(seed: UInt64(seed))
+    let order = writers.shuffled(&generator)
+    let folder = try TemporaryFolder()
+    let log = try Log.create(in: folder.path + "/log", id: LogID(1), fileSystem: POSIXFileSystem())
+    for (number, start) in stride(from: 0, to: order.count, by: 23).enumerated() {
+      _ = try log.append([Commit(Array(order[start..<min(start + 23, order.count)]))])
+      try log.sync()
+      // Five segments, and a journal with the rest.
+      if number % 3 == 2 { try log.seal() }
+    }
+    let knowledge = try log.streams()
+    let report = try Tables.rebuild(
+      at: folder.tables, schema: writers.schema, knowledge: knowledge, token: log.token, from: log.recordFiles
+    )
+    #expect(report.events == UInt64(order.count))
+    let made = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+    try made.check()
+    let live = try Tables.inMemory(schema: writers.schema)
+    try live.apply(order)
+    #expect(try made.exported() == live.exported(), "seed \(seed)")
+    #expect(try made.digests() == live.digests(), "seed \(seed)")
+    #expect(try made.conflicts() == live.conflicts(), "seed \(seed)")
+    for table in ["_stemma_streams", "_stemma_commits", "_stemma_tombstones", "_stemma_conflicts"] {
+      #expect(
+        try made.lines("SELECT * FROM \(table)") == live.lines("SELECT * FROM \(table)"), "seed \(seed)")
+    }
+    #expect(try made.latest() == live.latest())
   }
 
   /// The rows against a fold that is written down from the definition: of the events that write a field, those

@@ -151,15 +151,16 @@ struct Writers {
   }
 }
 
-/// A random history of a few records of several models, full of concurrent changes and deletions.
-func randomHistory(seed: UInt64, count: Int) throws -> Writers {
+/// A random history of a few records of several models, full of concurrent changes and deletions; with one origin,
+/// every event has seen all before.
+func randomHistory(seed: UInt64, count: Int, origins: UInt64 = 3) throws -> Writers {
   var generator = Generator(seed: seed)
   var writers = Writers(try sampleSchema())
   func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &generator)] }
   let texts: [Value] = [.null, .string(""), .string("a"), .string("é"), .string("e\u{301}"), .string("x\0y")]
   let numbers: [Value] = [.null, .int(0), .int(-1), .int(1 << 53 + 1), .int(.min), .int(.max)]
   for _ in 0..<count {
-    let origin = UInt64.random(in: 1...3, using: &generator)
+    let origin = UInt64.random(in: 1...origins, using: &generator)
     if Int.random(in: 0..<6, using: &generator) == 0 { try writers.sync(origin) }
     let (model, key, fields): (String, Key, [(String, [Value])]) = pick([
       ("Team", Key(.string(pick(["t1", "t2"]))), [("name", texts)]),

@@ -44,10 +44,17 @@ extension Bench {
       _ = try node.exchange(
         with: RemotePeer(name: "other", address: path("other")), pulls: true, pushes: false, partitions: []
       ) { _, _ in }
-      try node.sealIfWanted()
+      try seal(directory)
       for name in ["half.ndjson", "rest.ndjson", "other.ndjson", "other"] { _ = try fresh(name) }
       return directory
     }
+  }
+
+  /// Makes segments of all that is in the journal.
+  func seal(_ directory: String) throws {
+    var options = Node.OpeningOptions(mode: .write)
+    options.segmentSize = 1
+    try Node.open(at: directory, options).sealIfWanted()
   }
 
   private func add(_ lines: String, to node: Node) throws {

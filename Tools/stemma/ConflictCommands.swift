@@ -105,7 +105,7 @@ struct Conflicts: ParsableCommand {
       throw Failure("\(words.dropFirst().joined(separator: " ")) is not in conflict", .noInput)
     }
     if !format.isJSON, words.isEmpty {
-      Output.line(tally.total == 0 ? "no conflicts" : counted(tally.total, "conflict"))
+      Output.line(tally.words)
     }
     Output.flush()
   }
@@ -128,7 +128,7 @@ struct Conflicts: ParsableCommand {
         table.append([model] + kinds.map { grouped(UInt64(tally.count(model, $0))) })
       }
       if tally.total > 0 { table.write() }
-      Output.line(tally.total == 0 ? "no conflicts" : counted(tally.total, "conflict"))
+      Output.line(tally.words)
     }
     Output.flush()
   }
@@ -140,6 +140,14 @@ struct ConflictTally {
   private(set) var models: [String] = []
   private var counts: [String: [ConflictFilter.Kind: Int]] = [:]
   private(set) var total = 0
+
+  /// A dangling reference may lead to a record that is on its way, so it is counted apart.
+  var words: String {
+    let dangling = models.reduce(0) { $0 + count($1, .dangling) }
+    let conflicts = total - dangling
+    return (conflicts == 0 ? "no conflicts" : counted(conflicts, "conflict"))
+      + (dangling == 0 ? "" : ", \(counted(dangling, "dangling reference"))")
+  }
 
   var lastModel: String? { models.last }
 

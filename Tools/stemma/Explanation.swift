@@ -35,7 +35,7 @@ struct Explanation {
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission
-    case .damaged, .abandoned: .inputOutput
+    case .damaged, .damagedPartition, .abandoned: .inputOutput
     }
   }
 

@@ -106,21 +106,11 @@ private final class PartReport {
 
   func count(_ part: InspectedPart) {
     count += 1
-    if !part.flaws.isEmpty { damaged.append(title(part)) }
+    if !part.flaws.isEmpty { damaged.append(part.name) }
     if let block = part.block {
       blocks += 1
       events += block.count
     }
-  }
-
-  private func title(_ part: InspectedPart) -> String {
-    let kind =
-      switch part.kind {
-      case .filter: "key filter"
-      case .unknown: "other bytes"
-      default: part.kind.rawValue
-      }
-    return part.number.map { "\(kind) \($0)" } ?? kind
   }
 
   func write(_ part: InspectedPart) {
@@ -129,7 +119,7 @@ private final class PartReport {
     if !isBlock { Output.line() }
     let style: Output.Style = part.flaws.isEmpty ? .cyan : .red
     var line =
-      "\(Output.styled(title(part), style)) at \(part.offset), \(counted(Int(clamping: part.length), "byte"))"
+      "\(Output.styled(part.name, style)) at \(part.offset), \(counted(Int(clamping: part.length), "byte"))"
     if let block = part.block {
       line += ": \(counted(block.count, "event")) of \(counted(block.keyCount, "record")), \(span(block))"
     }

@@ -126,6 +126,11 @@ struct Status: ParsableCommand {
 struct SchemaCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "schema", abstract: "Show, check or change the schema.",
+    discussion: """
+      Examples:
+        stemma schema show > shop.graphql
+        stemma schema check shop.graphql && stemma schema apply shop.graphql
+      """,
     subcommands: [SchemaShow.self, SchemaCheck.self, SchemaApply.self, SchemaInfer.self])
 }
 

@@ -116,7 +116,9 @@ struct Stats: ParsableCommand {
         periods[periods.count - 1].events += day.events
         periods[periods.count - 1].bytes += day.bytes
       } else {
-        periods.append(LogStatistics.Day(date: date, events: day.events, bytes: day.bytes))
+        var period = day
+        period.date = date
+        periods.append(period)
       }
     }
     return periods

@@ -6,10 +6,11 @@ struct Verify: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Check every byte of the log, and the tables against it.",
     discussion: """
-      Exits with 1 and names file and offset if anything is damaged.
+      Says what is damaged, which events that took, how many can still be read, and the command that mends it; \
+      exits with 1 then. `stemma inspect FILE` shows the bytes.
       Examples:
         stemma verify
-        stemma verify --json | jq .damage
+        stemma verify --json | jq -r '.mend[0]'
       """)
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
@@ -19,34 +20,35 @@ struct Verify: ParsableCommand {
     let report = try Node.verify(at: try options.locate(), options: options.opening(.read, progress: bar))
     bar.finish()
     if format.isJSON {
-      Output.line(
-        .object([
-          ("events", .int(Int64(report.events))), ("files", .int(Int64(report.files))),
-          (
-            "damage",
-            .array(
-              report.damage.map { damage in
-                .object([
-                  ("file", .string(damage.file)),
-                  ("offset", damage.offset.map { .int(Int64($0)) } ?? .null),
-                  ("what", .string(damage.what)),
-                ])
-              })
-          ),
-        ]))
+      Output.line(report.json)
     } else {
-      for damage in report.damage {
-        Output.line("\(damage.file)\(damage.offset.map { " at byte \($0)" } ?? ""): \(damage.what)")
-      }
-      if report.damage.isEmpty {
-        Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file")): all good")
-      } else {
-        Output.line(
-          "\(counted(report.damage.count, "place")) damaged; pull the lost events from a peer into a new clone"
-        )
-      }
+      write(report)
     }
     Output.flush()
-    if !report.damage.isEmpty { throw ExitCode.no }
+    if report.isDamaged { throw ExitCode.no }
+  }
+
+  private func write(_ report: VerificationReport) {
+    for damage in report.damage {
+      let place = damage.offset.map { " at byte \($0)" } ?? ""
+      let part = damage.part.map { " (\($0))" } ?? ""
+      let text = "\(damage.file)\(place)\(part): \(printable(damage.what))"
+      Output.line(damage.remedy == .none ? "\(text); ordinary after a crash" : Output.styled(text, .red))
+    }
+    if report.unconfirmed > 0 {
+      Output.line("\(counted(Int(report.unconfirmed), "event")) written, not yet confirmed durable")
+    }
+    guard report.isDamaged else {
+      Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file")): all good")
+      return
+    }
+    if !report.losses.isEmpty {
+      Output.line("lost:")
+      for loss in report.losses { Output.line("  \(loss.text(report.mark))") }
+    }
+    if report.isVague { Output.line("lost: what else these files held cannot be told") }
+    Output.line("\(counted(Int(report.events), "event")) can still be read")
+    Output.line("to mend it:")
+    for command in report.commands { Output.line("  \(command)") }
   }
 }

@@ -190,9 +190,16 @@ private func linkWords(
   _ node: Node, _ model: String, _ words: [String], targetRequired: Bool
 ) throws -> (key: JSON, relationship: String, target: JSON) {
   let reader = try RecordWords(node, model: model)
-  let (key, rest) = try reader.key(words)
-  guard let name = rest.first else {
+  var (key, rest) = try reader.key(words)
+  guard var name = rest.first else {
     throw Failure("which relationship? write its name after the key", .usage)
+  }
+  // As `create` and `update` take it: RELATIONSHIP=TARGET.
+  if let equals = name.firstIndex(of: "="), reader.model.relationship(named: String(name[..<equals])) != nil {
+    rest.replaceSubrange(
+      rest.startIndex...rest.startIndex,
+      with: [String(name[..<equals]), String(name[name.index(after: equals)...])])
+    name = String(name[..<equals])
   }
   guard let relationship = reader.model.relationship(named: name) else {
     throw MutationError.unknownRelationship(

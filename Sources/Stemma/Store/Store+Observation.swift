@@ -1,6 +1,8 @@
 extension Store {
   /// The rows of a statement now, and again after each commit of this store.
-  public func observe<Row: Table>(_ rows: Select<Row>) -> AsyncThrowingStream<[Row], any Error> {
+  public func observe<Statement: ReadStatement>(
+    _ rows: Statement
+  ) -> AsyncThrowingStream<[Statement.Output], any Error> {
     AsyncThrowingStream { continuation in
       let task = Task {
         do {

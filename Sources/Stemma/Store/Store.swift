@@ -3,7 +3,6 @@ import StemmaEvents
 import StemmaNode
 import StemmaSchema
 import StemmaTables
-import Synchronization
 
 /// An offline-first store: a node in a directory, which the command-line tool can open too.
 ///
@@ -13,15 +12,11 @@ public final class Store: Sendable {
   /// Where the node is.
   public let directory: URL
   let writer = Writer()
-  private let readers: [Reader]
-  private let nextReader = Atomic<Int>(0)
+  private let readers: Readers
   private let declared: [ObjectIdentifier: Model]
   let changes = ChangeFeed()
   /// Whether the directory goes when the store does.
   private let isTemporary: Bool
-
-  /// How many reads run at the same time.
-  private static let readerCount = 3
 
   /// Opens the store in a directory, or makes one.
   ///
@@ -52,7 +47,7 @@ public final class Store: Sendable {
     self.directory = directory
     self.isTemporary = isTemporary
     let path = directory.path
-    readers = (0..<Self.readerCount).map { _ in Reader(Node.tablesPath(in: path)) }
+    readers = Readers(Node.tablesPath(in: path))
     let schema: Schema
     do { schema = try await writer.open(path, DeclaredModels(tables: tables)) } catch {
       throw StoreError.translated(error)
@@ -99,6 +94,7 @@ public final class Store: Sendable {
           throw error
         }
       }
+      readers.noteCommit()
       changes.publish()
       return result
     } catch { throw StoreError.translated(error) }
@@ -110,17 +106,16 @@ public final class Store: Sendable {
   func read<Result: Sendable>(
     _ body: @escaping @Sendable (ReadConnection) throws -> Result
   ) async throws -> Result {
-    let turn = nextReader.wrappingAdd(1, ordering: .relaxed).oldValue
-    do { return try await readers[abs(turn % Self.readerCount)].read(body) } catch {
-      throw StoreError.translated(error)
-    }
+    do { return try await readers.read(body) } catch { throw StoreError.translated(error) }
   }
 
   /// The record with a key; nil if there is none.
   public func get<Row: Table>(
     _ type: Row.Type, byIdentifier key: Row.PrimaryKey
   ) async throws -> Row? {
-    try await read { [self] connection in try connection.row(Row.self, key, self) }
+    do {
+      return try readers.readHere { connection in try connection.row(Row.self, key, self) }
+    } catch { throw StoreError.translated(error) }
   }
 
   /// The record with a key, with the records of some relationships, any depth.
@@ -129,7 +124,7 @@ public final class Store: Sendable {
     including paths: @Sendable (Row.Relationships) -> [any RelationshipPaths<Row>]
   ) async throws -> Row? {
     let names = paths(Row.relationships).map(\.names)
-    return try await read { [self] connection in
+    return try await read { [self] (connection: ReadConnection) in
       try connection.snapshot {
         guard let row = try connection.row(Row.self, key, self) else { return nil }
         for path in names { try connection.include(path[...], in: [row], self) }

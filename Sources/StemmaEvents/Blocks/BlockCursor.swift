@@ -1,8 +1,9 @@
 /// Goes over the events of a block without making Strings, arrays or anything else on the heap: numbers by
 /// value, texts in place. This is how tables are rebuilt, a few tens of nanoseconds an event.
 ///
-/// What it gives out in place stays valid as long as the cursor, or another copy of it, is alive.
-package struct BlockCursor {
+/// What it gives out in place stays valid as long as the cursor is alive. A class, because a copy would count
+/// references to each of the block's tables.
+package final class BlockCursor {
   package enum Order: Sendable {
     case arrival
     /// By (partition, model, key); events of one key in arrival order.
@@ -25,7 +26,7 @@ package struct BlockCursor {
   }
 
   /// Moves to the next event, at first to the first; false behind the last.
-  package mutating func advance() -> Bool {
+  package func advance() -> Bool {
     guard next < reader.count else { return false }
     let index = order.map { Int($0[next]) } ?? next
     row = reader.rows.rows[index]
@@ -39,6 +40,11 @@ package struct BlockCursor {
   package var key: Int { Int(row.key) }
   /// The encoded key, in place.
   package var keyBytes: UnsafeRawBufferPointer { reader.keyTable.key(Int(row.key)) }
+  /// Number of the key's run; keys of one run have partition and model in common.
+  package var run: Int { Int(reader.keyTable.runOfKey[Int(row.key)]) }
+  package var partition: Partition { reader.partition(ofKey: Int(row.key)) }
+  /// The model's stored name.
+  package var model: String { reader.model(ofKey: Int(row.key)) }
   /// Number of the event's shape; events of one shape have operation, relationship and fields in common.
   package var shape: Int { Int(row.shape) }
   package var operation: Operation { reader.names.shapes[Int(row.shape)].operation }
@@ -87,6 +93,22 @@ package struct BlockCursor {
   /// The value as it stands in an `Event`.
   package func value(_ assignment: Int) -> Value {
     values.value(firstAssignment + assignment, tag(assignment))
+  }
+
+  /// The event as a whole, with everything on the heap that this cursor is there to avoid.
+  package var event: Event {
+    let shape = reader.names.shapes[Int(row.shape)]
+    var assignments: [Assignment] = []
+    assignments.reserveCapacity(shape.fields.count)
+    for place in shape.fields.indices {
+      assignments.append(Assignment(fieldName(shape.fields[place].name), value(place)))
+    }
+    let start = Int(row.contextStart)
+    return Event(
+      partition: partition, model: model, key: Key(trusted: Array(keyBytes)), operation: shape.operation,
+      relationship: shape.relationship.map { reader.names.names[$0] }, assignments: assignments, dot: dot,
+      context: Context(trusted: Array(reader.rows.contexts[start..<start + contextCount])),
+      version: version, timestamp: timestamp, commit: commit, cause: cause)
   }
 }
 

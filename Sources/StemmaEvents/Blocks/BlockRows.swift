@@ -632,8 +632,11 @@ struct BlockRows: Sendable {
       notes.append((commit, note))
       unseen.insert(commit)
     }
+    var last: CommitID?
     for row in rows where !unseen.isEmpty {
-      unseen.remove(CommitID(names.origins[Int(row.commitOrigin)], row.commitNumber))
+      let commit = CommitID(names.origins[Int(row.commitOrigin)], row.commitNumber)
+      if commit != last { unseen.remove(commit) }
+      last = commit
     }
     guard unseen.isEmpty else { throw .malformed("notes", "of a commit without an event") }
   }

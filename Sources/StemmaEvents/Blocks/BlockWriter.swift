@@ -10,7 +10,7 @@ package struct BlockWriter {
   private var rows = BlockRowsWriter()
   private var values = BlockValuesWriter()
 
-  /// `level`: how hard deflate tries, 1 to 9.
+  /// `level`: how hard deflate tries, 1 to 9; 0: not at all.
   package init(level: Int32 = 6) { deflater = Deflater(level: level) }
 
   /// How many events were appended since the last `finish`.

@@ -28,14 +28,14 @@ package final class Memory: @unchecked Sendable {
 final class Deflater {
   private let stream: UnsafeMutablePointer<z_stream>
 
-  /// `level`: 1 (fast) to 9 (small). Traps if zlib has no memory for its tables, as any allocation does.
+  /// `level`: 0 (nothing gets shorter), 1 (fast) to 9 (small). Traps if zlib has no memory for its tables, as any allocation does.
   init(level: Int32) {
     stream = .allocate(capacity: 1)
     stream.initialize(to: z_stream())
     let status = deflateInit2_(
       stream, level, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
       Int32(MemoryLayout<z_stream>.size))
-    precondition(status == Z_OK, "zlib cannot begin at level \(level): levels are 1 to 9")
+    precondition(status == Z_OK, "zlib cannot begin at level \(level): levels are 0 to 9")
   }
 
   deinit {

@@ -93,7 +93,8 @@ package struct LogFilter: Sendable {
 }
 
 extension Node {
-  /// Gives the events that pass a filter, until `body` says false. Memory: the blocks of one segment at most;
+  /// Gives the events that pass a filter, until `body` says false. Reads around damage, and throws it at the
+  /// end. Memory: the blocks of one segment at most;
   /// with a key, the events of that record.
   package func forEachEvent(
     _ filter: LogFilter, newestFirst: Bool, _ body: (StoredEvent, CommitNote) throws -> Bool
@@ -105,14 +106,18 @@ extension Node {
       }
       let positions = filter.positions
       let end = filter.until?.end
+      let omissions = Omissions()
       var reader =
         newestFirst
-        ? log.eventsNewestFirst(from: positions.lowerBound, to: end, partitions: filter.partitions)
-        : log.events(from: positions.lowerBound, to: end, partitions: filter.partitions)
+        ? log.eventsNewestFirst(
+          from: positions.lowerBound, to: end, partitions: filter.partitions, around: omissions)
+        : log.events(from: positions.lowerBound, to: end, partitions: filter.partitions, around: omissions)
       while let stored = try reader.next() {
         guard filter.contains(stored, reader.note ?? CommitNote()) else { continue }
         if try !body(stored, reader.note ?? CommitNote()) { return }
       }
+      // All that can be read was given; that something is missing must not go unsaid.
+      if let damage = omissions.damage.first { throw damage.error }
     }
   }
 

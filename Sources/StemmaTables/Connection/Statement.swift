@@ -86,6 +86,9 @@ package final class Statement {
 
   package func reset() { sqlite3_reset(handle) }
 
+  /// Forgets the parameters of its last use.
+  func clear() { sqlite3_clear_bindings(handle) }
+
   // MARK: Parameters, counted from 1
 
   /// SQLite's SQLITE_TRANSIENT: the bytes are copied during the call. The macro's cast is not imported.
@@ -135,6 +138,12 @@ package final class Statement {
   func bind(_ index: Int32, inPlace text: UnsafeRawBufferPointer) {
     let start = text.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.emptyText
     sqlite3_bind_text64(handle, index, start, UInt64(text.count), nil, UInt8(SQLITE_UTF8))
+  }
+
+  /// As above, for a blob.
+  func bind(_ index: Int32, blobInPlace bytes: UnsafeRawBufferPointer) {
+    sqlite3_bind_blob64(
+      handle, index, bytes.baseAddress ?? UnsafeRawPointer(Self.emptyText), UInt64(bytes.count), nil)
   }
 
   /// A null pointer would bind NULL: empty text needs an address. One for the life of the process.

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import StemmaEvents
 import StemmaLog
@@ -68,6 +69,28 @@ extension Tables {
     ownOrigins: [Origin] = [],
     progress: (RebuildProgress) throws -> Void = { _ in }, next: () throws -> StoredEvent?
   ) throws -> RebuildProgress {
+    try rebuild(at: path, schema, knowledge, token, filter, ownOrigins, progress) { builder in
+      try builder.insert(next, progress)
+    }
+  }
+
+  /// As above, from all events of a log, which are read, unpacked and folded on a thread of their own while this one
+  /// inserts rows. Several times as fast; for the same events it makes the same tables.
+  @discardableResult
+  package static func rebuild(
+    at path: String, schema: Schema, knowledge: Knowledge, token: LogToken, from files: RecordFiles,
+    ownOrigins: [Origin] = [], progress: (RebuildProgress) throws -> Void = { _ in }
+  ) throws -> RebuildProgress {
+    try rebuild(at: path, schema, knowledge, token, .all, ownOrigins, progress) { builder in
+      try builder.insert(from: files, progress)
+    }
+  }
+
+  private static func rebuild(
+    at path: String, _ schema: Schema, _ knowledge: Knowledge?, _ token: LogToken, _ filter: RebuildFilter,
+    _ ownOrigins: [Origin], _ progress: (RebuildProgress) throws -> Void,
+    insert: (inout TablesBuilder) throws -> Void
+  ) throws -> RebuildProgress {
     let staged = path + ".building"
     try FileReplacement.remove(staged)
     do {
@@ -84,8 +107,8 @@ extension Tables {
         try connection.execute("BEGIN EXCLUSIVE")
         defer { connection.rollBack() }
         var builder = try TablesBuilder(
-          TableSet(schema), connection, filter, BuiltStreams(knowledge, ownOrigins: ownOrigins))
-        try builder.insert(next, progress)
+          TableSet(schema), connection, filter, StreamSummary(knowledge, ownOrigins: ownOrigins))
+        try insert(&builder)
         try builder.finish(token, acknowledged, progress)
         try connection.execute("COMMIT")
         try connection.execute("PRAGMA journal_mode = WAL")
@@ -132,7 +155,7 @@ struct TablesBuilder {
   private let connection: Connection
   private let filter: RebuildFilter
   private let writers: [RowWriter]
-  private var streams: BuiltStreams
+  private var streams: StreamSummary
   private(set) var progress = RebuildProgress()
 
   private var model: Int?
@@ -143,7 +166,7 @@ struct TablesBuilder {
   private var held: [Event] = []
 
   init(
-    _ tableSet: TableSet, _ connection: Connection, _ filter: RebuildFilter, _ streams: BuiltStreams
+    _ tableSet: TableSet, _ connection: Connection, _ filter: RebuildFilter, _ streams: StreamSummary
   ) throws(TablesError) {
     self.tableSet = tableSet
     self.connection = connection
@@ -223,6 +246,61 @@ struct TablesBuilder {
     held.removeAll()
   }
 
+  /// Reads and folds on another thread, and inserts on this one.
+  mutating func insert(
+    from files: RecordFiles, _ report: (RebuildProgress) throws -> Void
+  ) throws {
+    var statements: [Statement] = []
+    for layout in tableSet.layouts { statements.append(try connection.prepare(layout.insert)) }
+    statements.append(try connection.prepare(RowWriter.upsertTombstone))
+    statements.append(try connection.prepare(RowWriter.insertConflict))
+    let handoff = Handoff<MadeRows>(ahead: 3)
+    Thread.detachNewThread { [tableSet, noted = streams] in
+      Self.makeRows(from: files, tableSet, noted, for: handoff)
+    }
+    do {
+      while true {
+        switch handoff.take() {
+        case .batch(let batch):
+          try batch.run(statements)
+          progress = batch.progress
+          try report(progress)
+        case .end(let batch, let noted):
+          try batch.run(statements)
+          progress = batch.progress
+          streams = noted
+          return
+        case .failure(let error): throw error
+        }
+      }
+    } catch {
+      handoff.cancel()
+      throw error
+    }
+  }
+
+  private enum MadeRows: Sendable {
+    case batch(RowBatch)
+    case end(RowBatch, StreamSummary)
+    case failure(any Error)
+  }
+
+  private static func makeRows(
+    from files: RecordFiles, _ tableSet: TableSet, _ streams: StreamSummary, for handoff: Handoff<MadeRows>
+  ) {
+    do {
+      let merge = try files.open()
+      let maker = RowMaker(tableSet, streams)
+      while try merge.nextRecord() {
+        try maker.addRecord(merge)
+        if maker.batch.isFull, !handoff.put(.batch(maker.takeBatch())) { return }
+      }
+      _ = handoff.put(.end(maker.takeBatch(), maker.streams))
+    } catch {
+      _ = handoff.put(.failure(error))
+    }
+  }
+
   mutating func finish(
     _ token: LogToken, _ acknowledged: [Acknowledgement], _ report: (RebuildProgress) throws -> Void
   ) throws {
@@ -234,54 +312,5 @@ struct TablesBuilder {
     try Meta.write(tableSet, to: connection)
     try Meta.write(token, to: connection)
     if let name = filter.name { try Meta.write("as_of", .string(name), to: connection) }
-  }
-}
-
-/// The streams and commits of the events that a rebuild reads, and the highest time of those from other nodes.
-struct BuiltStreams {
-  private struct Name: Hashable {
-    let partition: Partition
-    let origin: Origin
-  }
-
-  private let known: Knowledge?
-  private var heads: [Name: StreamHead] = [:]
-  private var commits: [Origin: UInt64] = [:]
-  private var clock = HybridClock()
-  private let ownOrigins: [Origin]
-  private var digester = EventDigester()
-
-  init(_ known: Knowledge?, ownOrigins: [Origin]) {
-    self.known = known
-    self.ownOrigins = ownOrigins
-  }
-
-  mutating func note(_ event: Event) {
-    if commits[event.commit.origin] ?? 0 < event.commit.number {
-      commits[event.commit.origin] = event.commit.number
-    }
-    if !ownOrigins.contains(event.dot.origin) { clock.observe(event.timestamp) }
-    guard known == nil else { return }
-    let name = Name(partition: event.partition, origin: event.dot.origin)
-    var head = heads[name] ?? .none
-    head.sequence = max(head.sequence, event.dot.sequence)
-    head.hash += digester.digest(of: event).hash
-    heads[name] = head
-  }
-
-  func write(to connection: Connection) throws(TablesError) {
-    var all: [(Partition, Origin, StreamHead)] = heads.map { ($0.partition, $0.origin, $1) }
-    for (partition, streams) in known?.partitions ?? [:] {
-      all += streams.map { (partition, $0, $1) }
-    }
-    all.sort { $0.0 != $1.0 ? $0.0 < $1.0 : $0.1 < $1.1 }
-    let statement = try connection.prepare(StreamCache.upsertStream)
-    for (partition, origin, head) in all where head.sequence > .zero {
-      try StreamCache.write(partition, origin, head, statement)
-    }
-    for (origin, number) in commits.sorted(by: { $0.key < $1.key }) {
-      try StreamCache.write(origin, number, connection)
-    }
-    try Meta.write(clock: clock.highest, to: connection)
   }
 }

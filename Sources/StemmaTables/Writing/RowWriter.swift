@@ -169,13 +169,18 @@ final class RowWriter {
 
   // MARK: Tombstones and conflicts
 
+  /// Parameters: model, key, partition, version, state.
+  static let upsertTombstone = """
+    INSERT INTO _stemma_tombstones (model, key, partition, version, state) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (model, key) DO UPDATE SET version = excluded.version, state = excluded.state
+    """
+
+  /// Parameters: model, key, partition.
+  static let insertConflict =
+    "INSERT OR IGNORE INTO _stemma_conflicts (model, key, partition) VALUES (?, ?, ?)"
+
   func writeTombstone(_ key: Key, _ partition: Partition, _ state: RecordState) throws(TablesError) {
-    let statement = try prepared(
-      &putTombstone,
-      """
-      INSERT INTO _stemma_tombstones (model, key, partition, version, state) VALUES (?, ?, ?, ?, ?)
-      ON CONFLICT (model, key) DO UPDATE SET version = excluded.version, state = excluded.state
-      """)
+    let statement = try prepared(&putTombstone, Self.upsertTombstone)
     statement.bind(1, text: storedName)
     statement.bind(2, blob: key.bytes)
     statement.bind(3, text: partition.bytes)
@@ -199,8 +204,7 @@ final class RowWriter {
   }
 
   func writeConflict(_ key: Key, _ partition: Partition) throws(TablesError) {
-    let statement = try prepared(
-      &putConflict, "INSERT OR IGNORE INTO _stemma_conflicts (model, key, partition) VALUES (?, ?, ?)")
+    let statement = try prepared(&putConflict, Self.insertConflict)
     statement.bind(3, text: partition.bytes)
     try runNamed(statement, key)
   }

@@ -51,7 +51,7 @@ import Testing
     let events = source.events(300)
     let reader = try BlockReader(block(events))
     for (order, expected) in [(BlockCursor.Order.arrival, events), (.key, events.sorted(by: order))] {
-      var cursor = try reader.cursor(order)
+      let cursor = try reader.cursor(order)
       for stored in expected {
         let event = stored.event
         let hasMoved = cursor.advance()
@@ -82,7 +82,7 @@ import Testing
 
   @Test func linearHistoryIsImplicit() throws {
     let reader = try BlockReader(block(history(of: 5)))
-    var cursor = try reader.cursor(.key)
+    let cursor = try reader.cursor(.key)
     while cursor.advance() { #expect(cursor.isContextImplicit) }
   }
 
@@ -120,7 +120,7 @@ import Testing
       events.append(event)
     }
     let reader = try BlockReader(block(events))
-    var cursor = try reader.cursor(.arrival)
+    let cursor = try reader.cursor(.arrival)
     var implicit = 0
     while cursor.advance() {
       if cursor.isContextImplicit { implicit += cursor.contextCount }

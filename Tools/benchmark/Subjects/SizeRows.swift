@@ -15,10 +15,7 @@ func measureSizes(_ bench: Bench) throws {
       at: directory, schema: String(decoding: schema, as: UTF8.self), name: "sized", options: options)
     let summary = try Import(into: node, options: .init()).run(path: lines)
     let journal = try bench.logBytes(directory)
-    // Everything that is there becomes one segment.
-    options.segmentSize = 1
-    let sealing = try Node.open(at: directory, options)
-    try sealing.sealIfWanted()
+    try bench.seal(directory)
     let events = Double(summary.events)
     let gzip = Double(BareFiles.gzipSize(try BareFiles.gunzip(lines)))
     bench.add(

@@ -1,0 +1,48 @@
+import Dispatch
+import Synchronization
+
+/// Hands values from the thread that makes them to the thread that uses them, a few ahead.
+package final class Handoff<Element: Sendable>: Sendable {
+  private struct State {
+    var items: [Element] = []
+    var isCancelled = false
+  }
+
+  private let state = Mutex(State())
+  private let free: DispatchSemaphore
+  private let filled = DispatchSemaphore(value: 0)
+
+  /// `ahead`: how many values wait at most.
+  package init(ahead: Int) { free = DispatchSemaphore(value: ahead) }
+
+  /// Waits for room. False if nobody wants any more.
+  package func put(_ item: Element) -> Bool {
+    free.wait()
+    let isWanted = state.withLock { state in
+      if !state.isCancelled { state.items.append(item) }
+      return !state.isCancelled
+    }
+    filled.signal()
+    return isWanted
+  }
+
+  /// Waits for the next value.
+  package func take() -> Element {
+    while true {
+      filled.wait()
+      if let item = state.withLock({ $0.items.isEmpty ? nil : $0.items.removeFirst() }) {
+        free.signal()
+        return item
+      }
+    }
+  }
+
+  /// Says that no more is taken: whoever waits in `put` returns, and so does every later `put`.
+  package func cancel() {
+    state.withLock { state in
+      state.isCancelled = true
+      state.items = []
+    }
+    free.signal()
+  }
+}

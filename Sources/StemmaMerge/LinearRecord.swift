@@ -1,0 +1,186 @@
+import StemmaEvents
+
+/// The state of a record of which every event has seen exactly those before it, without its values.
+///
+/// Most records are so, and tables are rebuilt from millions of them. Each register then has one sibling, the last
+/// write, and the state is a few numbers, which this holds in memory that is used again for the next record.
+/// The caller keeps the values: by `apply` it is told which are gone, and it gives them back when the history turns
+/// out not to be linear and a `RecordState` has to go on (`state`). For the same events both give the same bytes.
+/// A class, because the arrays in it are used again and again.
+package final class LinearRecord {
+  /// What an event changes of the values that the caller keeps.
+  package enum Effect {
+    /// All of them are null now, but for those that the event assigns.
+    case clearsAll
+    /// The fields that share a register with an assigned one are null now, unless they are assigned too.
+    case assigns
+    /// None.
+    case nothing
+    /// The event cannot be applied here: nothing has changed, and `RecordState` must take over.
+    case isNotLinear
+  }
+
+  private let rules: MergeRules
+  private var context: [Context.Entry] = []
+  private var latest = Timestamp.zero
+  private var writes: [RecordState.Write] = []
+  /// The last create.
+  private var base: Int?
+  /// For each register of the model behind the base, the write that it has where that is not the base's.
+  private var listed: [Int32]
+  private var used: [Int] = []
+
+  package init(_ rules: MergeRules) {
+    self.rules = rules
+    listed = Array(repeating: -1, count: Int(rules.registerCount))
+  }
+
+  package var isEmpty: Bool { writes.isEmpty }
+  package var version: Version { writes.last?.version ?? .zero }
+  /// Whether the record is shown as existing.
+  package var exists: Bool { writes.last?.exists ?? false }
+
+  /// Forgets everything.
+  package func removeAll() {
+    context.removeAll(keepingCapacity: true)
+    latest = .zero
+    writes.removeAll(keepingCapacity: true)
+    base = nil
+    unlistAll()
+  }
+
+  private func unlistAll() {
+    for register in listed.indices { listed[register] = -1 }
+  }
+
+  /// Takes the next event in, whose context is asked entry by entry.
+  package func apply(
+    _ operation: Operation, _ dot: Dot, _ version: Version, _ timestamp: Timestamp, fields: [Int],
+    contextCount: Int, contextEntry: (Int) -> Context.Entry
+  ) -> Effect {
+    guard operation != .resolve, version.rawValue == self.version.rawValue + 1,
+      contextCount == context.count, !covers(dot)
+    else { return .isNotLinear }
+    for index in context.indices where context[index] != contextEntry(index) { return .isNotLinear }
+    // An update that has seen a deletion does not bury it.
+    if operation != .create, operation != .delete, let last = writes.last, !last.exists {
+      return .isNotLinear
+    }
+    writes.append(
+      RecordState.Write(dot: dot, version: version, timestamp: timestamp, operation: operation))
+    insert(dot)
+    latest = max(latest, timestamp)
+    if operation == .create {
+      base = writes.count - 1
+      unlistAll()
+      return .clearsAll
+    }
+    for field in fields { listed[Int(rules.registers[field])] = Int32(writes.count - 1) }
+    return fields.isEmpty ? .nothing : .assigns
+  }
+
+  private func covers(_ dot: Dot) -> Bool {
+    for entry in context where entry.origin == dot.origin { return entry.sequence >= dot.sequence }
+    return false
+  }
+
+  private func insert(_ dot: Dot) {
+    var place = 0
+    while place < context.count, context[place].origin < dot.origin { place += 1 }
+    if place < context.count, context[place].origin == dot.origin {
+      context[place].sequence = dot.sequence
+    } else {
+      context.insert(Context.Entry(origin: dot.origin, sequence: dot.sequence), at: place)
+    }
+  }
+
+  // MARK: Results
+
+  /// Finds the writes that are a sibling somewhere, sorted by dot, as places in `writes`. There are few of them.
+  private func findSiblings() {
+    used.removeAll(keepingCapacity: true)
+    use(writes.count - 1)
+    if let base { use(base) }
+    for write in listed where write >= 0 { use(Int(write)) }
+  }
+
+  private func use(_ write: Int) {
+    if used.contains(write) { return }
+    var place = used.count
+    while place > 0, writes[write].dot < writes[used[place - 1]].dot { place -= 1 }
+    used.insert(write, at: place)
+  }
+
+  /// Appends what `RecordState.encoded(rules, omitsShown: true)` gives, if every value that is not null has the
+  /// type of its column. The record must exist.
+  package func appendState(to output: inout [UInt8]) {
+    findSiblings()
+    var highest = Timestamp.zero
+    for write in used { highest = max(highest, writes[write].timestamp) }
+    output.append(RecordState.head(isLatestGiven: latest != highest))
+    output.appendVarint(context.count)
+    for entry in context {
+      output.appendFixed(entry.origin.rawValue)
+      output.appendVarint(entry.sequence.rawValue)
+    }
+    output.appendVarint(used.count)
+    var milliseconds: UInt64 = 0
+    var entry = 0
+    for place in used {
+      let write = writes[place]
+      while context[entry].origin != write.dot.origin { entry += 1 }
+      output.appendVarint(UInt64(entry) << 3 | UInt64(write.operation.rawValue))
+      output.appendVarint(context[entry].sequence.rawValue - write.dot.sequence.rawValue)
+      output.appendVarint(write.version.rawValue)
+      output.appendZigzag(Int64(write.timestamp.milliseconds) - Int64(milliseconds))
+      output.appendVarint(UInt64(write.timestamp.counter))
+      milliseconds = write.timestamp.milliseconds
+    }
+    appendSets(to: &output)
+    // No cell: all values stand in columns.
+    output.appendVarint(0)
+    if latest != highest {
+      output.appendVarint(latest.milliseconds)
+      output.appendVarint(UInt64(latest.counter))
+    }
+  }
+
+  private func appendSets(to output: inout [UInt8]) {
+    func set(_ write: Int) -> UInt64 { 1 + UInt64(used.firstIndex(of: write) ?? 0) }
+    output.appendVarint(set(writes.count - 1))
+    output.appendVarint(base.map(set) ?? 0)
+    var count = 0
+    for write in listed where write >= 0 { count += 1 }
+    output.appendVarint(count)
+    var next = Int(MergeRules.firstRegister)
+    for (register, write) in listed.enumerated() where write >= 0 {
+      output.appendVarint(register - next)
+      output.appendVarint(set(Int(write)))
+      next = register + 1
+    }
+  }
+
+  /// The same as a state to go on with. `value`: of each of the rules' fields.
+  package func state(_ value: (Int) -> Value) -> RecordState {
+    guard !isEmpty else { return RecordState() }
+    findSiblings()
+    func index(_ write: Int) -> UInt32 { UInt32(used.firstIndex(of: write) ?? 0) }
+    var state = RecordState()
+    state.context = Context(trusted: context)
+    state.latest = latest
+    state.writes = used.map { writes[$0] }
+    state.siblings = [.init(register: MergeRules.existence, write: index(writes.count - 1))]
+    if let base { state.siblings.append(.init(register: MergeRules.base, write: index(base))) }
+    for (register, write) in listed.enumerated() where write >= 0 {
+      state.siblings.append(.init(register: UInt32(register), write: index(Int(write))))
+    }
+    for field in rules.fields.indices {
+      let value = value(field)
+      if value.isNull { continue }
+      let own = listed[Int(rules.registers[field])]
+      guard let write = own >= 0 ? Int(own) : base else { continue }
+      state.cells.append(.init(field: UInt32(field), write: index(write), value: value))
+    }
+    return state
+  }
+}

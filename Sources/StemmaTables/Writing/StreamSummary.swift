@@ -1,0 +1,58 @@
+import StemmaEvents
+
+/// The streams and commits of the events that a rebuild reads, and the highest time of those from other nodes.
+struct StreamSummary: Sendable {
+  private struct Name: Hashable {
+    let partition: Partition
+    let origin: Origin
+  }
+
+  private let known: Knowledge?
+  private var heads: [Name: StreamHead] = [:]
+  private var commits: [CommitID] = []
+  private var clock = HybridClock()
+  private let ownOrigins: [Origin]
+  private var digester = EventDigester()
+
+  /// `known`: the heads of all streams, if they need not be taken from the events.
+  init(_ known: Knowledge?, ownOrigins: [Origin]) {
+    self.known = known
+    self.ownOrigins = ownOrigins
+  }
+
+  /// Notes what every event tells.
+  mutating func note(by origin: Origin, commit: CommitID, timestamp: Timestamp) {
+    if !ownOrigins.contains(origin) { clock.observe(timestamp) }
+    for index in commits.indices where commits[index].origin == commit.origin {
+      if commits[index].number < commit.number { commits[index] = commit }
+      return
+    }
+    commits.append(commit)
+  }
+
+  mutating func note(_ event: Event) {
+    note(by: event.dot.origin, commit: event.commit, timestamp: event.timestamp)
+    guard known == nil else { return }
+    let name = Name(partition: event.partition, origin: event.dot.origin)
+    var head = heads[name] ?? .none
+    head.sequence = max(head.sequence, event.dot.sequence)
+    head.hash += digester.digest(of: event).hash
+    heads[name] = head
+  }
+
+  func write(to connection: Connection) throws(TablesError) {
+    var all: [(Partition, Origin, StreamHead)] = heads.map { ($0.partition, $0.origin, $1) }
+    for (partition, streams) in known?.partitions ?? [:] {
+      all += streams.map { (partition, $0, $1) }
+    }
+    all.sort { $0.0 != $1.0 ? $0.0 < $1.0 : $0.1 < $1.1 }
+    let statement = try connection.prepare(StreamCache.upsertStream)
+    for (partition, origin, head) in all where head.sequence > .zero {
+      try StreamCache.write(partition, origin, head, statement)
+    }
+    for commit in commits.sorted() {
+      try StreamCache.write(commit.origin, commit.number, connection)
+    }
+    try Meta.write(clock: clock.highest, to: connection)
+  }
+}
