@@ -80,7 +80,10 @@ extension TableDeclaration {
 
   private static func untyped(_ name: String, _ binding: PatternBindingSyntax) -> any Error {
     let annotated = binding.with(\.pattern, binding.pattern.with(\.trailingTrivia, []))
-      .with(\.typeAnnotation, TypeAnnotationSyntax(type: TypeSyntax(stringLiteral: "<#Type#> ")))
+      .with(
+        \.typeAnnotation,
+        TypeAnnotationSyntax(
+          colon: .colonToken(trailingTrivia: .space), type: TypeSyntax(stringLiteral: "<#Type#> ")))
     var misuses = Misuses()
     misuses.add(
       "type", "write the type of `\(name)`: it cannot be told from its value", at: binding,

@@ -38,6 +38,9 @@ package enum Explanations {
       "partition \(partition) has events of this node (up to number \(events)) that no peer has confirmed; "
         + "push first, or give them up with --discard"
     case .damaged(let what): what
+    case .forkIsSpread(let event):
+      "event \(event) of another node builds on events of the fork; sync with that node and keep its history: "
+        + "clone it, and enter what is missing there anew"
     case .damagedPartition(let partition):
       "the log has lost events of partition \(partition), so its records can only be read; "
         + "`stemma repair --from PEER` fetches them again"

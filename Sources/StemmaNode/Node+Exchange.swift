@@ -304,6 +304,7 @@ extension Node {
       // What was adopted before the failure stays; the tables take it in.
       try conclude(own)
       try peer.node.conclude(peer)
+      for node in [self, peer.node] { try node.leaveFork(error) }
       throw error
     }
     try conclude(own)
@@ -343,6 +344,17 @@ extension Node {
         try beginOrigin(because: "a peer holds more of this node's origin than the node itself")
       }
       if log.wantsSealing { try Self.wrapping { try log.seal() } }
+    }
+  }
+
+  /// If a fork of the origin under which this node writes was found, it must not go on under it.
+  private func leaveFork(_ error: NodeError) throws(NodeError) {
+    guard options.mode == .write, case .replication(let reason) = error, let fork = reason.fork else {
+      return
+    }
+    try locked { () throws(NodeError) in
+      guard mark.origin == fork.origin else { return }
+      try beginOrigin(because: "a peer holds other events under this node's origin")
     }
   }
 

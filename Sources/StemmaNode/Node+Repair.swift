@@ -71,7 +71,7 @@ extension Node {
     do { try finishFollowing(log.token) } catch { try Self.wrapping { throw error } }
   }
 
-  private func peerForReading(_ remote: RemotePeer) throws(NodeError) -> Node {
+  func peerForReading(_ remote: RemotePeer) throws(NodeError) -> Node {
     var options = options
     options.mode = .read
     do throws(NodeError) { return try Self.open(at: remote.address, options) } catch .noNode {

@@ -36,6 +36,8 @@ package enum NodeError: Error {
   case damaged(what: String)
   /// The partition lost events to damage of the log, so that nothing can be added to its records.
   case damagedPartition(String)
+  /// An event of another node builds on the events of a fork.
+  case forkIsSpread(String)
   /// The body of a write threw an error of its own.
   case abandoned
 

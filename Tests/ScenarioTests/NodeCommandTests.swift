@@ -189,6 +189,8 @@ struct NodeCommandTests {
     }
     try work.stemma("-C", "a", "rebuild", "--into", "now.sqlite")
     #expect(try rows(work, "now.sqlite") == "1|Uno\n3|Three\n")
+    try work.stemma("-C", "a", "rebuild", "--as-of", "2020-01-31", "--into", "none.sqlite")
+    #expect(try rows(work, "none.sqlite").isEmpty)
     let none = try work.stemma("-C", "a", "rebuild", "--as-of", "2h", "--into", "none.sqlite", "--json")
     #expect(try none.object().number("events") == 0)
     #expect(try rows(work, "none.sqlite").isEmpty)

@@ -35,6 +35,7 @@ struct Explanation {
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission
+    case .forkIsSpread: .no
     case .damaged, .damagedPartition, .abandoned: .inputOutput
     }
   }

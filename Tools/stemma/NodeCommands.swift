@@ -255,7 +255,7 @@ struct Rebuild: ParsableCommand {
     let report: RebuildReport
     if let into {
       let node = try options.open()
-      report = try node.rebuild(into: into, upTo: try asOf.map { try node.moment($0) }) {
+      report = try node.rebuild(into: into, upTo: try asOf.map { try node.moment($0).filter }) {
         bar.update($0, of: $1)
       }
     } else {

@@ -9,18 +9,24 @@ struct Repair: ParsableCommand {
       Fetches exactly the lost events from a peer, checks them against the hashes of their streams, writes the \
       damaged files anew and rebuilds the tables. Exits with 1 if events are still missing; another peer may \
       have them.
+
+      With --fork: the node was copied or set back and wrote again under numbers for which the peer holds other \
+      events; its own are written again under a new origin, and the next sync brings both histories together.
       Examples:
         stemma repair --from office
         stemma repair --from ../office --json
+        stemma repair --fork --from office && stemma sync office
       """)
   @Option(help: ArgumentHelp("A remote's name, or another node's directory.", valueName: "peer")) var from:
     String
+  @Flag(help: "Mend a fork instead: write this node's own events again under a new origin.") var fork = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
   func run() throws {
     let node = try options.openForWriting()
     guard let peer = try node.peers(from).first else { throw NodeError.noRemotes }
+    if fork { return try repairFork(of: node, peer) }
     let bar = ProgressBar("rebuilding tables")
     let report = try node.repair(from: peer) { bar.update($0, of: $1) }
     bar.finish()
@@ -46,6 +52,29 @@ struct Repair: ParsableCommand {
     }
     Output.flush()
     if !report.isWhole { throw ExitCode.no }
+  }
+}
+
+extension Repair {
+  private func repairFork(of node: Node, _ peer: RemotePeer) throws {
+    let bar = ProgressBar("rebuilding tables")
+    let report = try node.repairFork(with: peer) { bar.update($0, of: $1) }
+    bar.finish()
+    if format.isJSON {
+      Output.line(
+        .object([
+          ("events", .int(Int64(report.events))),
+          ("partitions", .array(report.partitions.map { .string($0) })),
+          ("origin", .string(node.mark.origin.description)),
+        ]))
+    } else if report.events == 0 {
+      Output.line("no fork: \(from) holds no other events under this node's origins")
+    } else {
+      Output.line(
+        "wrote \(counted(Int(report.events), "event")) of \(counted(report.partitions.count, "partition")) again "
+          + "as origin \(node.mark.origin); `stemma sync \(from)` brings both histories together")
+    }
+    Output.flush()
   }
 }
 
