@@ -5,7 +5,9 @@ import StemmaNode
 struct EventText {
   let description: EventDescription
 
-  init(_ node: Node) { description = node.description }
+  init(_ description: EventDescription) { self.description = description }
+
+  init(_ node: Node) { self.init(node.description) }
 
   /// One line: position, time, name, operation, record, values.
   func summary(_ stored: StoredEvent) -> String {

@@ -161,7 +161,7 @@ struct LogCommand: ParsableCommand {
 
 /// Which events a command reads.
 struct EventSelection: ParsableArguments {
-  @Option(help: "Only this model.") var model: String?
+  @Option(help: "Only this model.", completion: .modelNames) var model: String?
   @Option(
     parsing: .singleValue,
     help: "Only this record: a bare value, a JSON object, or part=value, once for each part.")
