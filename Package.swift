@@ -65,12 +65,21 @@ let package = Package(
     .executableTarget(
       name: "git-history", dependencies: ["StemmaEvents", argumentParser, crypto], path: "Tools/git-history",
       swiftSettings: strict),
+    .target(
+      name: "Measuring", dependencies: [sqlite, argumentParser], path: "Tools/measuring",
+      swiftSettings: strict),
     .executableTarget(
       name: "benchmark",
       dependencies: [
-        "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "CZlib", sqlite, argumentParser,
+        "Measuring", "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "CZlib", sqlite,
+        argumentParser,
       ],
       path: "Tools/benchmark",
+      swiftSettings: strict),
+    .executableTarget(
+      name: "benchmark-library",
+      dependencies: ["Measuring", "Stemma", "StemmaNode", grdb, sqlite, argumentParser],
+      path: "Tools/benchmark-library",
       swiftSettings: strict),
     .executableTarget(
       name: "simulate", dependencies: ["StemmaSimulation", argumentParser], path: "Tools/simulate",
@@ -90,7 +99,9 @@ let package = Package(
         "StemmaMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
         .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
       ]),
-    tests("StemmaTests", ["Stemma"]),
+    // Declarations that only have to compile.
+    .target(name: "Shapes", dependencies: ["Stemma"], path: "Tests/Shapes", swiftSettings: strict),
+    tests("StemmaTests", ["Stemma", "Shapes"]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
     tests(
       "StemmaNodeTests",

@@ -9,6 +9,8 @@ public enum StoreError: Error, Sendable, Equatable {
   case alreadyExists(model: String, key: String)
   /// A required relationship would be left without a target.
   case requiredReference(model: String, key: String, relationship: String)
+  /// The delete rule of a relationship forbids it: so many records of another model still refer to this one.
+  case restricted(model: String, key: String, by: String, count: Int)
   /// The record is in another state than the one that was named.
   case revisionMismatch(model: String, key: String, expected: String, current: String)
   /// A stored value does not fit the Swift type of its property: null in a required column, an enum case that this
@@ -18,7 +20,15 @@ public enum StoreError: Error, Sendable, Equatable {
   case notFromStore(model: String)
   /// The relationship was not among those that were loaded with the record.
   case notLoaded(model: String, relationship: String)
+  /// A required reference leads to a record that is not here: deleted elsewhere, or not received yet.
+  case dangling(model: String, relationship: String, target: String)
+  /// A field of a reference is a part of the record's own key, and the other record differs there.
+  case fixedReference(model: String, relationship: String, field: String)
   case closed
+  /// The store was opened for reading only.
+  case readOnly
+  /// What was to be written is written; but a decision that a resolver made of the conflicts that are open could not be.
+  case unresolved(String)
   /// The models that were declared do not fit the node's schema, or are wrong by themselves.
   case models(String)
   /// Anything else, in words: what, where, and what to do next.
@@ -28,18 +38,27 @@ public enum StoreError: Error, Sendable, Equatable {
 extension StoreError: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .notFound(let model, let key): "there is no \(model) \(key)"
-    case .alreadyExists(let model, let key): "\(model) \(key) exists already; update it, or use upsert"
+    case .notFound(let model, let key): Explanations.text(of: .notFound(model: model, key: key))
+    case .alreadyExists(let model, let key): Explanations.text(of: .alreadyExists(model: model, key: key))
     case .requiredReference(let model, let key, let relationship):
-      "\(relationship) of \(model) \(key) is required; link it to another record, or delete this one"
+      Explanations.text(of: .requiredReference(model: model, key: key, relationship: relationship))
+    case .restricted(let model, let key, let by, let count):
+      Explanations.text(of: .restricted(model: model, key: key, by: by, count: count))
     case .revisionMismatch(let model, let key, let expected, let current):
-      "\(model) \(key) is at revision \(current), not \(expected); read it again"
+      Explanations.text(
+        of: .revisionMismatch(model: model, key: key, expected: expected, current: current))
     case .unreadable(let table, let column, let value):
       "\(table).\(column) holds \(value), which its Swift type cannot show"
     case .notFromStore(let model): "this \(model) comes from no store; fetch it to ask for its relationships"
     case .notLoaded(let model, let relationship):
       "\(relationship) of this \(model) was not loaded; fetch it, or name it in `including`"
+    case .dangling(let model, let relationship, let target):
+      "\(relationship) of this \(model) leads to \(target), which is not here"
+    case .fixedReference(let model, let relationship, let field):
+      "\(field) is a part of the key of this \(model): \(relationship) can only be a record with the same value there"
     case .closed: "the store is closed"
+    case .readOnly: "the store was opened for reading only"
+    case .unresolved(let what): "a conflict stays open, because the resolver's decision does not fit: \(what)"
     case .models(let what), .failed(let what): what
     }
   }
@@ -52,6 +71,8 @@ extension StoreError {
     case .mutation(.alreadyExists(let model, let key)): self = .alreadyExists(model: model, key: key)
     case .mutation(.requiredReference(let model, let key, let relationship)):
       self = .requiredReference(model: model, key: key, relationship: relationship)
+    case .mutation(.restricted(let model, let key, let by, let count)):
+      self = .restricted(model: model, key: key, by: by, count: count)
     case .mutation(.revisionMismatch(let model, let key, let expected, let current)):
       self = .revisionMismatch(model: model, key: key, expected: expected, current: current)
     case .schema, .refusedSchema: self = .models(Explanations.text(of: error))

@@ -47,16 +47,41 @@ extension Log {
       end += UInt64(events.count)
     }
     if bytes.isEmpty { return positions }
-    do throws(LogError) { try journal.file.write(bytes, at: journal.size) } catch {
-      // Space may come back: what was written of the frames goes, and appending can go on.
-      try poisoning { () throws(LogError) in try journal.file.truncate(to: journal.size) }
-      throw error
-    }
+    try write(bytes, to: journal)
     for frame in frames {
       journals[journals.count - 1].append(
         events: frame.events, raw: frame.raw, stored: frame.stored, chain: frame.chain)
     }
     return positions
+  }
+
+  /// Writes frames at the end of the journal. Behind small ones it writes zeros ahead, up to half of what the
+  /// file holds: syncs that follow then find their blocks in place, and need not wait for the file system's own
+  /// journal. Large groups gain nothing by it.
+  private func write(_ bytes: [UInt8], to journal: Journal) throws(LogError) {
+    let last = journals.count - 1
+    let end = journal.size + UInt64(bytes.count)
+    if end > journal.allocated, bytes.count <= LogLimits.smallGroup, journal.size >= LogLimits.leastAhead {
+      let ahead = min(max(journal.size / 2, LogLimits.leastAhead), LogLimits.mostAhead)
+      do throws(LogError) {
+        try journal.file.write(bytes + [UInt8](repeating: 0, count: Int(ahead)), at: journal.size)
+        journals[last].allocated = end + ahead
+        return
+      } catch {
+        // The disk may have room for the frames, if not for what comes after them.
+        try takeBack(journal)
+      }
+    }
+    do throws(LogError) { try journal.file.write(bytes, at: journal.size) } catch {
+      try takeBack(journal)
+      throw error
+    }
+  }
+
+  /// Space may come back: what was written of the frames goes, and appending can go on.
+  private func takeBack(_ journal: Journal) throws(LogError) {
+    try poisoning { () throws(LogError) in try journal.file.truncate(to: journal.size) }
+    journals[journals.count - 1].allocated = journal.size
   }
 
   private func encoded(

@@ -6,22 +6,29 @@ extension Log {
   ///
   /// Interrupted at any point, the log is readable and whole; calling it again goes on with the files that
   /// still hold such events. Memory: all events of one file.
-  package func purge(_ isPurged: (Partition) -> Bool) throws(LogError) {
+  ///
+  /// `events`: only those of them for which it holds. What is left of each stream must be a run in every file, or
+  /// `.hole` is thrown and the file stays.
+  package func purge(
+    _ isPurged: (Partition) -> Bool, events isRemoved: (Event) -> Bool = { _ in true }
+  ) throws(LogError) {
     try checkWritable()
     try checkWhole()
-    if try journalsHold(isPurged) { try seal() }
+    if try journalsHold({ isPurged($0.partition) && isRemoved($0) }) { try seal() }
     for header in listing.headers.values.sorted(by: { $0.place < $1.place }) {
       let old = try segment(header)
-      if try old.footer().partitions.contains(where: { isPurged($0.partition) }) {
-        try replace(old, by: try old.contents { !isPurged($0) })
-      }
+      guard try old.footer().partitions.contains(where: { isPurged($0.partition) }) else { continue }
+      var contents = try old.contents()
+      let before = contents.events.count
+      contents.events.removeAll { isPurged($0.event.partition) && isRemoved($0.event) }
+      if contents.events.count < before { try replace(old, by: contents) }
     }
   }
 
-  private func journalsHold(_ isPurged: (Partition) -> Bool) throws(LogError) -> Bool {
+  private func journalsHold(_ isPurged: (Event) -> Bool) throws(LogError) -> Bool {
     for journal in journals {
       for part in journal.parts(in: 0..<UInt64.max) {
-        if try journal.read(part).events.contains(where: { isPurged($0.event.partition) }) { return true }
+        if try journal.read(part).events.contains(where: { isPurged($0.event) }) { return true }
       }
     }
     return false

@@ -44,6 +44,11 @@ extension Log {
     return found.sorted()
   }
 
+  /// Whether nothing but the watermark is damaged: the next sync writes it again, and no event is lost.
+  package func isHarmless(_ damage: [Damage]) -> Bool {
+    damage.allSatisfy { $0.path == LogFileName.watermark(in: directory) }
+  }
+
   private func verify(_ journal: Journal) throws(LogError) {
     var runs = RunCollector(path: journal.path)
     guard journal.holes.isEmpty else { return _ = try journal.contents(around: Omissions()) }

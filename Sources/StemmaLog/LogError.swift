@@ -34,7 +34,7 @@ package struct Damage: Hashable, Sendable {
     self.flaw = flaw
   }
 
-  var error: LogError { .damaged(path: path, offset: offset, flaw) }
+  package var error: LogError { .damaged(path: path, offset: offset, flaw) }
 }
 
 extension Damage: Comparable {

@@ -12,6 +12,13 @@ package enum LogLimits {
   package static let fileNumber: UInt64 = 99_999_999
   /// Raw bytes of a block at which it is cut.
   package static let blockTarget = 96 << 10
+  /// A group of commits up to this size is small: zeros are written ahead behind it.
+  static let smallGroup = 64 << 10
+  /// How much is written ahead at least and at most; and how long a journal must be to be worth it.
+  static let leastAhead: UInt64 = 16 << 10
+  static let mostAhead: UInt64 = 1 << 20
+  /// Segments that one reader keeps open at once; with more of them it opens each for every block.
+  static let openSegments = 256
   /// Bytes read at once when a whole file is scanned.
   static let scanChunk = 1 << 20
 

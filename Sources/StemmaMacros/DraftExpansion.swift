@@ -1,83 +1,142 @@
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// The nested `Draft`: the table's columns, with a nested key's parts beside the others.
+/// The nested `Draft`: the table's stored properties, with a nested key's parts in the place of the key.
 struct DraftExpansion {
   let table: TableDeclaration
 
-  /// A column with the type that it has in a draft: a key part named `id` may be absent.
+  /// A property of the draft.
   private struct Field {
     var name: String
     var type: String
     var defaultValue: String?
     /// How a row spells it.
     var source: String
+    /// The statements that write it.
+    var writing: [String]
+
+    var parameter: String { "\(name): \(type)\(defaultValue.map { " = \($0)" } ?? "")" }
+    var assignment: String { "self.\(name) = \(name)" }
   }
 
-  private var fields: [Field] {
-    let key = table.key.columns.map { part in
-      let source = table.key.selection == nil ? part.property : "\(table.key.property).\(part.property)"
-      let isMinted = part.property == "id" && ["UUID", "Int", "String"].contains(part.type)
+  /// A key part that is named `id` may be absent: it is minted then.
+  private func keyField(_ part: TableDeclaration.Column) -> Field {
+    let isMinted = part.name == "id" && ["UUID", "Int", "String"].contains(part.type)
+    return Field(
+      name: part.property, type: isMinted ? "\(part.type)?" : part.type,
+      defaultValue: isMinted ? "nil" : part.defaultValue?.description, source: part.path,
+      writing: ["record.key(self.\(part.property))"])
+  }
+
+  private func field(_ stored: TableDeclaration.Stored) -> Field {
+    switch stored {
+    case .group(let group):
       return Field(
-        name: part.property, type: isMinted ? "\(part.type)?" : part.type,
-        defaultValue: isMinted ? "nil" : part.defaultValue, source: source)
+        name: group.property, type: group.selection, defaultValue: group.defaultValue?.description,
+        source: group.property, writing: group.columns.map { $0.writing($0.path) })
+    case .column(let column):
+      // What the node maintains may be absent, too.
+      let type = column.isMaintained && !column.isOptional ? "\(column.type)?" : column.type
+      return Field(
+        name: column.property, type: type,
+        defaultValue: column.defaultValue?.description ?? (type.isOptionalType ? "nil" : nil),
+        source: column.property, writing: [column.writing(column.property)])
     }
-    let others = table.columns.map {
-      Field(
-        name: $0.property, type: $0.type, defaultValue: $0.defaultValue ?? ($0.isOptional ? "nil" : nil),
-        source: $0.property)
-    }
-    return key + others
   }
 
-  private func parameter(_ field: Field) -> String {
-    "\(field.name): \(field.type)\(field.defaultValue.map { " = \($0)" } ?? "")"
+  /// The protocols of the table that a draft can have, too.
+  private var conformances: String {
+    let inherited = table.declaration.inheritanceClause?.inheritedTypes.map(\.type.trimmedDescription) ?? []
+    let copied = inherited.filter {
+      ["Equatable", "Hashable", "Codable", "Encodable", "Decodable"].contains($0)
+    }
+    return (["Stemma.TableDraft"] + copied).joined(separator: ", ")
   }
 
   var declaration: DeclSyntax {
     let access = table.access
-    let fields = self.fields
-    let key = fields.prefix(table.key.columns.count)
-    let properties = fields.map { "\(access)var \($0.name): \($0.type)" }
-    let plain = fields.map { "self.\($0.name) = \($0.name)" }
-    let copied = fields.map { "self.\($0.name) = row.\($0.source)" }
-    let written =
-      key.map { "record.key(self.\($0.name))" }
-      + fields.dropFirst(key.count).map { "record.value(self.\($0.name))" }
+    let key = table.key.columns.map(keyField)
+    let others = table.stored.map(field)
+    let fields = key + others
     return """
-      \(raw: access)struct Draft: Stemma.TableDraft {
-        \(raw: TableDeclaration.lines(properties, 2))
-        \(raw: access)init(\(raw: fields.map(parameter).joined(separator: ", "))) {
-          \(raw: TableDeclaration.lines(plain, 4))
+      \(raw: access)struct Draft: \(raw: conformances) {
+        \(raw: TableDeclaration.lines(fields.map { "\(access)var \($0.name): \($0.type)" }, 2))
+        \(raw: access)init(\(raw: fields.map(\.parameter).joined(separator: ", "))) {
+          \(raw: TableDeclaration.lines(fields.map(\.assignment), 4))
         }
-        \(raw: related)\(raw: access)init(_ row: \(raw: table.name)) {
-          \(raw: TableDeclaration.lines(copied, 4))
+        \(raw: keyed(key, others))\(raw: related(fields))\(raw: access)init(_ row: \(raw: table.name)) {
+          \(raw: TableDeclaration.lines(fields.map { "self.\($0.name) = row.\($0.source)" }, 4))
         }
         \(raw: access)func write(to record: inout Stemma.RecordWriter) {
-          \(raw: TableDeclaration.lines(written, 4))
+          \(raw: TableDeclaration.lines(fields.flatMap(\.writing), 4))
         }
       }
       """
   }
 
+  /// The initialiser that takes a nested key whole.
+  private func keyed(_ key: [Field], _ others: [Field]) -> String {
+    guard let selection = table.key.selection else { return "" }
+    let parameters = ["\(table.key.property): \(selection)"] + others.map(\.parameter)
+    let assignments = key.map { "self.\($0.name) = \($0.source)" } + others.map(\.assignment)
+    return initializer("", parameters, assignments)
+  }
+
   /// The initialiser that takes related records in the place of reference fields. Disfavoured, because without any
   /// of them both fit.
-  private var related: String {
+  ///
+  /// Where two references share a field, or an optional one shares it with the key, it throws if they do not agree on it.
+  private func related(_ fields: [Field]) -> String {
     let parents = table.relationships.filter { $0.kind == .belongsTo }
     guard !parents.isEmpty else { return "" }
-    let referenceFields = Set(parents.flatMap(\.fields))
-    let free = fields.filter { !referenceFields.contains($0.name) }
-    let parameters =
-      free.map(parameter)
-      + parents.map { "\($0.property): \($0.parameterType)\($0.isOptional ? " = nil" : "")" }
-    let assignments =
-      free.map { "self.\($0.name) = \($0.name)" } + parents.flatMap { $0.assignments(from: $0.property) }
-    return """
-      @_disfavoredOverload
-        \(table.access)init(\(parameters.joined(separator: ", "))) {
-          \(TableDeclaration.lines(assignments, 4))
+    let keyParts = Set(table.key.columns.map(\.property))
+    // A part of the key is there in any case, so only a record that is there in any case can give it.
+    var source: [String: String] = [:]
+    var assignments: [String] = []
+    var checks: [String] = []
+    for parent in parents.sorted(by: { !$0.isOptional && $1.isOptional }) {
+      for (index, field) in parent.fields.enumerated() {
+        let part =
+          "\(parent.property)\(parent.isOptional ? "?" : "").primaryKey.parts"
+          + (parent.fields.count == 1 ? "" : ".\(index)")
+        if source[field] == nil, !(parent.isOptional && keyParts.contains(field)) {
+          source[field] = part
+          assignments.append("self.\(field) = \(part)")
+        } else {
+          let other = source[field] ?? field
+          checks += check(parent, part, other, field)
         }
+      }
+    }
+    let free = fields.filter { source[$0.name] == nil }
+    let parameters =
+      free.map(\.parameter)
+      + parents.map { "\($0.property): \($0.parameterType)\($0.isOptional ? " = nil" : "")" }
+    return initializer(
+      "@_disfavoredOverload\n  ", parameters, checks + free.map(\.assignment) + assignments,
+      throwing: !checks.isEmpty)
+  }
 
-      """ + "  "
+  /// Lines that throw if a record is given that says otherwise about a field.
+  private func check(
+    _ parent: TableDeclaration.Relationship, _ part: String, _ other: String, _ field: String
+  ) -> [String] {
+    let given = parent.isOptional ? "\(parent.property) != nil, " : ""
+    return [
+      "if \(given)\(part) != \(other) {",
+      "  throw .fixedReference(model: \(table.name).modelName, relationship: \"\(parent.property)\", field: \"\(field)\")",
+      "}",
+    ]
+  }
+
+  private func initializer(
+    _ attributes: String, _ parameters: [String], _ body: [String], throwing: Bool = false
+  ) -> String {
+    """
+    \(attributes)\(table.access)init(\(parameters.joined(separator: ", ")))\(throwing ? " throws(Stemma.StoreError)" : "") {
+        \(TableDeclaration.lines(body, 4))
+      }
+
+    """ + "  "
   }
 }

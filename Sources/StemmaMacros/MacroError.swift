@@ -5,7 +5,7 @@ import SwiftSyntax
 struct Misuse: DiagnosticMessage {
   let id: String
   let message: String
-  var severity: DiagnosticSeverity { .error }
+  var severity: DiagnosticSeverity = .error
   var diagnosticID: MessageID { MessageID(domain: "Stemma", id: id) }
 
   init(_ id: String, _ message: String) {
@@ -15,5 +15,49 @@ struct Misuse: DiagnosticMessage {
 
   func error(at node: some SyntaxProtocol) -> DiagnosticsError {
     DiagnosticsError(diagnostics: [Diagnostic(node: node, message: self)])
+  }
+}
+
+/// What to do about a misuse.
+struct Advice: FixItMessage {
+  let message: String
+  var fixItID: MessageID { MessageID(domain: "Stemma", id: message) }
+}
+
+/// The misuses of one declaration. All are said at once.
+struct Misuses {
+  private(set) var diagnostics: [Diagnostic] = []
+
+  var hasErrors: Bool { diagnostics.contains { $0.diagMessage.severity == .error } }
+
+  mutating func add(_ id: String, _ message: String, at node: some SyntaxProtocol, fix: FixIt? = nil) {
+    diagnostics.append(
+      Diagnostic(node: node, message: Misuse(id, message), fixIts: fix.map { [$0] } ?? []))
+  }
+
+  mutating func warn(_ id: String, _ message: String, at node: some SyntaxProtocol) {
+    var misuse = Misuse(id, message)
+    misuse.severity = .warning
+    diagnostics.append(Diagnostic(node: node, message: misuse))
+  }
+
+  /// Runs `body` and keeps what it throws.
+  mutating func collect<Result>(_ body: () throws -> Result?) throws -> Result? {
+    do { return try body() } catch let error as DiagnosticsError {
+      diagnostics += error.diagnostics
+      return nil
+    }
+  }
+}
+
+extension FixIt {
+  /// Replaces a node by what `text` says, and keeps the white space around it.
+  static func replace<Node: SyntaxProtocol>(_ advice: String, _ old: Node, by new: some SyntaxProtocol)
+    -> FixIt
+  {
+    var new = Syntax(new)
+    new.leadingTrivia = old.leadingTrivia
+    new.trailingTrivia = old.trailingTrivia
+    return FixIt(message: Advice(message: advice), changes: [.replace(oldNode: Syntax(old), newNode: new)])
   }
 }

@@ -1,8 +1,8 @@
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@BelongsTo`, `@HasMany` and `@HasOne` turn a property into a way to another record. What goes wrong with them is
-/// said by `@Table`, which sees all properties.
+/// `@BelongsTo`, `@HasMany`, `@HasOne` and `@ManyToMany` turn a property into a way to another record. What goes wrong
+/// with them is said by `@Table`, which sees all properties.
 private func relationship(
   _ declaration: some DeclSyntaxProtocol
 ) -> TableDeclaration.Relationship? {
@@ -29,6 +29,7 @@ struct BelongsToMacro: AccessorMacro {
   }
 }
 
+/// Of `@ManyToMany` too: both give what is related without reading it.
 struct HasManyMacro: AccessorMacro {
   static func expansion(
     of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,

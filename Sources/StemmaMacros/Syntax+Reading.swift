@@ -11,13 +11,20 @@ extension DeclModifierListSyntax {
 }
 
 extension AttributeListSyntax {
-  func named(_ name: String) -> AttributeSyntax? {
-    for element in self {
-      guard let attribute = element.as(AttributeSyntax.self) else { continue }
+  func all(_ name: String) -> [AttributeSyntax] {
+    compactMap { $0.as(AttributeSyntax.self) }.filter { attribute in
       let text = attribute.attributeName.trimmedDescription
-      if text == name || text == "Stemma.\(name)" { return attribute }
+      return text == name || text == "Stemma.\(name)"
     }
-    return nil
+  }
+
+  func named(_ name: String) -> AttributeSyntax? { all(name).first }
+}
+
+extension MemberTypeSyntax {
+  /// `Related<A>` of `Stemma.Related<A>`.
+  var lastName: IdentifierTypeSyntax? {
+    IdentifierTypeSyntax(name: name, genericArgumentClause: genericArgumentClause)
   }
 }
 
@@ -26,17 +33,17 @@ extension AttributeSyntax {
 
   /// The arguments without a label: string literals, or the last names of key paths.
   var strings: [String] {
-    expressions.filter { $0.label == nil }.compactMap { argument in
-      if let literal = argument.expression.as(StringLiteralExprSyntax.self) {
-        return literal.representedLiteralValue
-      }
-      return argument.expression.as(KeyPathExprSyntax.self)?.components.last?.component.trimmedDescription
-    }
+    expressions.filter { $0.label == nil }.compactMap(\.expression.fieldName)
   }
 
-  func flag(_ label: String) -> Bool {
-    expressions.contains { $0.label?.text == label && $0.expression.trimmedDescription == "true" }
+  /// The text of a labelled argument.
+  func label(_ label: String) -> String? { expression(label)?.fieldName }
+
+  func expression(_ label: String) -> ExprSyntax? {
+    expressions.first { $0.label?.text == label }?.expression
   }
+
+  func flag(_ label: String) -> Bool { expression(label)?.trimmedDescription == "true" }
 }
 
 extension VariableDeclSyntax {
@@ -60,6 +67,12 @@ extension PatternBindingSyntax {
 }
 
 extension ExprSyntax {
+  /// The text of a string literal, or the last name of a key path.
+  var fieldName: String? {
+    if let literal = self.as(StringLiteralExprSyntax.self) { return literal.representedLiteralValue }
+    return self.as(KeyPathExprSyntax.self)?.components.last?.component.trimmedDescription
+  }
+
   /// The type of a literal, or of a call of an initialiser.
   var literalType: String? {
     if self.is(BooleanLiteralExprSyntax.self) { return "Bool" }

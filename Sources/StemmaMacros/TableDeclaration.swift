@@ -1,19 +1,8 @@
+import SwiftDiagnostics
 import SwiftSyntax
 
 /// What `@Table` reads from the struct that it stands on.
 struct TableDeclaration {
-  /// A stored property that is a column.
-  struct Column {
-    var property: String
-    /// The column's name, which differs where `@Column("name")` says so.
-    var name: String
-    var type: String
-    var defaultValue: String?
-    var isVariable: Bool
-
-    var isOptional: Bool { type.hasSuffix("?") || type.hasPrefix("Optional<") }
-  }
-
   /// The primary key: one column, or the columns of a nested struct.
   struct Key {
     /// The property that holds it.
@@ -21,13 +10,20 @@ struct TableDeclaration {
     var columns: [Column]
     /// The nested struct's name.
     var selection: String?
+
+    var type: String { selection ?? columns[0].type }
   }
 
   struct Relationship {
-    enum Kind: String {
+    enum Kind: String, CaseIterable {
       case belongsTo = "BelongsTo"
       case hasMany = "HasMany"
       case hasOne = "HasOne"
+      case manyToMany = "ManyToMany"
+
+      var isList: Bool { self == .hasMany || self == .manyToMany }
+      /// As the case of `ModelDescription.Relationship` is called.
+      var caseName: String { rawValue.prefix(1).lowercased() + rawValue.dropFirst() }
     }
 
     var property: String
@@ -35,102 +31,116 @@ struct TableDeclaration {
     var target: String
     var isOptional: Bool
     var fields: [String]
+    /// `restrict`, where the attribute says so.
+    var deleteRule: String?
+    /// The join model of a many-to-many relationship, and its relationship to this side where it is named.
+    var join: String?
+    var joinRelationship: String?
+
+    var attribute: AttributeSyntax
+    var variable: VariableDeclSyntax
 
     /// The type of what the relationship gives when it is read along.
-    var value: String { kind == .hasMany ? "[\(target)]" : "\(target)?" }
+    var value: String { kind.isList ? "[\(target)]" : "\(target)?" }
+  }
+
+  /// An index on columns, which are named by their properties.
+  struct Index {
+    var name: String?
+    var fields: [String]
+    var attribute: AttributeSyntax
   }
 
   let name: String
   let access: String
   let tableName: String?
+  /// The arguments of `@Table` for its policies, as they are written.
+  let policies: [String]
+  let partition: [String]?
   let key: Key
-  let columns: [Column]
+  /// The stored properties but for the key, in order of declaration.
+  let stored: [Stored]
   let relationships: [Relationship]
+  let indexes: [Index]
+  /// All members that the struct declares with a name, and where.
+  let members: [String: Syntax]
+  let declaration: StructDeclSyntax
+  /// What is not wrong, but worth a word.
+  private(set) var warnings: [Diagnostic] = []
 
-  init(_ node: AttributeSyntax, _ group: some DeclGroupSyntax) throws {
-    guard let declaration = group.as(StructDeclSyntax.self) else {
-      throw Misuse("struct", "@Table stands on a struct").error(at: node)
-    }
-    name = declaration.name.text
-    access = declaration.modifiers.accessPrefix
-    tableName = node.strings.first
-    var selections: [String: StructDeclSyntax] = [:]
-    for member in declaration.memberBlock.members {
-      if let nested = member.decl.as(StructDeclSyntax.self), nested.attributes.named("Selection") != nil {
-        selections[nested.name.text] = nested
-      }
-    }
-    var keys: [(column: Column, isMarked: Bool)] = []
-    var columns: [Column] = []
-    var relationships: [Relationship] = []
-    for member in declaration.memberBlock.members {
-      guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { continue }
-      if let relationship = try Relationship(variable) {
-        relationships.append(relationship)
-        continue
-      }
-      for column in try Self.columns(variable) {
-        let isMarked = variable.attributes.named("Column")?.flag("primaryKey") ?? false
-        if isMarked || column.property == "id" { keys.append((column, isMarked)) }
-        columns.append(column)
-      }
-    }
-    guard let key = keys.first(where: \.isMarked)?.column ?? keys.first?.column else {
-      throw Misuse(
-        "noPrimaryKey",
-        "\(name) has no primary key: name a property `id`, or mark one with @Column(primaryKey: true)"
-      ).error(at: declaration.name)
-    }
-    columns.removeAll { $0.property == key.property }
-    if let selection = selections[key.type] {
-      let parts = try selection.memberBlock.members.flatMap { member -> [Column] in
-        guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { return [] }
-        return try Self.columns(variable)
-      }
-      self.key = Key(property: key.property, columns: parts, selection: key.type)
-    } else {
-      self.key = Key(property: key.property, columns: [key], selection: nil)
-    }
-    self.columns = columns
-    self.relationships = relationships
-  }
-
-  /// The stored properties of one declaration; none if it is computed.
-  static func columns(_ variable: VariableDeclSyntax) throws -> [Column] {
-    var columns: [Column] = []
-    for binding in variable.bindings where binding.isStored {
-      guard let name = binding.name else { continue }
-      guard
-        let type = binding.typeAnnotation?.type.trimmedDescription ?? binding.initializer?.value.literalType
-      else {
-        throw Misuse("type", "write the type of `\(name)`: it cannot be told from its value")
-          .error(at: binding)
-      }
-      columns.append(
-        Column(
-          property: name, name: variable.attributes.named("Column")?.strings.first ?? name, type: type,
-          defaultValue: binding.initializer?.value.trimmedDescription,
-          isVariable: variable.bindingSpecifier.tokenKind == .keyword(.var)))
-    }
-    return columns
-  }
+  /// The columns but for the key, in the order in which they are numbered.
+  var columns: [Column] { stored.flatMap(\.columns) }
 
   func column(ofProperty property: String) -> Column? {
     columns.first { $0.property == property } ?? key.columns.first { $0.property == property }
+  }
+
+  /// Reads a declaration.
+  ///
+  /// - Throws: `DiagnosticsError` with all that is wrong with it.
+  init(_ node: AttributeSyntax, _ group: some DeclGroupSyntax) throws {
+    let declaration = try Self.structure(node, group)
+    self.declaration = declaration
+    name = declaration.name.text
+    access = declaration.modifiers.accessPrefix
+    tableName = node.strings.first
+    policies = ["policy", "deletes"].compactMap { label in
+      node.expression(label).map { "\(label): \($0.trimmedDescription)" }
+    }
+    partition = node.expression("partition")?.as(ArrayExprSyntax.self)?.elements.compactMap {
+      $0.expression.fieldName
+    }
+    var misuses = Misuses()
+    var reader = MemberReader(declaration)
+    try reader.read(&misuses)
+    members = reader.members
+    relationships = reader.relationships
+    indexes =
+      declaration.attributes.all("Index").map {
+        Index(name: $0.label("name"), fields: $0.strings, attribute: $0)
+      } + reader.indexes
+    let key = reader.key(&misuses)
+    self.key = key
+    stored = reader.stored.filter { $0.property != key.property }
+    check(&misuses)
+    warnings = misuses.hasErrors ? [] : misuses.diagnostics
+    if misuses.hasErrors { throw DiagnosticsError(diagnostics: misuses.diagnostics) }
+  }
+
+  private static func structure(
+    _ node: AttributeSyntax, _ group: some DeclGroupSyntax
+  ) throws -> StructDeclSyntax {
+    if let declaration = group.as(StructDeclSyntax.self) { return declaration }
+    var misuses = Misuses()
+    var fix: FixIt?
+    if let type = group.as(ClassDeclSyntax.self) {
+      fix = .replace("make it a struct", type.classKeyword, by: TokenSyntax.keyword(.struct))
+    }
+    misuses.add("struct", "@Table stands on a struct: a record is a value", at: node, fix: fix)
+    throw DiagnosticsError(diagnostics: misuses.diagnostics)
   }
 }
 
 extension TableDeclaration.Relationship {
   /// Nil for a property that is no relationship.
   init?(_ variable: VariableDeclSyntax) throws {
-    for kind in [Kind.belongsTo, .hasMany, .hasOne] {
+    for kind in [Kind.belongsTo, .hasMany, .hasOne, .manyToMany] {
       guard let attribute = variable.attributes.named(kind.rawValue) else { continue }
       guard let binding = variable.bindings.first, let name = binding.name,
         let type = binding.typeAnnotation?.type
       else { throw Misuse("type", "a relationship's property has a type").error(at: variable) }
       property = name
+      self.attribute = attribute
+      self.variable = variable
       self.kind = kind
       fields = attribute.strings
+      deleteRule = attribute.expression("onDelete")
+        .flatMap { $0.as(MemberAccessExprSyntax.self)?.declName.baseName.text }
+      join = attribute.expression("through").flatMap {
+        $0.as(MemberAccessExprSyntax.self)?.base?.trimmedDescription
+      }
+      joinRelationship = attribute.expression("by")
+        .flatMap { $0.as(StringLiteralExprSyntax.self)?.representedLiteralValue }
       isOptional = type.is(OptionalTypeSyntax.self)
       target = try Self.target(type, kind)
       return
@@ -139,12 +149,24 @@ extension TableDeclaration.Relationship {
   }
 
   private static func target(_ type: TypeSyntax, _ kind: Kind) throws -> String {
-    guard kind == .hasMany else {
+    guard kind.isList else {
       return (type.as(OptionalTypeSyntax.self)?.wrappedType ?? type).trimmedDescription
     }
-    guard let related = type.as(IdentifierTypeSyntax.self), related.name.text == "Related",
-      let argument = related.genericArgumentClause?.arguments.first
-    else { throw Misuse("related", "the type of a @HasMany property is Related<Model>").error(at: type) }
+    guard let related = type.as(IdentifierTypeSyntax.self) ?? type.as(MemberTypeSyntax.self)?.lastName,
+      related.name.text == "Related", let argument = related.genericArgumentClause?.arguments.first
+    else { throw notRelated(type, kind) }
     return argument.argument.trimmedDescription
+  }
+
+  private static func notRelated(_ type: TypeSyntax, _ kind: Kind) -> any Error {
+    let element =
+      (type.as(ArrayTypeSyntax.self)?.element ?? type.as(OptionalTypeSyntax.self)?.wrappedType ?? type)
+      .trimmedDescription
+    var misuses = Misuses()
+    misuses.add(
+      "related", "the type of a @\(kind.rawValue) property is Related<Model>", at: type,
+      fix: .replace(
+        "write `Related<\(element)>`", type, by: TypeSyntax(stringLiteral: "Related<\(element)>")))
+    return DiagnosticsError(diagnostics: misuses.diagnostics)
   }
 }

@@ -10,10 +10,13 @@ extension TableMacro: MemberMacro {
     of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
     conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
+    try TableDeclaration.checkPlace(node, context.lexicalContext)
     let table = try TableDeclaration(node, declaration)
+    for warning in table.warnings { context.diagnose(warning) }
     return ["\(raw: table.access)var _record: Stemma.RecordHandle = Stemma.RecordHandle()"]
+      + table.publicInitializer + table.parts
       + [DraftExpansion(table: table).declaration, table.columnsDeclaration, table.relationshipsDeclaration]
-      + table.setters
+      + table.keyForwarders + table.setters
   }
 }
 
@@ -25,7 +28,10 @@ extension TableMacro: ExtensionMacro {
   ) throws -> [ExtensionDeclSyntax] {
     let table: TableDeclaration
     // The member role of the same attribute has said what is wrong.
-    do { table = try TableDeclaration(node, declaration) } catch { return [] }
+    do {
+      try TableDeclaration.checkPlace(node, context.lexicalContext)
+      table = try TableDeclaration(node, declaration)
+    } catch { return [] }
     return [try table.conformance(of: type)]
   }
 }
@@ -44,15 +50,79 @@ extension TableDeclaration {
     lines.joined(separator: "\n" + String(repeating: " ", count: indentation))
   }
 
+  /// What has types of the model's own. In the extension, which stands outside of the type, such members could be seen from
+  /// further than these types.
+  var parts: [DeclSyntax] {
+    var parts: [DeclSyntax] = [
+      "\(raw: access)static let columns = Columns()",
+      "\(raw: access)static let relationships = Relationships()",
+    ]
+    if key.property != "primaryKey" {
+      parts.append("\(raw: access)var primaryKey: \(raw: key.type) { self.\(raw: key.property) }")
+    }
+    return parts
+  }
+
+  /// The memberwise initialiser of a type that others may see. Swift's own is internal at most.
+  var publicInitializer: [DeclSyntax] {
+    guard !access.isEmpty, members["init"] == nil else { return [] }
+    let keyed: Stored =
+      key.selection.map {
+        .group(
+          Group(
+            property: key.property, selection: $0, columns: key.columns, defaultValue: nil, isVariable: false)
+        )
+      } ?? .column(key.columns[0])
+    return [Self.memberwise(access, [keyed] + stored)]
+  }
+
+  static func memberwise(_ access: String, _ stored: [Stored]) -> DeclSyntax {
+    let parameters = stored.map { stored -> String in
+      switch stored {
+      case .column(let column):
+        let standard =
+          column.defaultValue?.description ?? (column.isOptional && column.isVariable ? "nil" : nil)
+        return "\(column.property): \(column.type)\(standard.map { " = \($0)" } ?? "")"
+      case .group(let group):
+        return "\(group.property): \(group.selection)\(group.defaultValue.map { " = \($0)" } ?? "")"
+      }
+    }
+    return """
+      \(raw: access)init(\(raw: parameters.joined(separator: ", "))) {
+        \(raw: lines(stored.map { "self.\($0.property) = \($0.property)" }, 2))
+      }
+      """
+  }
+
   var columnsDeclaration: DeclSyntax {
-    let columns = (key.columns + self.columns).map {
-      "\(access)let \($0.property) = Stemma.TableColumn<\(name), \($0.type)>(\"\($0.name)\")"
+    var lines = (key.columns + self.columns).filter {
+      !$0.path.contains(".") || key.columns.map(\.path).contains($0.path)
+    }
+    .map { declaration(of: $0) }
+    var groups = stored.compactMap { stored -> Group? in
+      if case .group(let group) = stored { group } else { nil }
+    }
+    if let selection = key.selection, !key.columns.contains(where: { $0.property == key.property }) {
+      groups.append(
+        Group(property: key.property, selection: selection, columns: key.columns, isVariable: false))
+    }
+    for group in groups {
+      lines += [
+        "\(access)let \(group.property) = \(group.selection)()",
+        "\(access)struct \(group.selection): Sendable {",
+      ]
+      lines += group.columns.map { "  " + declaration(of: $0) } + ["  \(access)init() {}", "}"]
     }
     return """
       \(raw: access)struct Columns: Sendable {
-        \(raw: Self.lines(columns + ["\(access)init() {}"], 2))
+        \(raw: Self.lines(lines + ["\(access)init() {}"], 2))
       }
       """
+  }
+
+  private func declaration(of column: Column) -> String {
+    let codec = column.representation ?? column.type
+    return "\(access)let \(column.property) = Stemma.TableColumn<\(name), \(codec)>(\"\(column.name)\")"
   }
 
   var relationshipsDeclaration: DeclSyntax {
@@ -66,84 +136,47 @@ extension TableDeclaration {
       """
   }
 
-  /// `setTeam(_:)` for each reference whose fields can be set.
+  /// The parts of a nested key, for those who ask the record itself for them.
+  var keyForwarders: [DeclSyntax] {
+    guard key.selection != nil else { return [] }
+    return key.columns.filter { members[$0.property] == nil }.map { part in
+      "\(raw: access)var \(raw: part.property): \(raw: part.type) { self.\(raw: key.property).\(raw: part.property) }"
+    }
+  }
+
+  /// `setTeam(_:)` for each reference that can be set. What the record's own key fixes of it cannot: the setter of a
+  /// reference that is only partly fixed throws for a record that differs there.
   var setters: [DeclSyntax] {
     relationships.filter { $0.kind == .belongsTo }.compactMap { relationship in
-      let fields = relationship.fields.compactMap { column(ofProperty: $0) }
-      guard fields.count == relationship.fields.count, fields.allSatisfy(\.isVariable) else { return nil }
+      let fixed = Set(key.columns.map(\.property)).intersection(relationship.fields)
+      let free = relationship.fields.filter { !fixed.contains($0) }.compactMap { column(ofProperty: $0) }
+      guard !free.isEmpty, free.count + fixed.count == relationship.fields.count,
+        free.allSatisfy(\.isVariable)
+      else { return nil }
       let name = relationship.property
-      let title = name.prefix(1).uppercased() + name.dropFirst()
-      let assignments = relationship.assignments(from: name)
+      let body = checks(of: relationship, fixed) + relationship.assignments(from: name, without: fixed)
       return """
-        \(raw: access)mutating func set\(raw: title)(_ \(raw: name): \(raw: relationship.parameterType)) {
-          \(raw: Self.lines(assignments, 2))
+        \(raw: access)mutating func \(raw: relationship.setterName)(_ \(raw: name): \(raw: relationship.parameterType))\(raw: fixed.isEmpty ? "" : " throws(Stemma.StoreError)") {
+          \(raw: Self.lines(body, 2))
         }
         """
     }
   }
 
-  func conformance(of type: some TypeSyntaxProtocol) throws -> ExtensionDeclSyntax {
-    let all = key.columns + columns
-    var reading: [String] = []
-    if let selection = key.selection {
-      let parts = key.columns.enumerated().map { "\($1.property): try \($1.typeExpression).read(row, \($0))" }
-      reading.append("self.\(key.property) = \(selection)(\(parts.joined(separator: ", ")))")
-    } else {
-      reading.append("self.\(key.property) = try \(key.columns[0].typeExpression).read(row, 0)")
+  /// Lines that throw if the record for a relationship differs from this one's key where both are the same field.
+  private func checks(of relationship: Relationship, _ fixed: Set<String>) -> [String] {
+    relationship.fields.enumerated().flatMap { index, field -> [String] in
+      guard fixed.contains(field) else { return [] }
+      let name = relationship.property
+      let own = key.selection == nil ? field : "\(key.property).\(field)"
+      let condition =
+        "\(name).primaryKey.parts\(relationship.fields.count == 1 ? "" : ".\(index)") != self.\(own)"
+      return [
+        "if \(relationship.isOptional ? "let \(name), " : "")\(condition) {",
+        "  throw .fixedReference(model: Self.modelName, relationship: \"\(name)\", field: \"\(field)\")",
+        "}",
+      ]
     }
-    for (index, column) in columns.enumerated() {
-      reading.append(
-        "self.\(column.property) = try \(column.typeExpression).read(row, \(key.columns.count + index))")
-    }
-    reading.append("self._record = try row.record(\(all.count))")
-    let writing =
-      ["self.primaryKey.write(to: &record)"] + columns.map { "record.value(self.\($0.property))" }
-    let described = relationships.map { relationship in
-      let fields = relationship.fields.map { "\"\($0)\"" }.joined(separator: ", ")
-      let kind = relationship.kind.rawValue.prefix(1).lowercased() + relationship.kind.rawValue.dropFirst()
-      let required = relationship.kind == .belongsTo ? ", isRequired: \(!relationship.isOptional)" : ""
-      return
-        ".\(kind)(\"\(relationship.property)\", \(relationship.target).self, fields: [\(fields)]\(required)),"
-    }
-    return try ExtensionDeclSyntax(
-      """
-      extension \(type.trimmed): Stemma.Table {
-        \(raw: access)static var modelName: String { "\(raw: name)" }
-        \(raw: access)static let columns = Columns()
-        \(raw: access)static let relationships = Relationships()
-        \(raw: access)static let description = Stemma.ModelDescription(
-          "\(raw: name)", table: \(raw: tableName.map { "\"\($0)\"" } ?? "nil"),
-          key: [
-            \(raw: Self.lines(key.columns.map(\.description), 6))
-          ],
-          columns: [
-            \(raw: Self.lines(columns.map(\.description), 6))
-          ],
-          relationships: [
-            \(raw: Self.lines(described, 6))
-          ])
-        \(raw: access)var primaryKey: \(raw: key.selection ?? key.columns[0].type) { self.\(raw: key.property) }
-        \(raw: access)init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
-          \(raw: Self.lines(reading, 4))
-        }
-        \(raw: access)func write(to record: inout Stemma.RecordWriter) {
-          \(raw: Self.lines(writing, 4))
-        }
-      }
-      """)
-  }
-}
-
-extension TableDeclaration.Column {
-  /// The type where an expression is expected.
-  var typeExpression: String { type.hasSuffix("?") ? "(\(type))" : type }
-
-  /// An element of the model's description.
-  var description: String {
-    let isLiteral = ["Bool", "Int", "Double", "String"].contains(type)
-    let literal =
-      isLiteral ? defaultValue.flatMap { $0.contains("\"") ? nil : ", defaultValue: \"\\\"\($0)\\\"\"" } : nil
-    return ".init(\"\(name)\", \(typeExpression).columnType\(literal ?? "")),"
   }
 }
 
@@ -151,11 +184,11 @@ extension TableDeclaration.Relationship {
   /// The type of a record that is given for the relationship.
   var parameterType: String { isOptional ? "\(target)?" : target }
 
-  /// Sets the reference fields from the record of that name.
-  func assignments(from record: String) -> [String] {
+  /// Sets the reference fields, but for some, from the record of that name.
+  func assignments(from record: String, without fixed: Set<String> = []) -> [String] {
     let parts = "\(record)\(isOptional ? "?" : "").primaryKey.parts"
-    return fields.enumerated().map { index, field in
-      "self.\(field) = \(parts)\(fields.count == 1 ? "" : ".\(index)")"
+    return fields.enumerated().compactMap { index, field in
+      fixed.contains(field) ? nil : "self.\(field) = \(parts)\(fields.count == 1 ? "" : ".\(index)")"
     }
   }
 }

@@ -229,29 +229,36 @@ extension RecordState {
     self = try result.get()
   }
 
-  /// Only the context of encoded bytes: what somebody keeps who reads the shown values alone.
-  package static func context(
-    decoding bytes: UnsafeRawBufferPointer
-  ) throws(MergeError) -> Context {
+  /// Appends only the context of encoded bytes: what somebody keeps who reads the shown values alone.
+  ///
+  /// The entries are checked as `Context(canonical:)` does. If it throws, `entries` may have some of them.
+  package static func readContext(
+    of bytes: UnsafeRawBufferPointer, into entries: inout [Context.Entry]
+  ) throws(MergeError) {
     var reader = StateReader(bytes)
     let flags = try reader.byte()
     guard flags & Flag.formatMask == Flag.format else { throw reader.defect(.unknownFormat) }
-    var state = RecordState()
-    try state.readContext(&reader)
-    return state.context
+    try readContext(&reader, into: &entries)
+  }
+
+  private static func readContext(
+    _ reader: inout StateReader, into entries: inout [Context.Entry]
+  ) throws(MergeError) {
+    let first = entries.count
+    for _ in 0..<(try reader.count(each: 9)) {
+      let origin = Origin(try reader.fixed())
+      let sequence = Sequence(try reader.number(limit: Limits.highestNumber))
+      guard sequence != .zero, entries.count == first || entries[entries.count - 1].origin < origin else {
+        throw reader.defect(.unsorted)
+      }
+      entries.append(Context.Entry(origin: origin, sequence: sequence))
+    }
   }
 
   private mutating func readContext(_ reader: inout StateReader) throws(MergeError) {
-    let count = try reader.count(each: 9)
     var entries: [Context.Entry] = []
-    entries.reserveCapacity(count)
-    for _ in 0..<count {
-      let origin = Origin(try reader.fixed())
-      let sequence = Sequence(try reader.number(limit: Limits.highestNumber))
-      entries.append(Context.Entry(origin: origin, sequence: sequence))
-    }
-    guard let context = Context(canonical: entries) else { throw reader.defect(.unsorted) }
-    self.context = context
+    try Self.readContext(&reader, into: &entries)
+    context = Context(trusted: entries)
   }
 
   private mutating func readWrites(_ reader: inout StateReader) throws(MergeError) {

@@ -38,13 +38,22 @@ package enum Explanations {
       "partition \(partition) has events of this node (up to number \(events)) that no peer has confirmed; "
         + "push first, or give them up with --discard"
     case .damaged(let what): what
+    case .forkIsSpread(let event):
+      "event \(event) of another node builds on events of the fork; sync with that node and keep its history: "
+        + "clone it, and enter what is missing there anew"
+    case .damagedPartition(let partition):
+      "the log has lost events of partition \(partition), so its records can only be read; "
+        + "`stemma repair --from PEER` fetches them again"
     case .abandoned: "the commit was given up; nothing of it was written"
     }
   }
 
   /// What comes before an import goes on. Of a file that is damaged the error itself says it.
   private static func remedy(of reason: NodeError) -> String {
-    if case .malformedInput = reason { "" } else { "mend the line and " }
+    switch reason {
+    case .malformedInput, .cannotRead: ""
+    default: "mend the line and "
+    }
   }
 
   package static func text(of error: InspectionError) -> String {
@@ -81,7 +90,7 @@ package enum Explanations {
     case .unknownOperation(let name):
       "unknown op `\(name)`; there are \(Mutation.Operation.allCases.map(\.rawValue).joined(separator: ", "))"
     case .unknownModel(let name, let known):
-      "unknown model `\(name)`\(suggestion(name, known)); `stemma schema show` lists all"
+      "unknown model `\(name)`\(suggestion(name, known, else: "`stemma schema show` lists all"))"
     case .unknownField(let model, let field, let known):
       "\(model) has no field `\(field)`\(suggestion(field, known))"
     case .unknownRelationship(let model, let name, let known):
@@ -227,12 +236,13 @@ package enum Explanations {
   }
 
   /// `; did you mean X?` where something known is spelled nearly so, else what there is.
-  private static func suggestion(_ name: String, _ known: [String]) -> String {
+  package static func suggestion(_ name: String, _ known: [String], else fallback: String? = nil) -> String {
     if let near = known.first(where: { $0.lowercased() == name.lowercased() })
       ?? known.first(where: { distance($0, name) <= 2 })
     {
       return "; did you mean `\(near)`?"
     }
+    if let fallback { return "; " + fallback }
     return known.isEmpty || known.count > 12 ? "" : "; there are \(known.joined(separator: ", "))"
   }
 

@@ -224,10 +224,30 @@ extension Node {
     do throws(NodeError) { peer = try Self.open(at: remote.address, peerOptions) } catch .noNode {
       throw .notAPeer(path: remote.address, reason: "there is no node in that directory")
     }
-    let run = partitions.isEmpty ? Scope.everything : try scope(partitions)
+    let (run, omitted) = try run(partitions, without: [self, peer])
     let task: Session.Task = pulls && pushes ? .sync : pulls ? .pull : .push
     try locked { () throws(NodeError) in }
-    return try exchange(session(with: peer, task, run, progress))
+    var report = try exchange(session(with: peer, task, run, progress))
+    report.notices += omitted
+    return report
+  }
+
+  /// What a run is about: the partitions that were asked for, without those that lost events to damage on either
+  /// side, and a sentence for each of these.
+  private func run(
+    _ patterns: [String], without nodes: [Node]
+  ) throws(NodeError) -> (scope: Scope, notices: [String]) {
+    var patterns = patterns.isEmpty ? Scope.everything.patterns : patterns
+    var notices: [String] = []
+    for node in nodes {
+      guard let damage = node.mark.damage else { continue }
+      if damage.isVague { try node.checkLogIsWhole() }
+      for partition in damage.partitions.sorted() {
+        patterns.append("!" + partition.description)
+        notices.append("partition \(partition) was left out: \(node.mark.name) has lost events of it")
+      }
+    }
+    return (try scope(patterns), notices)
   }
 
   private struct Pair {
@@ -284,6 +304,7 @@ extension Node {
       // What was adopted before the failure stays; the tables take it in.
       try conclude(own)
       try peer.node.conclude(peer)
+      for node in [self, peer.node] { try node.leaveFork(error) }
       throw error
     }
     try conclude(own)
@@ -323,6 +344,17 @@ extension Node {
         try beginOrigin(because: "a peer holds more of this node's origin than the node itself")
       }
       if log.wantsSealing { try Self.wrapping { try log.seal() } }
+    }
+  }
+
+  /// If a fork of the origin under which this node writes was found, it must not go on under it.
+  private func leaveFork(_ error: NodeError) throws(NodeError) {
+    guard options.mode == .write, case .replication(let reason) = error, let fork = reason.fork else {
+      return
+    }
+    try locked { () throws(NodeError) in
+      guard mark.origin == fork.origin else { return }
+      try beginOrigin(because: "a peer holds other events under this node's origin")
     }
   }
 

@@ -99,7 +99,6 @@ extension Node {
     do throws(NodeError) { return try openForWriting(directory, options) } catch {
       guard error.isRefusalToWrite, let node = try openForReading(directory, options, acceptsStale: true)
       else { throw error }
-      node.notices.append("the directory cannot be written: the tables stay behind the log")
       return node
     }
   }
@@ -128,18 +127,52 @@ extension Node {
       let log = try Log.open(
         in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readOnly))
-      let tables: Tables
-      do {
-        tables = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readOnly)
-      } catch TablesError.needsRebuild where !acceptsStale { return nil }
-      let isCurrent = try tables.read { reader throws(TablesError) in try reader.token() } == log.token
-      let isDamaged = !log.recovery.damage.isEmpty
-      guard (isCurrent && mark.pendingScope == nil) || isDamaged || acceptsStale else { return nil }
-      let node = Node(
-        directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
-      if isDamaged { node.notices.append("the log is damaged; `stemma verify` says where") }
-      return node
+      let end = log.token
+      let isDamaged = mark.damage != nil || !log.recovery.damage.isEmpty
+      var tables: Tables?
+      do throws(TablesError) {
+        let opened = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readOnly)
+        let isCurrent = try opened.read { reader throws(TablesError) in try reader.token() } == end
+        if (isCurrent && mark.pendingScope == nil) || isDamaged { tables = opened }
+      } catch {
+        // In a directory that cannot be written, SQLite may not even be able to open what is there.
+        if !acceptsStale {
+          guard case .needsRebuild = error else { throw error }
+        }
+      }
+      if let tables {
+        let node = Node(
+          directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
+        node.notices += mark.damage?.sentences ?? []
+        if isDamaged, mark.damage == nil {
+          node.notices.append("the log is damaged; `stemma verify` says where")
+        }
+        return node
+      }
+      return acceptsStale ? try openBeside(directory, mark, schema, log, options) : nil
     }
+  }
+
+  /// Opens a node whose directory cannot be written and whose tables cannot be used, with tables in a temporary
+  /// place that are gone when the node is released.
+  private static func openBeside(
+    _ directory: String, _ mark: NodeMark, _ schema: Schema, _ log: Log, _ options: OpeningOptions
+  ) throws -> Node {
+    let folder = try TemporaryFolder(options.ports)
+    let path = folder.path + "/" + tablesFileName
+    do throws(NodeError) {
+      _ = try rebuild(path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+    } catch {
+      guard error.logDamage != nil else { throw error }
+      _ = try rebuildAroundDamage(
+        path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+    }
+    let node = Node(
+      directory: directory, mark: mark, schema: schema, options: options, log: log,
+      tables: try Tables.open(at: path, schema: schema, mode: .readOnly))
+    node.temporary = folder
+    node.notices.append("the directory cannot be written: tables were made from the log in a temporary place")
+    return node
   }
 
   private static func openForWriting(_ directory: String, _ options: OpeningOptions) throws(NodeError) -> Node
@@ -158,20 +191,17 @@ extension Node {
       let log = try Log.open(
         in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readWrite))
-      let tables: Tables
-      var isRebuilt = false
-      do {
-        tables = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readWrite)
-      } catch TablesError.needsRebuild {
-        _ = try rebuild(
-          path(directory, tablesFileName), schema: schema, log: log, ownOrigins: mark.origins,
-          progress: options.progress)
-        tables = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readWrite)
-        isRebuilt = true
-      }
+      let (tables, how) = try openTables(directory, schema, log, mark, options)
       let node = Node(
         directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
-      if isRebuilt { node.notices.append("the tables were rebuilt from the log") }
+      switch how {
+      case .asTheyWere: break
+      case .rebuilt: node.notices.append("the tables were rebuilt from the log")
+      case .rebuiltAround(let damage):
+        node.tablesRemember = false
+        try node.recordDamage([damage])
+        node.notices.append("the tables were rebuilt from what can be read of a damaged log")
+      }
       try node.checkIdentity()
       try node.catchUp()
       try node.finishScopeChange()
@@ -184,14 +214,14 @@ extension Node {
     for cut in log.recovery.cuts {
       notices.append("a torn tail of \(cut.bytes) bytes was cut from \(cut.path) and kept at \(cut.keptAt)")
     }
-    for damage in log.recovery.damage {
-      notices.append("\(damage.path) is damaged at byte \(damage.offset); `stemma verify` says more")
-    }
+    if let damage = mark.damage, tablesRemember { notices += damage.sentences }
     var reasons: [String] = []
     if log.recovery.watermarkIdentity != mark.watermark {
       reasons.append("this directory is a copy, or was restored")
     }
     if !Set(log.recovery.keptTails).isSubset(of: mark.keptTails) { reasons.append("a torn tail was cut") }
+    // What this node wrote last may be among what is lost: its numbers must not be used again.
+    if !tablesRemember { reasons.append("events of this node may be lost") }
     if !reasons.isEmpty { try beginOrigin(because: reasons.joined(separator: "; ")) }
   }
 }

@@ -95,7 +95,9 @@ extension Node {
 
   // MARK: The log
 
-  package func scope(_ patterns: [String]) throws(NodeError) -> Scope {
+  package func scope(_ patterns: [String]) throws(NodeError) -> Scope { try Self.scope(patterns) }
+
+  package static func scope(_ patterns: [String]) throws(NodeError) -> Scope {
     do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
   }
 
@@ -111,30 +113,6 @@ extension Node {
         return line
       }
       return nil
-    }
-  }
-
-  /// A file of the log as `segments` lists it.
-  package struct LogFileDescription: Sendable {
-    package var number: UInt64
-    package var kind: String
-    package var events: UInt64
-    package var rawBytes: UInt64
-    package var storedBytes: UInt64
-    package var partitions: Int
-    package var blocks: Int
-    package var digest: String?
-  }
-
-  package func logFiles() throws(NodeError) -> [LogFileDescription] {
-    try Self.wrapping {
-      try log.files().map { file in
-        let runs = file.kind == .damaged ? [] : try log.partitions(of: file)
-        return LogFileDescription(
-          number: file.number, kind: "\(file.kind)", events: file.events, rawBytes: file.rawBytes,
-          storedBytes: file.storedBytes, partitions: runs.count,
-          blocks: runs.map(\.blocks.upperBound).max() ?? 0, digest: file.digest?.description)
-      }
     }
   }
 
@@ -163,41 +141,5 @@ extension Node {
           tables: tables[partition] ?? StreamHash.zero.description)
       }
     }
-  }
-
-  // MARK: The past
-
-  /// Reads WHEN: an RFC 3339 time, `2h` (m, h, d, w) ago, `yesterday`, `@POSITION`, or an event's name.
-  package func moment(_ text: String) throws(NodeError) -> RebuildFilter {
-    func end(_ milliseconds: Int64) -> RebuildFilter {
-      .time(Timestamp(milliseconds: UInt64(clamping: milliseconds), counter: .max))
-    }
-    if text.hasPrefix("@") {
-      let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
-      if parts.count == 2, let file = UInt64(parts[0]), let index = UInt64(parts[1]) {
-        return .position(Position(file: file, index: index))
-      }
-    } else if let date = DateText(dateTime: text) {
-      return end(date.millisecondsSince1970)
-    } else if text == "yesterday" {
-      return end(Int64(ports.clock.milliseconds()) - 86_400_000)
-    } else if let last = text.last, let unit = ["m": 60, "h": 3600, "d": 86_400, "w": 604_800][last],
-      let count = Int64(text.dropLast()), count >= 0, count < 1 << 32
-    {
-      return end(Int64(ports.clock.milliseconds()) - count * Int64(unit) * 1000)
-    } else {
-      let dots = description.dots(named: text)
-      if !dots.isEmpty {
-        var found: Position?
-        try forEachEvent(LogFilter(), newestFirst: true) { stored, _ in
-          if dots.contains(stored.event.dot) { found = stored.position }
-          return found == nil
-        }
-        if let found { return .position(found) }
-      }
-    }
-    throw .mutation(
-      .wrongShape(
-        "`\(text)` is no RFC 3339 time, no span such as 2h, not `yesterday`, no @POSITION and no event"))
   }
 }

@@ -16,6 +16,7 @@ extension Node {
     adding: [String], removing: [String], discards: Bool
   ) throws(NodeError) -> [String] {
     try locked { () throws(NodeError) in
+      try checkLogIsWhole()
       let next: Scope
       do throws(ReplicationError) {
         let added = try adding.map { (text) throws(ReplicationError) in try ScopePattern(text) }
@@ -54,6 +55,8 @@ extension Node {
   /// Carries out a scope change that was decided. The writer lock must be held.
   func finishScopeChange() throws(NodeError) {
     guard let next = mark.pendingScope else { return }
+    // A damaged file cannot be rewritten without what is purged: the change waits for the repair.
+    guard mark.damage == nil else { return }
     let isPurged: (Partition) -> Bool = { !next.contains($0) }
     let knowledge = try reading { try $0.knowledge() }
     let wroteThere = knowledge.partitions.contains { partition, streams in

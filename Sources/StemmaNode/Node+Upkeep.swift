@@ -9,8 +9,11 @@ extension Node {
   // MARK: Rebuild
 
   /// Builds the tables anew from the log; the old ones stay in place until the new ones are complete.
+  ///
+  /// - Throws: `.log(.damaged)` where the log is, and the tables stay: they may be all that tells of what it lost.
   package func rebuild(progress: (UInt64, UInt64) -> Void) throws(NodeError) -> RebuildReport {
     try locked { () throws(NodeError) in
+      try checkLogIsWhole()
       let report = try Self.rebuild(
         tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)
       try reopenTables()
@@ -28,20 +31,8 @@ extension Node {
 
   // MARK: Verify
 
-  package struct VerificationReport: Sendable {
-    package struct Damage: Sendable {
-      package var file: String
-      package var offset: UInt64?
-      package var what: String
-    }
-
-    package var events: UInt64 = 0
-    package var files = 0
-    package var damage: [Damage] = []
-  }
-
-  /// Checks every byte of the log; if that is whole, whether the tables are what it says. Writes nothing to the
-  /// node.
+  /// Checks every byte of the log; if that is whole, whether the tables are what it says. What is found to be
+  /// damaged is recorded in the node, where it can be written; nothing else is.
   package static func verify(
     at directory: String, options: OpeningOptions
   ) throws(NodeError) -> VerificationReport {
@@ -52,17 +43,56 @@ extension Node {
       let log = try Log.open(
         in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readOnly))
-      for damage in try log.verify() {
-        report.damage.append(
-          .init(file: damage.path, offset: damage.offset, what: Explanations.text(of: damage.flaw)))
+      let found = try log.verify()
+      report.damage = found.map { damage in
+        .init(
+          file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
+          what: Explanations.text(of: damage.flaw), remedy: log.isHarmless([damage]) ? .none : .repair)
       }
-      guard report.damage.isEmpty else { return report }
+      if !log.isHarmless(found) {
+        let recorded = try record(found, in: directory, options, log)
+        report.losses = recorded.losses
+        report.isVague = recorded.isVague
+      }
+      report.mark = mark
+      report.unconfirmed = log.unconfirmedEvents
+      guard log.isHarmless(found) else {
+        report.events = try readableEvents(of: log)
+        return report
+      }
       let files = try log.files()
       report.files = files.count
       report.events = files.reduce(0) { $0 + $1.events }
       try compareTables(path(directory, tablesFileName), schema, log, options, &report)
       return report
     }
+  }
+
+  /// Records damage in the node; where that cannot be written, only works out what it took.
+  private static func record(
+    _ found: [Damage], in directory: String, _ options: OpeningOptions, _ log: Log
+  ) throws -> RecordedDamage {
+    var writing = options
+    writing.mode = .write
+    writing.wait = 0
+    do throws(NodeError) {
+      let node = try open(at: directory, writing)
+      try node.locked { () throws(NodeError) in try node.recordDamage(found) }
+      if let damage = node.mark.damage { return damage }
+    } catch {
+      guard error.isRefusalToWrite || error.isInUse else { throw error }
+    }
+    return RecordedDamage(try log.survey(found, held: nil))
+  }
+
+  /// Throws the damage of the log that is known.
+  func checkLogIsWhole() throws(NodeError) {
+    if let damage = log.recovery.damage.first { throw .log(damage.error) }
+    guard let place = mark.damage?.places.first else { return }
+    throw .log(
+      .damaged(
+        path: Self.path(directory, Self.logDirectoryName) + "/" + place.file, offset: place.offset,
+        .disagreement(place.what)))
   }
 
   /// Compares the tables with fresh ones. Tables that are behind the log, or missing, are no damage: they catch
@@ -75,7 +105,7 @@ extension Node {
     do throws(TablesError) { tables = try Tables.open(at: path, schema: schema, mode: .readOnly) } catch {
       guard case .needsRebuild(_, let reason) = error else { throw error }
       if case .damaged(let what) = reason {
-        report.damage.append(.init(file: path, offset: nil, what: "\(what); run `stemma rebuild`"))
+        report.damage.append(.init(file: path, what: what, remedy: .rebuild))
       }
       return
     }
@@ -92,8 +122,8 @@ extension Node {
     for partition in Set(differing).sorted() {
       report.damage.append(
         .init(
-          file: path, offset: nil,
-          what: "the rows of partition \(partition) are not what the log says; run `stemma rebuild`"))
+          file: path, what: "the rows of partition \(partition) are not what the log says",
+          remedy: .rebuild))
     }
   }
 
@@ -130,11 +160,20 @@ extension Node {
   ///
   /// - Throws: `refusedSchema` before anything is written.
   package func apply(schema text: String) throws(NodeError) -> SchemaChangeReport {
-    let new = try read(text)
-    return try locked { () throws(NodeError) in
+    try apply { _ in text }
+  }
+
+  /// As above, for a schema that is made from the one that is there while nobody else can change it.
+  @discardableResult
+  package func apply(
+    _ extended: (Schema) throws(NodeError) -> String
+  ) throws(NodeError) -> SchemaChangeReport {
+    try locked { () throws(NodeError) in
+      let new = try read(try extended(schema))
       let report = try report(new)
       guard report.refusals.isEmpty else { throw .refusedSchema(report.refusals) }
       guard new.schema != schema else { return report }
+      try checkLogIsWhole()
       do throws(LogError) {
         try ports.replace(
           Self.path(directory, Self.schemaFileName), with: Array(SDL.print(new.schema).utf8), in: directory)

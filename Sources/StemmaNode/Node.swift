@@ -33,14 +33,20 @@ package final class Node {
   package internal(set) var mark: NodeMark
   package internal(set) var schema: Schema
   package internal(set) var schemaWarnings: [Diagnostic] = []
+  /// Rises when another process has changed the schema.
+  package private(set) var schemaChanges = 0
   /// What a person should know about how opening went; one sentence each.
   package internal(set) var notices: [String] = []
 
   let options: OpeningOptions
+  /// Where the tables are, if not in the directory.
+  var temporary: TemporaryFolder?
   let log: Log
   var tables: Tables
   var clock = HybridClock()
   var identifiers = UUIDv7()
+  /// Whether the tables hold what this node held before the log was damaged.
+  var tablesRemember = true
   /// Up to where the tables are known to follow the log.
   var applied: LogToken?
   /// The bytes of the node's own files as they were read last.
@@ -62,6 +68,8 @@ package final class Node {
   /// Where the tables of a node are.
   package static func tablesPath(in directory: String) -> String { path(directory, tablesFileName) }
   var tablesPath: String { Self.tablesPath(in: directory) }
+  /// The file of the tables that this instance reads, which are those of the past inside of `withTables(asOf:)`.
+  package var tablesFile: String { tables.path }
 
   package var description: EventDescription { EventDescription(schema: schema, mark: mark) }
 
@@ -112,6 +120,7 @@ package final class Node {
     let schemaBytes = try Self.bytes(of: Self.schemaFileName, in: directory, ports)
     if let before = seen.schema, schemaBytes != before {
       schema = try Self.readSchema(directory, ports)
+      schemaChanges += 1
       try reopenTables()
     }
     seen = (markBytes, schemaBytes)
@@ -135,52 +144,105 @@ package final class Node {
   // MARK: Tables
 
   func reopenTables() throws(NodeError) {
-    tables = try Self.wrapping {
-      do { return try Tables.open(at: tablesPath, schema: schema, mode: .readWrite) } catch TablesError
-        .needsRebuild
-      {
-        _ = try Self.rebuild(
-          tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
-        return try Tables.open(at: tablesPath, schema: schema, mode: .readWrite)
+    tables = try Self.openTables(directory, schema, log, mark, options).tables
+  }
+
+  /// How tables came to be open.
+  enum TablesOpening { case asTheyWere, rebuilt, rebuiltAround(Damage) }
+
+  /// Opens the tables of a node, made anew from the log where they cannot be used. The writer lock must be held.
+  static func openTables(
+    _ directory: String, _ schema: Schema, _ log: Log, _ mark: NodeMark, _ options: OpeningOptions
+  ) throws(NodeError) -> (tables: Tables, how: TablesOpening) {
+    let path = path(directory, tablesFileName)
+    return try wrapping {
+      do {
+        let tables = try Tables.open(at: path, schema: schema, mode: .readWrite)
+        let token = try tables.read { reader throws(TablesError) in try reader.token() }
+        let isFar = log.end.file > 1 || !log.recovery.damage.isEmpty
+        if token != .start || !isFar { return (tables, .asTheyWere) }
+        // Tables that were lost, and just made anew, empty.
+        try tables.close()
+        throw TablesError.needsRebuild(path: path, .missing)
+      } catch TablesError.needsRebuild {
+        var how = TablesOpening.rebuilt
+        do throws(NodeError) {
+          _ = try rebuild(
+            path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+        } catch {
+          guard let damage = error.logDamage else { throw error }
+          how = .rebuiltAround(damage)
+          _ = try rebuildAroundDamage(
+            path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+        }
+        return (try Tables.open(at: path, schema: schema, mode: .readWrite), how)
       }
     }
   }
 
   /// Brings the tables to the end of the log. The writer lock must be held.
+  ///
+  /// Damage that is met on the way is recorded, and the tables follow around it: the partitions that lost events
+  /// stay what they are, and never lose rows.
   func catchUp() throws(NodeError) {
-    try Self.wrapping {
-      let isRefreshed = try log.refresh()
-      let isReplaced = tables.isReplaced
-      if !isRefreshed, !isReplaced, applied == log.token { return }
-      if isReplaced { try reopenTables() }
-      // Damage may hide events; the tables stay what they are until it is mended.
-      guard log.recovery.damage.isEmpty else { return }
-      let token = try tables.read { reader throws(TablesError) in try reader.token() }
-      let end = log.token
-      if token != end {
-        let isFar = token == .start && end.position.file > 1
-        let fits = try log.matches(token)
-        if isFar || !fits {
-          _ = try Self.rebuild(
-            tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
-          try reopenTables()
-        } else {
-          var reader = log.events(from: token.position)
-          var seen = HybridClock()
-          try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
-            seen.observe(try transaction.clock())
-            while let stored = try reader.next() {
-              try transaction.apply(stored.event)
-              // A time in an own event was given by this node's clock, which its writer kept, or imported.
-              if !mark.origins.contains(stored.event.dot.origin) { seen.observe(stored.event.timestamp) }
-            }
-            try transaction.keep(clock: seen.highest)
-            transaction.advance(to: end)
-          }
-        }
+    let isRefreshed: Bool
+    do { isRefreshed = try log.refresh() } catch { throw .log(error) }
+    let isReplaced = tables.isReplaced
+    if !isRefreshed, !isReplaced, applied == log.token { return }
+    if isReplaced { try reopenTables() }
+    try recordDamage(log.recovery.damage)
+    if mark.damage == nil {
+      do throws(NodeError) {
+        return try Self.wrapping { try follow() }
+      } catch {
+        guard let damage = error.logDamage else { throw error }
+        try recordDamage([damage])
       }
-      clock.observe(try tables.read { reader throws(TablesError) in try reader.clock() })
-      applied = end
+    }
+    try Self.wrapping { try followAroundDamage() }
+  }
+
+  private func follow() throws {
+    let token = try tables.read { reader throws(TablesError) in try reader.token() }
+    let end = log.token
+    if token != end {
+      let isFar = token == .start && end.position.file > 1
+      let fits = try log.matches(token)
+      if isFar || !fits {
+        _ = try Self.rebuild(
+          tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+        try reopenTables()
+      } else {
+        var reader = log.events(from: token.position)
+        try apply(upTo: end) { try reader.next() }
+      }
+    }
+    try finishFollowing(end)
+  }
+
+  func finishFollowing(_ end: LogToken) throws {
+    clock.observe(try tables.read { reader throws(TablesError) in try reader.clock() })
+    applied = end
+  }
+
+  /// Applies events to the tables in one transaction. `isWanted` sees each event with how far its stream was
+  /// applied.
+  func apply(
+    upTo end: LogToken, isWanted: (Event, Sequence) -> Bool = { _, _ in true },
+    next: () throws -> StoredEvent?
+  ) throws {
+    var seen = HybridClock()
+    try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
+      seen.observe(try transaction.clock())
+      while let event = try next()?.event {
+        let head = try transaction.head(event.partition, event.dot.origin)
+        guard isWanted(event, head.sequence) else { continue }
+        try transaction.apply(event)
+        // A time in an own event was given by this node's clock, which its writer kept, or imported.
+        if !mark.origins.contains(event.dot.origin) { seen.observe(event.timestamp) }
+      }
+      try transaction.keep(clock: seen.highest)
+      transaction.advance(to: end)
     }
   }
 

@@ -34,8 +34,20 @@ package enum NodeError: Error {
   case noRemotes
   case unacknowledged(partition: String, events: UInt64)
   case damaged(what: String)
+  /// The partition lost events to damage of the log, so that nothing can be added to its records.
+  case damagedPartition(String)
+  /// An event of another node builds on the events of a fork.
+  case forkIsSpread(String)
   /// The body of a write threw an error of its own.
   case abandoned
+
+  /// The damage of the log that this error is about.
+  var logDamage: Damage? {
+    if case .log(let error) = self { error.damage } else { nil }
+  }
+
+  /// Whether another process holds the writer lock.
+  var isInUse: Bool { if case .log(.inUse) = self { true } else { false } }
 
   /// Whether the operating system did not let something be written.
   var isRefusalToWrite: Bool {

@@ -25,6 +25,8 @@ package struct NodeMark: Sendable, Equatable {
   /// A scope change that was decided but perhaps not carried out to its end.
   package var pendingScope: Scope?
   package var remotes: [RemotePeer] = []
+  /// Of the log; nil: none is known.
+  package var damage: RecordedDamage?
 
   package var origin: Origin { origins[origins.count - 1] }
 
@@ -73,6 +75,7 @@ private struct StoredMark: Codable {
   var scope: [String]
   var pendingScope: [String]?
   var remotes: [RemotePeer]
+  var damage: RecordedDamage?
 }
 
 extension NodeMark {
@@ -86,7 +89,8 @@ extension NodeMark {
         watermark: .init(
           inode: watermark.inode, birthSeconds: watermark.birthSeconds,
           birthNanoseconds: watermark.birthNanoseconds),
-        keptTails: keptTails, scope: scope.patterns, pendingScope: pendingScope?.patterns, remotes: remotes)
+        keptTails: keptTails, scope: scope.patterns, pendingScope: pendingScope?.patterns, remotes: remotes,
+        damage: damage)
       do { return Array(try encoder.encode(stored)) + [10] } catch {
         throw .badMark(path: Self.fileName, what: "cannot be encoded: \(error)")
       }
@@ -128,5 +132,6 @@ extension NodeMark {
     self.scope = try scope(stored.scope)
     pendingScope = try stored.pendingScope.map { patterns throws(NodeError) in try scope(patterns) }
     remotes = stored.remotes
+    damage = stored.damage
   }
 }

@@ -21,16 +21,37 @@ extension WriteTransaction {
     var key: Key
   }
 
+  private struct Plan {
+    var steps: [Step] = []
+    /// Records that are deleted.
+    var visited: Set<RecordName> = []
+    /// What earlier steps set to null. Relationships may share fields, and each step has to be one event: the
+    /// children name the deletion by the number that it will have.
+    private var cleared: [RecordName: Set<String>] = [:]
+
+    mutating func unlink(_ model: Model, _ key: Key, _ relationship: Relationship) {
+      let name = RecordName(model: model.name, key: key)
+      let free = model.freeReferenceFields(of: relationship)
+      if cleared[name, default: []].isSuperset(of: free) { return }
+      cleared[name, default: []].formUnion(free)
+      steps.append(.unlink(model, key, relationship))
+    }
+  }
+
   /// Deletes a record, and before it, in the same commit, what cannot be without it: children whose reference
   /// is required are deleted, others are unlinked; `onDelete: RESTRICT` refuses. Children in partitions that
   /// this node does not hold stay.
   ///
   /// What is done is planned first, so that the events of the children can name the deletion as their cause.
-  func delete(_ model: Model, _ key: Key, milliseconds: UInt64?) throws(NodeError) {
+  ///
+  /// - Parameter seen: the record as whoever deletes it knew it; nil: as it is.
+  func delete(
+    _ model: Model, _ key: Key, seen: RecordState? = nil, milliseconds: UInt64?
+  ) throws(NodeError) {
     _ = try existing(model, key)
-    var steps: [Step] = []
-    var visited: Set<RecordName> = []
-    try plan(model, key, &steps, &visited)
+    var deletion = Plan()
+    try plan(model, key, &deletion)
+    let steps = deletion.steps
     let partition = Partition(model: model, key: key)
     let earlier = UInt64(steps.dropLast().count { $0.partition == partition })
     let cause: EventName
@@ -39,10 +60,13 @@ extension WriteTransaction {
       cause = EventName(partition: partition, dot: Dot(origin, Sequence(head.rawValue + earlier + 1)))
     } catch { throw .tables(error) }
     for (index, step) in steps.enumerated() {
-      try causing(index == steps.count - 1 ? nil : cause) { () throws(NodeError) in
+      let isLast = index == steps.count - 1
+      try causing(isLast ? nil : cause) { () throws(NodeError) in
         switch step {
         case .delete(let model, let key):
-          try record(.delete, model, key, state: try state(model, key), milliseconds: milliseconds)
+          let current = try state(model, key)
+          try record(
+            .delete, model, key, state: isLast ? seen ?? current : current, milliseconds: milliseconds)
         case .unlink(let model, let key, let relationship):
           try clearReference(model, key, relationship, expected: nil, milliseconds)
         }
@@ -51,14 +75,14 @@ extension WriteTransaction {
   }
 
   private func plan(
-    _ model: Model, _ key: Key, _ steps: inout [Step], _ visited: inout Set<RecordName>
+    _ model: Model, _ key: Key, _ deletion: inout Plan
   ) throws(NodeError) {
-    visited.insert(RecordName(model: model.name, key: key))
+    deletion.visited.insert(RecordName(model: model.name, key: key))
     for inverse in schema.inverseReferences(to: model) {
       let children: [Key]
       do { children = try tables.children(of: key, through: inverse) } catch { throw .tables(error) }
       let present = children.filter {
-        !visited.contains(RecordName(model: inverse.child.name, key: $0))
+        !deletion.visited.contains(RecordName(model: inverse.child.name, key: $0))
           && isInScope(Partition(model: inverse.child, key: $0))
       }
       if inverse.rule == .restrict, !present.isEmpty {
@@ -68,12 +92,12 @@ extension WriteTransaction {
       }
       for child in present {
         if !inverse.isRequired {
-          steps.append(.unlink(inverse.child, child, inverse.relationship))
-        } else if !visited.contains(RecordName(model: inverse.child.name, key: child)) {
-          try plan(inverse.child, child, &steps, &visited)
+          deletion.unlink(inverse.child, child, inverse.relationship)
+        } else if !deletion.visited.contains(RecordName(model: inverse.child.name, key: child)) {
+          try plan(inverse.child, child, &deletion)
         }
       }
     }
-    steps.append(.delete(model, key))
+    deletion.steps.append(.delete(model, key))
   }
 }

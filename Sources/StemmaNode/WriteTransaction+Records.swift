@@ -8,9 +8,6 @@ import StemmaTables
 ///
 /// Values are stored ones, in the one form that each has (`Schema.value`), under stored names.
 extension WriteTransaction {
-  /// Mints an identifier: a UUID of version 7 as text.
-  package func mintedIdentifier() -> String { mintIdentifier() }
-
   /// Creates a record.
   ///
   /// - Parameter values: what is not named here has its default, or is null.
@@ -20,7 +17,17 @@ extension WriteTransaction {
     guard !state.exists(rules(model)) else {
       throw .mutation(.alreadyExists(model: model.name, key: text(key, model)))
     }
-    try create(model, key, state, values, milliseconds: nil)
+    try create(model, key, state, try checked(values, model, key), milliseconds: nil)
+  }
+
+  /// A value that comes in another type than the field's, in the form that the field's type gives it.
+  ///
+  /// - Throws: `value` if that type does not allow it.
+  package func value(_ value: Value, of field: Field, _ model: Model) throws(NodeError) -> Value {
+    if value.isNull { return value }
+    do { return try schema.value(value.json, for: field, of: model.name) } catch {
+      throw .mutation(.value(error))
+    }
   }
 
   /// Whether a record is there, changes of this commit included.
@@ -50,18 +57,27 @@ extension WriteTransaction {
   /// References are recorded as `link` and `unlink`, each with all its free fields; the rest as one `update`.
   /// The events carry the context that was read, so a change that somebody else made since stays a sibling.
   ///
-  /// - Parameter read: the record's context when it was read; nil: now.
+  /// - Parameters:
+  ///   - read: the record's context when it was read; nil: now.
+  ///   - isUnchanged: whether the value at a place of `values` is another spelling of the one that is given, as a
+  ///     date in another zone is.
   /// - Returns: whether there was a difference.
   /// - Throws: `notFound`, `requiredReference`; `notFound` also if the record was deleted since.
   @discardableResult
   package func update(
-    _ model: Model, _ key: Key, _ values: [Assignment], readAt read: Context?
+    _ model: Model, _ key: Key, _ values: [Assignment], readAt read: Context?,
+    isUnchanged: (_ place: Int, Value) -> Bool = { _, _ in false }
   ) throws(NodeError) -> Bool {
     let rules = self.rules(model)
     let current = try existing(model, key)
     var base = current
     if let read, read != current.context { base = try past(model, key, at: read) }
-    var changes = values.filter { base.value(of: $0.field, rules) != $0.value }
+    var changes: [Assignment] = []
+    for (place, assignment) in values.enumerated() {
+      let old = base.value(of: assignment.field, rules)
+      if old != assignment.value, !isUnchanged(place, old) { changes.append(assignment) }
+    }
+    changes = try checked(changes, model, key).filter { base.value(of: $0.field, rules) != $0.value }
     guard !changes.isEmpty else { return false }
     try checkReferences(model, key, changes)
     for reference in model.references {
@@ -77,8 +93,52 @@ extension WriteTransaction {
   }
 
   /// Deletes a record, with what section "Deleting" of the guarantees says of its children.
-  package func delete(_ model: Model, _ key: Key) throws(NodeError) {
-    try delete(model, key, milliseconds: nil)
+  ///
+  /// - Parameter read: the record's context when it was read; nil: now. What was changed since stays a sibling of the
+  ///   deletion.
+  package func delete(_ model: Model, _ key: Key, readAt read: Context? = nil) throws(NodeError) {
+    var seen: RecordState?
+    let current = try existing(model, key)
+    if let read, read != current.context { seen = try past(model, key, at: read) }
+    try delete(model, key, seen: seen, milliseconds: nil)
+  }
+
+  /// Makes a relationship of a record lead to another one, whichever side stores it.
+  package func link(_ model: String, _ key: Key, _ name: String, _ target: Key) throws(NodeError) {
+    try relate(.link, model, key, name, target)
+  }
+
+  /// Ends what `link` made.
+  package func unlink(_ model: String, _ key: Key, _ name: String, _ target: Key) throws(NodeError) {
+    try relate(.unlink, model, key, name, target)
+  }
+
+  private func relate(
+    _ operation: Mutation.Operation, _ modelName: String, _ key: Key, _ name: String, _ target: Key
+  ) throws(NodeError) {
+    let model = try model(modelName)
+    let other = try self.model(model.relationship(named: name)?.target ?? "")
+    _ = try existing(model, key)
+    try perform(
+      Mutation(
+        operation, model: modelName, key: schema.json(of: key, model: model),
+        fields: [(name, schema.json(of: target, model: other))]))
+  }
+
+  /// The revision of a record as it was when its context was this one; nil: as it is.
+  package func revision(_ model: Model, _ key: Key, readAt read: Context?) throws(NodeError) -> String {
+    let current = try existing(model, key)
+    guard let read, read != current.context else { return current.revision }
+    return try past(model, key, at: read).revision
+  }
+
+  /// - Returns: the model.
+  /// - Throws: `notFound` if the record is not there.
+  @discardableResult
+  package func demand(_ modelName: String, _ key: Key) throws(NodeError) -> Model {
+    let model = try model(modelName)
+    _ = try existing(model, key)
+    return model
   }
 
   // MARK: Parts

@@ -10,7 +10,7 @@ import StemmaTables
 /// commit included), becomes an event, and is applied to the tables at once, inside of a transaction that the
 /// node commits after the log has synced the events, or rolls back. So an error anywhere leaves nothing behind.
 package final class WriteTransaction {
-  let schema: Schema
+  package let schema: Schema
   let tables: TablesTransaction
   let isInScope: (Partition) -> Bool
   /// The events of a record that the log holds, in arrival order; without those of this commit group.
@@ -20,7 +20,9 @@ package final class WriteTransaction {
   /// Milliseconds since 1970 when the commit began.
   let wall: UInt64
   private(set) var clock: HybridClock
-  private(set) var identifiers: UUIDv7
+  var identifiers: UUIDv7
+  /// The numbers for integer keys that this commit makes; nil until it needs one.
+  var integers: IntegerIdentifiers?
   let commit: CommitID
   var origin: Origin { commit.origin }
 
@@ -28,6 +30,8 @@ package final class WriteTransaction {
   package var note: CommitNote
   /// Whether references to records that are not there are refused.
   package var refusesDangling = false
+  /// Tells the partitions that lost events to damage: their records can only be read.
+  var isDamaged: (Partition) -> Bool = { _ in false }
   package private(set) var events: [Event] = []
 
   /// What the commit that is being made looks like from a record's side: the state before the next event.
@@ -82,14 +86,11 @@ package final class WriteTransaction {
     guard json != nil || mints else {
       throw .mutation(.missingKey(model: model.name, parts: model.keyFields.map { model.fields[$0].name }))
     }
-    let key: Key
+    if mints { try prepareMinting(model) }
     do {
-      key = try schema.key(json, of: model, mint: mints ? { self.mintIdentifier() } : nil)
+      return try schema.key(json, of: model, mint: mints ? { self.mintedPart(of: model) } : nil)
     } catch { throw .mutation(.value(error)) }
-    return key
   }
-
-  func mintIdentifier() -> String { identifiers.mint(clock: wallClock, random: random) }
 
   // MARK: Recording
 
@@ -102,6 +103,7 @@ package final class WriteTransaction {
     guard isInScope(partition) else {
       throw .mutation(.outsideScope(partition: partition.description))
     }
+    guard !isDamaged(partition) else { throw .damagedPartition(partition.description) }
     var timestamp: Timestamp?
     if let milliseconds {
       timestamp = HybridClock.imported(milliseconds: milliseconds, wall: wall, above: state.latest)

@@ -67,6 +67,17 @@ package struct Fork: Hashable, Sendable {
   }
 }
 
+extension ReplicationError {
+  /// The fork that either side found.
+  package var fork: Fork? {
+    switch self {
+    case .fork(let fork): fork
+    case .refusedByPeer(let error): error.fork
+    default: nil
+    }
+  }
+}
+
 extension ReplicationError: CustomStringConvertible {
   /// What is wrong, where, and what to do next.
   package var description: String {
@@ -100,7 +111,7 @@ extension ReplicationError: CustomStringConvertible {
 extension Fork: CustomStringConvertible {
   package var description: String {
     "\(partition): \(finder.node) and \(peer.node) hold different events of origin \(origin) at or before "
-      + "\(sequence) (\(finder.hash) and \(peer.hash)); run `stemma repair --fork` on the one that was "
-      + "copied or set back"
+      + "\(sequence) (\(finder.hash) and \(peer.hash)); run `stemma repair --fork --from PEER` on the one "
+      + "that was copied or set back"
   }
 }

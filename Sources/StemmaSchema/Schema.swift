@@ -85,10 +85,8 @@ package struct Model: Sendable, Equatable {
   package func relationship(named name: String) -> Relationship? { relationships.first { $0.name == name } }
   package func isKeyField(_ index: Int) -> Bool { keyFields.contains(index) }
 
-  /// The key part that is minted when it is absent: a field named `id` of type ID or String.
-  package var autoPopulatedField: Int? {
-    keyFields.first { fields[$0].name == "id" && [.id, .string].contains(fields[$0].type.scalar) }
-  }
+  /// The key part that is minted when it is absent: a field named `id` of type ID, String or Int.
+  package var autoPopulatedField: Int? { keyFields.first { fields[$0].isMinted } }
 
   /// Whether two or more relationships' reference fields make up the whole key and no other field is
   /// required. Linking makes a row of such a model, unlinking deletes it.
@@ -114,6 +112,9 @@ package struct Field: Sendable, Equatable {
   package var isRequired: Bool
   /// The literal of `@default`, as JSON text.
   package var defaultValue: String?
+
+  /// Whether a node makes up the value of such a part of a key where it is absent.
+  package var isMinted: Bool { name == "id" && [.id, .string, .int].contains(type.scalar) }
 
   package init(
     name: String, storedName: String? = nil, type: FieldType, isRequired: Bool, defaultValue: String? = nil

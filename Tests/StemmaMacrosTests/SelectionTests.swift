@@ -1,26 +1,4 @@
-import SwiftSyntax
-import SwiftSyntaxMacroExpansion
-import SwiftSyntaxMacrosGenericTestSupport
 import Testing
-
-@testable import StemmaMacros
-
-/// `assertMacroExpansion`, with failures that Swift Testing sees. (The variant of
-/// SwiftSyntaxMacrosTestSupport reports to XCTest, and passes here whatever the expansion is.)
-func expectExpansion(
-  of source: String, as expected: String, diagnostics: [DiagnosticSpec] = [],
-  _ location: Testing.SourceLocation = #_sourceLocation
-) {
-  assertMacroExpansion(
-    source, expandedSource: expected, diagnostics: diagnostics,
-    macroSpecs: [
-      "Table": MacroSpec(type: TableMacro.self), "Column": MacroSpec(type: MarkerMacro.self),
-      "Selection": MacroSpec(type: SelectionMacro.self), "BelongsTo": MacroSpec(type: BelongsToMacro.self),
-      "HasMany": MacroSpec(type: HasManyMacro.self), "HasOne": MacroSpec(type: HasOneMacro.self),
-    ],
-    indentationWidth: .spaces(2),
-    failureHandler: { Issue.record("\($0.message)", sourceLocation: location) })
-}
 
 @Suite("@Selection")
 struct SelectionTests {
@@ -63,17 +41,5 @@ struct SelectionTests {
     withKnownIssue {
       expectExpansion(of: "@HasMany(\"a\") var a: Related<B>", as: "var a: Related<B>")
     }
-  }
-
-  @Test("a table without a key is refused at its name")
-  func noKey() {
-    expectExpansion(
-      of: "@Table struct Book {\n  var title: String\n}", as: "struct Book {\n  var title: String\n}",
-      diagnostics: [
-        DiagnosticSpec(
-          message:
-            "Book has no primary key: name a property `id`, or mark one with @Column(primaryKey: true)",
-          line: 1, column: 15)
-      ])
   }
 }

@@ -231,6 +231,30 @@ import Testing
     #expect(Set(events.map(\.commit)).count == 1)
   }
 
+  /// Two relationships that share a field are unlinked at once by the first; the second has nothing left to write, and
+  /// must not be counted when the children name the deletion that caused their events.
+  @Test func aCascadeThroughSharedFieldsNamesItsCause() throws {
+    let bench = try Bench()
+    let node = try bench.node(
+      "a",
+      """
+      type Team @model { club: ID! @primaryKey(sortKeyFields: ["n"]) n: Int! }
+      type Fan @model {
+        club: ID! @primaryKey(sortKeyFields: ["name"])
+        name: ID!
+        teamN: Int
+        first: Team @belongsTo(references: ["club", "teamN"])
+        second: Team @belongsTo(references: ["club", "teamN"])
+      }
+      """)
+    try node.commit(
+      #"{"op":"create","model":"Team","key":{"club":"c","n":1}}"#,
+      #"{"op":"create","model":"Fan","key":{"club":"c","name":"f"},"fields":{"teamN":1}}"#)
+    let events = try node.rawEvents(#"{"op":"delete","model":"Team","key":{"club":"c","n":1}}"#)
+    #expect(events.map(node.text) == [#"unlink Fan club=c name=f {"teamN":null}"#, "delete Team club=c n=1"])
+    #expect(events[0].cause == events[1].name)
+  }
+
   @Test func restrictRefusesAndWritesNothing() throws {
     let bench = try Bench()
     let node = try bench.node(

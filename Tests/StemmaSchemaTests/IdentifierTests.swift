@@ -66,10 +66,10 @@ import Testing
     #expect(key(model) == ["a", "c", "b"])
   }
 
-  @Test func aNumberNamedIDIsNotMinted() throws {
+  @Test func aNumberNamedIDIsMintedByTheNode() throws {
     let model = try customer("id: Int! @primaryKey(sortKeyFields: [\"at\"])\n at: AWSDateTime!")
-    #expect(minted(model) == nil)
-    #expect(model.partitionDepth == 1)
+    #expect(minted(model) == "id")
+    #expect(model.partitionDepth == 0)
   }
 
   @Test func partitionOverridesTheRule() throws {

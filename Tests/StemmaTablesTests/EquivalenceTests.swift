@@ -67,7 +67,6 @@ import Testing
       #expect(
         try made.lines("SELECT * FROM \(table)") == live.lines("SELECT * FROM \(table)"), "seed \(seed)")
     }
-    #expect(try made.latest() == live.latest())
   }
 
   /// The rows against a fold that is written down from the definition: of the events that write a field, those

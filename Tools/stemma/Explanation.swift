@@ -35,7 +35,8 @@ struct Explanation {
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission
-    case .damaged, .abandoned: .inputOutput
+    case .forkIsSpread: .no
+    case .damaged, .damagedPartition, .abandoned: .inputOutput
     }
   }
 

@@ -30,13 +30,14 @@ struct Stemma: ParsableCommand {
       CommandGroup(
         name: "Reading the log",
         subcommands: [
-          LogCommand.self, Show.self, History.self, Blame.self, Why.self, Diff.self, Segments.self, Inspect.self,
+          LogCommand.self, Show.self, History.self, Blame.self, Why.self, Diff.self, Segments.self,
+          Stats.self, Inspect.self,
         ]),
       CommandGroup(name: "Conflicts", subcommands: [Conflicts.self, Resolve.self]),
       CommandGroup(
         name: "Replication",
         subcommands: [Remote.self, Pull.self, Push.self, Sync.self, ScopeCommand.self, Digest.self]),
-      CommandGroup(name: "Upkeep", subcommands: [Rebuild.self, Verify.self]),
+      CommandGroup(name: "Upkeep", subcommands: [Rebuild.self, Verify.self, Repair.self]),
     ])
 
   static func main() {
@@ -48,6 +49,7 @@ struct Stemma: ParsableCommand {
     }
     signal(SIGPIPE, SIG_DFL)
     do {
+      try checkCommand(arguments)
       var command = try parseAsRoot(arguments)
       try command.run()
       Pager.end()
@@ -67,6 +69,19 @@ struct Stemma: ParsableCommand {
       if !text.isEmpty { Output.error(text) }
       Foundation.exit(code == .validationFailure ? ExitCode.usage.rawValue : code.rawValue)
     }
+  }
+}
+
+extension Stemma {
+  /// The parser would take a command that it does not know for too many arguments.
+  private static func checkCommand(_ arguments: [String]) throws {
+    let known = configuration.subcommands.map { $0._commandName }
+    guard let name = arguments.first, !name.hasPrefix("-"), name != "help", !known.contains(name) else {
+      return
+    }
+    throw Failure(
+      "there is no command `\(name)`\(Explanations.suggestion(name, known, else: "`stemma --help` lists all"))",
+      .usage)
   }
 }
 

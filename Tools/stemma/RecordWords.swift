@@ -50,7 +50,10 @@ struct RecordWords {
   func fields(_ words: some Swift.Sequence<String>) throws -> [(name: String, value: JSON)] {
     try words.map { word in
       guard let assignment = try assignment(word) else {
-        throw Failure("`\(word)` is not field=value, field:=JSON or field=@FILE", .usage)
+        let part = model.fields[model.keyFields[0]].name
+        throw Failure(
+          "`\(word)` is not field=value, field:=JSON or field=@FILE (a part of the key would be \(part)=VALUE)",
+          .usage)
       }
       return assignment
     }

@@ -1,23 +1,47 @@
+import StemmaEvents
 import StemmaSchema
 
 /// What a Swift type says of its model. One value per type, made when it is first asked for.
 public struct ModelDescription: Sendable {
   /// A stored column.
   public struct Column: Sendable {
-    package var name: String
-    /// The name under which older events know it.
-    package var storedName: String?
-    package var type: ColumnType
-    /// JSON text.
-    package var defaultValue: String?
+    package let name: String
+    /// What the property is called.
+    package let property: String
+    package let type: ColumnType
+    /// As SDL spells it.
+    package let defaultValue: String?
+    /// How the property's type spells a value that is stored: a date in another zone, say, becomes UTC. Nil for one
+    /// that it cannot read.
+    package let canonical: @Sendable (Datum) -> Datum?
 
-    public init(
-      _ name: String, _ type: ColumnType, storedName: String? = nil, defaultValue: String? = nil
+    public init<Value: ColumnValue>(
+      _ name: String, _ type: Value.Type, property: String? = nil, defaultValue: Value? = nil
     ) {
       self.name = name
-      self.type = type
-      self.storedName = storedName
-      self.defaultValue = defaultValue
+      self.property = property ?? name
+      self.type = Value.columnType
+      self.defaultValue = defaultValue.map { value in
+        if case .string(let text) = value.datum.value { return JSON.string(text).text }
+        return "\"\(value.datum.value.json.text)\""
+      }
+      canonical = { datum in
+        do throws(StoreError) { return try Value(datum: datum).datum } catch {
+          // A record that is older than the column.
+          return datum.isNull ? defaultValue?.datum : nil
+        }
+      }
+    }
+  }
+
+  /// An index on columns, which are named by their properties.
+  public struct Index: Sendable {
+    package let fields: [String]
+    package let name: String?
+
+    public init(_ fields: [String], name: String? = nil) {
+      self.fields = fields
+      self.name = name
     }
   }
 
@@ -25,28 +49,66 @@ public struct ModelDescription: Sendable {
   public struct Relationship: Sendable {
     package var name: String
     package var kind: StemmaSchema.Relationship.Kind
-    package var fields: [String]
+    /// The properties that make up the reference, of the model that has it.
+    private var properties: [String]
     package var isRequired: Bool
-    package var isRestricted = false
+    package var deleteRule = DeleteRule.standard
     /// The model on the other side. Asked late: two models name each other.
     package var target: @Sendable () -> any Table.Type
+    /// The model between the two sides of a many-to-many relationship.
+    package var join: (@Sendable () -> any Table.Type)?
+    /// Its relationship to this side, where it is named.
+    package var joinRelationship: String?
+
+    /// The columns that make up the reference: of the model that declares a `belongsTo`, of the target of the others.
+    package fileprivate(set) var fields: [String] {
+      get { kind == .belongsTo ? properties : target().description.columnNames(of: properties) }
+      set { properties = newValue }
+    }
+
+    private init(
+      _ name: String, _ kind: StemmaSchema.Relationship.Kind, _ properties: [String],
+      isRequired: Bool = false,
+      _ rule: DeleteRule = .standard, target: @escaping @Sendable () -> any Table.Type
+    ) {
+      self.name = name
+      self.kind = kind
+      self.properties = properties
+      self.isRequired = isRequired
+      deleteRule = rule
+      self.target = target
+    }
 
     public static func belongsTo<Target: Table>(
       _ name: String, _ target: Target.Type, fields: [String], isRequired: Bool
     ) -> Relationship {
-      Relationship(name: name, kind: .belongsTo, fields: fields, isRequired: isRequired) { Target.self }
+      Relationship(name, .belongsTo, fields, isRequired: isRequired) { Target.self }
     }
 
-    public static func hasMany<Target: Table>(
-      _ name: String, _ target: Target.Type, fields: [String]
+    /// - Parameter reference: the reference fields of a child. Nobody calls it: it is there for the compiler to check that
+    ///   they are what the owner's key consists of.
+    public static func hasMany<Owner: Table, Target: Table>(
+      _ name: String, of owner: Owner.Type, _ target: Target.Type, fields: [String],
+      onDelete rule: DeleteRule = .standard, _ reference: (Target) -> Owner.PrimaryKey.OptionalParts
     ) -> Relationship {
-      Relationship(name: name, kind: .hasMany, fields: fields, isRequired: false) { Target.self }
+      Relationship(name, .hasMany, fields, rule) { Target.self }
     }
 
-    public static func hasOne<Target: Table>(
-      _ name: String, _ target: Target.Type, fields: [String]
+    /// As `hasMany`.
+    public static func hasOne<Owner: Table, Target: Table>(
+      _ name: String, of owner: Owner.Type, _ target: Target.Type, fields: [String],
+      onDelete rule: DeleteRule = .standard, _ reference: (Target) -> Owner.PrimaryKey.OptionalParts
     ) -> Relationship {
-      Relationship(name: name, kind: .hasOne, fields: fields, isRequired: false) { Target.self }
+      Relationship(name, .hasOne, fields, rule) { Target.self }
+    }
+
+    public static func manyToMany<Target: Table, Join: Table>(
+      _ name: String, _ target: Target.Type, through join: Join.Type, by relationship: String? = nil
+    ) -> Relationship {
+      var many = Relationship(name, .manyToMany, []) { Target.self }
+      many.join = { Join.self }
+      many.joinRelationship = relationship
+      return many
     }
   }
 
@@ -56,25 +118,53 @@ public struct ModelDescription: Sendable {
   package let columns: [Column]
   package let keyCount: Int
   package let relationships: [Relationship]
+  package let indexes: [Index]
+  package let policy: ConflictPolicy
+  package let deletes: DeletePolicy
+  /// The key parts that make up the partition, where the rule of schemas is not wanted.
+  package let partition: [String]?
 
-  /// `SELECT` of all columns and `_state`, up to the table's name, for a reader that begins at its first column.
+  /// All columns and `_state`, as a statement selects them for a reader that begins at its first column.
+  package let selectedColumns: String
+  /// The columns of the key, as statements name them.
+  package let keyColumns: [String]
+  /// `SELECT` of all columns and `_state`, up to the table's name.
   package let selection: String
   package let selectByKey: String
 
   public init(
-    _ name: String, table: String? = nil, key: [Column], columns: [Column] = [],
-    relationships: [Relationship] = []
+    _ name: String, table: String? = nil, policy: ConflictPolicy = .automerge,
+    deletes: DeletePolicy = .byVersion, partition: [String]? = nil, indexes: [Index] = [], key: [Column],
+    columns: [Column] = [], relationships: [Relationship] = []
   ) {
     self.name = name
     tableName = table ?? Naming.tableName(ofModel: name)
     self.columns = key + columns
     keyCount = key.count
-    self.relationships = relationships
-    let table = "\"\(tableName)\""
-    let names = (self.columns.map(\.name) + ["_state"]).map { "\(table).\"\($0)\"" }
-    selection = "SELECT \(names.joined(separator: ", ")) FROM \(table)"
-    let matches = key.map { "\(table).\"\($0.name)\" = ?" }.joined(separator: " AND ")
-    selectByKey = "\(selection) WHERE \(matches)"
+    self.policy = policy
+    self.deletes = deletes
+    let all = self.columns
+    self.partition = partition.map { Self.names(of: $0, in: all) }
+    self.indexes = indexes.map { Index(Self.names(of: $0.fields, in: all), name: $0.name) }
+    self.relationships = relationships.map { relationship in
+      guard relationship.kind == .belongsTo else { return relationship }
+      var resolved = relationship
+      resolved.fields = Self.names(of: relationship.fields, in: all)
+      return resolved
+    }
+    let table = StatementText.quoted(tableName)
+    selectedColumns = (self.columns.map(\.name) + ["_state"])
+      .map { "\(table).\(StatementText.quoted($0))" }.joined(separator: ", ")
+    keyColumns = key.map { "\(table).\(StatementText.quoted($0.name))" }
+    selection = "SELECT \(selectedColumns) FROM \(table)"
+    selectByKey = "\(selection) WHERE \(keyColumns.map { "\($0) = ?" }.joined(separator: " AND "))"
+  }
+
+  /// The columns that hold properties.
+  package func columnNames(of properties: [String]) -> [String] { Self.names(of: properties, in: columns) }
+
+  private static func names(of properties: [String], in columns: [Column]) -> [String] {
+    properties.map { property in columns.first { $0.property == property }?.name ?? property }
   }
 
   package var key: ArraySlice<Column> { columns.prefix(keyCount) }
@@ -87,27 +177,42 @@ extension ModelDescription {
   package var sdl: String {
     var text = "type \(name) @model"
     if tableName != Naming.tableName(ofModel: name) { text += " @table(name: \"\(tableName)\")" }
+    if let partition { text += " @partition(fields: \(Self.list(partition)))" }
+    var policies: [String] = []
+    if policy != .automerge { policies.append("policy: \(policy.rawValue)") }
+    if deletes != .byVersion { policies.append("deletes: \(deletes.rawValue)") }
+    if !policies.isEmpty { text += " @conflict(\(policies.joined(separator: ", ")))" }
     text += " {\n"
     for (index, column) in columns.enumerated() {
       text += "  \(column.name): \(column.type.typeText)"
       if index == 0 {
-        let others = key.dropFirst().map { "\"\($0.name)\"" }.joined(separator: ", ")
-        text += keyCount > 1 ? " @primaryKey(sortKeyFields: [\(others)])" : " @primaryKey"
+        let others = Self.list(key.dropFirst().map(\.name))
+        text += keyCount > 1 ? " @primaryKey(sortKeyFields: \(others))" : " @primaryKey"
       }
       if let value = column.defaultValue { text += " @default(value: \(value))" }
-      if let name = column.storedName { text += " @mapsTo(name: \"\(name)\")" }
+      for index in indexes where index.fields.first == column.name {
+        let others = index.fields.dropFirst()
+        let arguments =
+          (index.name.map { ["name: \"\($0)\""] } ?? [])
+          + (others.isEmpty ? [] : ["sortKeyFields: \(Self.list(others))"])
+        text += " @index\(arguments.isEmpty ? "" : "(\(arguments.joined(separator: ", ")))")"
+      }
       text += "\n"
     }
-    for relationship in relationships {
+    // What leads through a join model is known by the relationships of that model.
+    for relationship in relationships where relationship.kind != .manyToMany {
       let target = relationship.target().modelName
       let isMany = relationship.kind == .hasMany
-      let fields = relationship.fields.map { "\"\($0)\"" }.joined(separator: ", ")
       text +=
         "  \(relationship.name): \(isMany ? "[\(target)]" : target)\(relationship.isRequired ? "!" : "")"
-      text += " @\(relationship.kind.rawValue)(references: [\(fields)]"
-      text += relationship.isRestricted ? ", onDelete: RESTRICT)\n" : ")\n"
+      text += " @\(relationship.kind.rawValue)(references: \(Self.list(relationship.fields))"
+      text += relationship.deleteRule == .restrict ? ", onDelete: RESTRICT)\n" : ")\n"
     }
     return text + "}\n"
+  }
+
+  private static func list(_ names: some Collection<String>) -> String {
+    "[\(names.map { "\"\($0)\"" }.joined(separator: ", "))]"
   }
 
   /// The enums that columns list the cases of.

@@ -1,6 +1,3 @@
-import StemmaEvents
-import Synchronization
-
 /// Ties a value to the store that it was read from, and remembers which of the record's events it has seen.
 /// All handles are equal and hash alike: where a value comes from is no part of it.
 public struct RecordHandle: Sendable, Hashable {
@@ -20,31 +17,17 @@ public struct RecordHandle: Sendable, Hashable {
   }
 }
 
-/// What copies of one value that was read share.
-///
-/// The context moves on with the value's own successful updates, as long as nobody else changed the record: a
-/// context is a version vector and could not name an own event without the others before it.
-final class LoadedRecord: Sendable {
-  let store: Store
-  private let state: Mutex<State>
+/// Where a value comes from is no part of its encoded form: these take the place of the calls that the compiler
+/// makes for the hidden property, and leave nothing behind.
+extension RecordHandle: Codable {
+  public init(from decoder: any Decoder) throws { self.init() }
+  public func encode(to encoder: any Encoder) throws {}
+}
 
-  private struct State: Sendable {
-    var context: Context
-    /// The records of relationships that were read along, by the relationship's name.
-    var related: [String: [any Table]] = [:]
-  }
+extension KeyedEncodingContainer {
+  public mutating func encode(_ value: RecordHandle, forKey key: Key) throws {}
+}
 
-  init(_ store: Store, _ context: Context) {
-    self.store = store
-    state = Mutex(State(context: context))
-  }
-
-  var context: Context {
-    get { state.withLock { $0.context } }
-    set { state.withLock { $0.context = newValue } }
-  }
-
-  /// Nil if the relationship was not read.
-  func related(_ name: String) -> [any Table]? { state.withLock { $0.related[name] } }
-  func setRelated(_ name: String, _ rows: [any Table]) { state.withLock { $0.related[name] = rows } }
+extension KeyedDecodingContainer {
+  public func decode(_ type: RecordHandle.Type, forKey key: Key) throws -> RecordHandle { RecordHandle() }
 }

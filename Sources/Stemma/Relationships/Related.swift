@@ -1,57 +1,128 @@
 import StemmaEvents
 
-/// The records on the other side of a `@HasMany`. Nothing is read until it is asked for.
+/// The records on the other side of a `@HasMany` or `@ManyToMany`.
+///
+/// Nothing is read until it is asked for, and every question asks the store: what was read along with a record is there by
+/// `loaded(\.members)`. As a sequence, it reads a page at a time:
+///
+///     for try await member in team.members { … }
 public struct Related<Target: Table>: Sendable {
   private let record: RecordHandle
-  private let model: String
+  private let owner: ModelDescription
   private let name: String
   private let key: [Value]
-  private let fields: [String]
 
   public init<Owner: Table>(of owner: Owner, _ name: String) {
     record = owner._record
-    model = Owner.modelName
+    self.owner = Owner.description
     self.name = name
-    var writer = RecordWriter()
-    owner.primaryKey.write(to: &writer)
-    key = writer.key.map { $0?.value ?? .null }
-    fields = Owner.description.relationship(named: name)?.fields ?? []
+    key = owner.keyValues
   }
 
-  /// The related records in key order: those that were read along, else as they are now.
+  /// The statement that selects them, to be narrowed: `try team.members.rows().where { $0.isActive }.fetchAll(store)`.
   ///
-  /// - Throws: `notFromStore`.
+  /// - Throws: `models` if the relationship leads through a join model that does not belong to both sides.
+  public func rows() throws(StoreError) -> Select<Target> {
+    var select = Target.all
+    select.parts.predicates.append(try owner.route(name).route.predicate(Target.description, key))
+    return select
+  }
+
+  // MARK: Reading
+
+  /// The related records as they are now, in key order.
+  ///
+  /// - Throws: `notFromStore` if the record that is asked was not read from a store.
   public func fetch() async throws -> [Target] {
-    let store = try record.store(of: model)
-    if let loaded = record.loaded?.related(name) as? [Target] { return loaded }
-    let (fields, key) = (fields, key)
-    return try await store.read { connection in
-      try connection.children(Target.self, fields, key, store)
-    }
+    let store = try store()
+    return try await rows().fetchAll(store)
+  }
+
+  /// A page of them.
+  public func fetch(limit: Int, offset: Int = 0) async throws -> [Target] {
+    let store = try store()
+    return try await rows().limit(limit, offset: offset).fetchAll(store)
+  }
+
+  /// In a transaction; inside of a commit with what it has changed so far.
+  public func fetch(_ transaction: Store.ReadTransaction) throws -> [Target] {
+    try rows().fetchAll(transaction)
+  }
+
+  /// The first by key.
+  public func first() async throws -> Target? { try await fetch(limit: 1).first }
+
+  public func count() async throws -> Int {
+    let store = try store()
+    return try await rows().fetchCount(store)
+  }
+
+  public func isEmpty() async throws -> Bool { try await first() == nil }
+
+  private func store() throws(StoreError) -> Store { try record.store(of: owner.name) }
+
+  // MARK: Changing
+
+  /// Relates a record to this one, in a commit of its own: sets its reference, or makes the row of the join model.
+  ///
+  /// - Throws: `notFound` if one of the two is not there.
+  public func add(_ target: Target) async throws {
+    try await store().write { try add(target, $0) }
+  }
+
+  /// Ends the relation to a record, in a commit of its own: clears its reference, or deletes the rows of the join model.
+  ///
+  /// - Throws: `requiredReference`; `failed` if the record is not related to this one.
+  public func remove(_ target: Target) async throws {
+    try await store().write { try remove(target, $0) }
+  }
+
+  /// As a part of a commit.
+  public func add(_ target: Target, _ transaction: Store.Transaction) throws {
+    try transaction.relate(owner, key, name, target)
+  }
+
+  /// As a part of a commit.
+  public func remove(_ target: Target, _ transaction: Store.Transaction) throws {
+    try transaction.unrelate(owner, key, name, target)
   }
 }
 
-extension Table {
-  /// The related records that were read along with this one.
-  ///
-  /// - Throws: `notLoaded` if they were not; they are never taken for none.
-  public func loaded<Target>(
-    _ path: KeyPath<Relationships, RelationshipPath<Self, Target, [Target]>>
-  ) throws(StoreError) -> [Target] {
-    let name = Self.relationships[keyPath: path].names[0]
-    guard let rows = _record.loaded?.related(name) as? [Target] else {
-      throw .notLoaded(model: Self.modelName, relationship: name)
-    }
-    return rows
-  }
+// MARK: Pages
 
-  public func loaded<Target>(
-    _ path: KeyPath<Relationships, RelationshipPath<Self, Target, Target?>>
-  ) throws(StoreError) -> Target? {
-    let name = Self.relationships[keyPath: path].names[0]
-    guard let rows = _record.loaded?.related(name) as? [Target] else {
-      throw .notLoaded(model: Self.modelName, relationship: name)
+extension Related: AsyncSequence {
+  public typealias Element = Target
+
+  public func makeAsyncIterator() -> Iterator { Iterator(related: self) }
+
+  /// Reads on behind the last key, so that what changes meanwhile makes it neither skip nor repeat a record.
+  public struct Iterator: AsyncIteratorProtocol {
+    let related: Related
+    private var page: ArraySlice<Target> = []
+    private var last: [Value]?
+    private var isAtEnd = false
+
+    /// How many records are read at once.
+    private static var pageSize: Int { 200 }
+
+    init(related: Related) { self.related = related }
+
+    public mutating func next() async throws -> Target? {
+      if page.isEmpty, !isAtEnd {
+        var rows = try related.rows().limit(Self.pageSize)
+        if let last { rows.parts.predicates.append(Self.isBehind(last)) }
+        page = try await rows.fetchAll(related.store())[...]
+        isAtEnd = page.count < Self.pageSize
+        last = page.last?.keyValues
+      }
+      return page.popFirst()
     }
-    return rows.first
+
+    private static func isBehind(_ key: [Value]) -> StatementText {
+      let columns = Target.description.key.map(\.name)
+      let marks = key.map { _ in "?" }.joined(separator: ", ")
+      return StatementText(
+        "\(Route.row(Target.description.tableName, columns)) > \(key.count == 1 ? marks : "(\(marks))")", key)
+    }
   }
 }

@@ -1,28 +1,18 @@
-import StemmaEvents
+import StemmaSchema
 
-/// A part of a statement: SQL, and the values for its question marks, in order.
-struct Fragment: Sendable {
-  var sql: String
-  var bindings: [Value] = []
-
-  static func + (a: Fragment, b: Fragment) -> Fragment {
-    Fragment(sql: a.sql + b.sql, bindings: a.bindings + b.bindings)
-  }
+/// A column or what is made of columns: something that has a value in each row of a statement.
+public protocol ExpressionProtocol<Value>: OrderingTerm {
+  associatedtype Value: ColumnValue
+  var expression: Expression<Value> { get }
 }
 
-/// Something that has a value in each row of a statement.
-public struct Expression<Value: Sendable>: ExpressionProtocol {
-  let fragment: Fragment
+/// An expression of which only the type of its value is known.
+public struct Expression<Value: ColumnValue>: ExpressionProtocol {
+  let text: StatementText
 
-  init(_ fragment: Fragment) { self.fragment = fragment }
+  init(_ text: StatementText) { self.text = text }
 
   public var expression: Expression<Value> { self }
-}
-
-/// A column or what is made of columns.
-public protocol ExpressionProtocol<Value>: OrderingTerm {
-  associatedtype Value: Sendable
-  var expression: Expression<Value> { get }
 }
 
 /// A column of a table.
@@ -31,64 +21,27 @@ public struct TableColumn<Root: Table, Value: ColumnValue>: ExpressionProtocol {
 
   public init(_ name: String) { self.name = name }
 
-  public var expression: Expression<Value> {
-    Expression(Fragment(sql: "\"\(Root.description.tableName)\".\"\(name)\""))
+  public var expression: Expression<Value> { expression(of: Root.description.tableName) }
+
+  /// The column in a table that a statement calls so.
+  func expression<Result>(of table: String) -> Expression<Result> {
+    Expression<Result>(StatementText("\(StatementText.quoted(table)).\(StatementText.quoted(name))"))
   }
 }
 
 extension ExpressionProtocol {
-  var fragment: Fragment { expression.fragment }
+  var text: StatementText { expression.text }
 
-  fileprivate func combined<Result>(
-    _ operation: String, _ other: Fragment, as type: Result.Type = Result.self
-  ) -> Expression<Result> {
-    Expression(Fragment(sql: "(") + fragment + Fragment(sql: " \(operation) ") + other + Fragment(sql: ")"))
+  /// The text of which SQLite compares values as Swift does.
+  ///
+  /// A point in time is stored as text, which may be of any time zone and with or without a fraction of a second;
+  /// compared as text, half a second past ten comes before ten.
+  var comparedText: StatementText { Self.compared(text) }
+
+  static func compared(_ text: StatementText) -> StatementText {
+    let type = Value.columnType
+    return type.scalar == .awsDateTime && !type.isList ? .call("julianday", text) : text
   }
-}
-
-/// The value as a parameter.
-private func parameter(_ value: some ColumnValue) -> Fragment {
-  Fragment(sql: "?", bindings: [value.datum.value])
-}
-
-// MARK: Comparing. Null equals null, and is neither less nor greater than anything.
-
-public func == <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
-  a.combined("IS", parameter(b))
-}
-
-public func != <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
-  a.combined("IS NOT", parameter(b))
-}
-
-public func < <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
-  a.combined("<", parameter(b))
-}
-
-public func <= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
-  a.combined("<=", parameter(b))
-}
-
-public func > <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
-  a.combined(">", parameter(b))
-}
-
-public func >= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
-  a.combined(">=", parameter(b))
-}
-
-// MARK: Logic
-
-public func && (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Bool>) -> Expression<Bool> {
-  a.combined("AND", b.fragment)
-}
-
-public func || (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Bool>) -> Expression<Bool> {
-  a.combined("OR", b.fragment)
-}
-
-public prefix func ! (a: some ExpressionProtocol<Bool>) -> Expression<Bool> {
-  Expression(Fragment(sql: "NOT ") + a.fragment)
 }
 
 // MARK: Order
@@ -100,13 +53,27 @@ public protocol OrderingTerm: Sendable {
 
 /// An expression with a direction.
 public struct Ordering: OrderingTerm {
-  let fragment: Fragment
+  let text: StatementText
 
   public var ordering: Ordering { self }
 }
 
+/// Where rows come that have no value.
+public enum NullPlacement: String, Sendable {
+  case first = "FIRST"
+  case last = "LAST"
+}
+
 extension ExpressionProtocol {
-  public var ordering: Ordering { asc() }
-  public func asc() -> Ordering { Ordering(fragment: fragment + Fragment(sql: " ASC")) }
-  public func desc() -> Ordering { Ordering(fragment: fragment + Fragment(sql: " DESC")) }
+  public var ordering: Ordering { ordering("ASC", nil) }
+  /// The lowest first; null is lower than anything, unless `nulls` says otherwise.
+  public func asc(nulls: NullPlacement? = nil) -> Ordering { ordering("ASC", nulls) }
+  public func desc(nulls: NullPlacement? = nil) -> Ordering { ordering("DESC", nulls) }
+
+  private func ordering(_ direction: String, _ nulls: NullPlacement?) -> Ordering {
+    var text = comparedText
+    text.append(" \(direction)")
+    if let nulls { text.append(" NULLS \(nulls.rawValue)") }
+    return Ordering(text: text)
+  }
 }

@@ -5,17 +5,18 @@ import StemmaSchema
 import StemmaTables
 
 extension Store {
-  /// One commit while it is being made. Reads see what it has written. Only valid inside of the closure that it was
-  /// given to.
-  public final class Transaction {
-    let store: Store
+  /// One commit while it is being made. Reads see what it has written.
+  public final class Transaction: ReadTransaction {
     let write: WriteTransaction
     /// Contexts that were moved on, to be taken back if the commit is not made.
     private var moved: [(LoadedRecord, Context)] = []
+    /// What records are read from that need no statement.
+    private let memory: RowSource
 
     init(_ store: Store, _ write: WriteTransaction) {
-      self.store = store
       self.write = write
+      memory = RowSource(store)
+      super.init(store) { try write.prepare($0) }
     }
 
     func takeBack() {
@@ -24,29 +25,17 @@ extension Store {
 
     // MARK: Reading
 
-    /// The record with a key; nil if there is none.
-    public func get<Row: Table>(_ type: Row.Type, byIdentifier key: Row.PrimaryKey) throws -> Row? {
+    public override func get<Row: Table>(
+      _ type: Row.Type, byIdentifier key: Row.PrimaryKey
+    ) throws -> Row? {
       try row(Row.self, Self.key(key))
-    }
-
-    /// - Throws: `notFound`.
-    public func find<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws -> Row {
-      guard let row = try get(type, byIdentifier: key) else {
-        throw StoreError.notFound(model: Row.modelName, key: KeyWords(key).description)
-      }
-      return row
     }
 
     private func row<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row? {
       let model = try store.model(of: Row.self)
       guard let (state, rules) = try write.shown(model, key) else { return nil }
-      let description = Row.description
-      var values = key.parts.map(\.value)
-      for column in description.columns.dropFirst(description.keyCount) {
-        guard let field = model.field(named: column.name) else { throw Self.unknown(column, model) }
-        values.append(state.value(of: field.storedName, rules))
-      }
-      return try Row(RowReader(values, context: state.context, description, store: store))
+      memory.show(try Row.description.values(of: key, state, model, rules), state.context)
+      return try Row(RowReader(memory, Row.self))
     }
 
     // MARK: Writing
@@ -64,12 +53,20 @@ extension Store {
     @discardableResult
     public func insert<Row: Table>(_ row: Row) throws -> Row { try insert(Row.Draft(row)) }
 
+    /// The record with a draft's key; nil if there is none, or a part of the key is yet to be minted.
+    func row<Draft: TableDraft>(of draft: Draft) throws -> Draft.Row? {
+      var record = RecordWriter()
+      draft.write(to: &record)
+      let parts = record.key.compactMap { $0 }
+      return parts.count == record.key.count ? try row(Draft.Row.self, Key(parts)) : nil
+    }
+
     @discardableResult
     func create<Draft: TableDraft>(_ draft: Draft) throws -> Key {
       let model = try store.model(of: Draft.Row.self)
       var record = RecordWriter()
       draft.write(to: &record)
-      let key = try key(record.key, of: model)
+      let key = try write.key(record.key, of: model)
       try write.create(model, key, try assignments(record.values, Draft.Row.description, model))
       return key
     }
@@ -80,7 +77,7 @@ extension Store {
       let model = try store.model(of: Draft.Row.self)
       var record = RecordWriter()
       draft.write(to: &record)
-      let key = try key(record.key, of: model)
+      let key = try write.key(record.key, of: model)
       let values = try assignments(record.values, Draft.Row.description, model)
       if try write.exists(model, key) {
         try write.update(model, key, values, readAt: nil)
@@ -99,11 +96,15 @@ extension Store {
       let model = try store.model(of: Row.self)
       var record = RecordWriter()
       row.write(to: &record)
-      let key = try key(record.key, of: model)
+      let key = try write.key(record.key, of: model)
       let loaded = row._record.loaded
       let before = try write.context(model, key)
+      let columns = Row.description.columns.dropFirst(Row.description.keyCount)
       try write.update(
-        model, key, try assignments(record.values, Row.description, model), readAt: loaded?.context)
+        model, key, try assignments(record.values, Row.description, model), readAt: loaded?.context
+      ) { place, old in
+        columns[columns.startIndex + place].canonical(Datum(old))?.value == record.values[place]
+      }
       if let loaded, loaded.context == before {
         moved.append((loaded, before))
         loaded.context = try write.context(model, key)
@@ -111,10 +112,17 @@ extension Store {
       return try present(Row.self, key)
     }
 
+    /// Deletes the record as it was read: what somebody else changed of it since is not deleted unseen, but stays in
+    /// conflict with the deletion.
+    ///
+    /// - Throws: `notFound`, `failed` if the delete rule of a relationship forbids it.
     public func delete<Row: Table>(_ row: Row) throws {
-      try delete(Row.self, row.primaryKey)
+      try write.delete(
+        try store.model(of: Row.self), Self.key(row.primaryKey), readAt: row._record.loaded?.context)
     }
 
+    /// Deletes the record with a key, whatever its state.
+    ///
     /// - Throws: `notFound`, `failed` if the delete rule of a relationship forbids it.
     public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws {
       try write.delete(try store.model(of: Row.self), Self.key(key))
@@ -124,7 +132,8 @@ extension Store {
 
     private func present<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row {
       guard let row = try row(type, key) else {
-        throw StoreError.notFound(model: Row.modelName, key: key.parts.map(\.text).joined(separator: ", "))
+        throw StoreError.notFound(
+          model: Row.modelName, key: KeyWords.text(key, of: try store.model(of: Row.self)))
       }
       return row
     }
@@ -135,22 +144,6 @@ extension Store {
       return Key(record.key.compactMap { $0 })
     }
 
-    private func key(_ parts: [KeyPart?], of model: Model) throws -> Key {
-      var whole: [KeyPart] = []
-      whole.reserveCapacity(parts.count)
-      for (index, part) in parts.enumerated() {
-        if let part {
-          whole.append(part)
-        } else if model.keyFields[index] == model.autoPopulatedField {
-          whole.append(.string(write.mintedIdentifier()))
-        } else {
-          throw StoreError.failed(
-            "\(model.name) needs a value for the key part \(model.fields[model.keyFields[index]].name)")
-        }
-      }
-      return Key(whole)
-    }
-
     private func assignments(
       _ values: [Value], _ description: ModelDescription, _ model: Model
     ) throws -> [Assignment] {
@@ -158,7 +151,10 @@ extension Store {
       assignments.reserveCapacity(values.count)
       for (column, value) in zip(description.columns.dropFirst(description.keyCount), values) {
         guard let field = model.field(named: column.name) else { throw Self.unknown(column, model) }
-        assignments.append(Assignment(field.storedName, value))
+        // The node's schema may be stricter: a String property can be a field of type AWSEmail.
+        let isChecked = field.type.base != column.type.base
+        assignments.append(
+          Assignment(field.storedName, isChecked ? try write.value(value, of: field, model) : value))
       }
       return assignments
     }

@@ -14,4 +14,11 @@ public struct RecordWriter {
   }
 
   public mutating func value(_ value: some ColumnValue) { values.append(value.datum.value) }
+
+  /// Takes a value that is stored as a representation of it; nil is null.
+  public mutating func represented<Representation: ColumnRepresentation>(
+    _ value: Representation.Represented?, as type: Representation.Type
+  ) {
+    values.append(value.map { Representation(representing: $0).datum.value } ?? .null)
+  }
 }

@@ -2,48 +2,39 @@ import GRDBSQLite
 import StemmaEvents
 import StemmaMerge
 import StemmaSchema
+import StemmaTables
 
 /// The current row of a read, as the initialisers that `@Table` writes see it: columns by number, in the order of
 /// the table's description. Not to be kept.
 public struct RowReader {
-  /// Where the columns come from: a prepared statement, or, in a write, the record's state in memory.
-  private let handle: OpaquePointer?
-  private let values: [Value]
-  private let context: Context
-  private let store: Store?
-  private let description: ModelDescription
-  /// The statement's column where this row begins.
+  private let source: RowSource
+  /// The source's column where this row begins.
   private let first: Int
+  /// The table whose columns these are; nil for those of an expression.
+  private let table: (any Table.Type)?
 
-  init(_ handle: OpaquePointer, _ description: ModelDescription, store: Store?, first: Int = 0) {
-    self.handle = handle
-    values = []
-    context = .empty
-    self.description = description
-    self.store = store
+  init(_ source: RowSource, _ table: (any Table.Type)?, first: Int = 0) {
+    self.source = source
+    self.table = table
     self.first = first
   }
 
-  init(_ values: [Value], context: Context, _ description: ModelDescription, store: Store?) {
-    handle = nil
-    self.values = values
-    self.context = context
-    self.description = description
-    self.store = store
-    first = 0
+  /// The columns from a place on, as those of a table, or of expressions.
+  func row(of table: (any Table.Type)?, from column: Int) -> RowReader {
+    RowReader(source, table, first: first + column)
   }
 
   private func place(_ column: Int) -> Int32 { Int32(truncatingIfNeeded: first + column) }
 
   public func isNull(_ column: Int) -> Bool {
-    guard let handle else { return values[column].isNull }
+    guard let handle = source.handle else { return source.values[first + column].isNull }
     return sqlite3_column_type(handle, place(column)) == SQLITE_NULL
   }
 
   /// Nil for null, and for what is no whole number. A Boolean is 0 or 1.
   public func integer(_ column: Int) -> Int64? {
-    guard let handle else {
-      switch values[column] {
+    guard let handle = source.handle else {
+      switch source.values[first + column] {
       case .int(let number): return number
       case .bool(let flag): return flag ? 1 : 0
       default: return nil
@@ -55,8 +46,8 @@ public struct RowReader {
 
   /// Nil for null, and for what is no number.
   public func real(_ column: Int) -> Double? {
-    guard let handle else {
-      switch values[column] {
+    guard let handle = source.handle else {
+      switch source.values[first + column] {
       case .int(let number): return Double(number)
       case .double(let number): return number
       default: return nil
@@ -74,8 +65,8 @@ public struct RowReader {
 
   /// The UTF-8 of a text column, valid inside of `body`.
   func withText<Result>(_ column: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result? {
-    guard let handle else {
-      switch values[column] {
+    guard let handle = source.handle else {
+      switch source.values[first + column] {
       case .string(var text), .json(var text): return text.withUTF8(body)
       default: return nil
       }
@@ -87,7 +78,7 @@ public struct RowReader {
 
   /// The value of a column of a type, without looking for a Swift value.
   public func datum(_ column: Int, _ type: ColumnType) -> Datum {
-    guard let handle else { return Datum(values[column]) }
+    guard let handle = source.handle else { return Datum(source.values[first + column]) }
     switch sqlite3_column_type(handle, place(column)) {
     case SQLITE_NULL: return .null
     case SQLITE_INTEGER:
@@ -105,23 +96,95 @@ public struct RowReader {
     }
   }
 
+  /// The value of a column that is stored as a representation of it.
+  public func represented<Representation: ColumnRepresentation>(
+    _ column: Int, as type: Representation.Type
+  ) throws(StoreError) -> Representation.Represented {
+    try Representation.read(self, column).represented
+  }
+
   /// Ties the record to the store that it is read from. `column` is that of `_state`.
   public func record(_ column: Int) throws(StoreError) -> RecordHandle {
-    guard let store else { return RecordHandle() }
-    guard let handle else { return RecordHandle(LoadedRecord(store, context)) }
-    let start = sqlite3_column_blob(handle, place(column))
-    let bytes = UnsafeRawBufferPointer(
-      start: start, count: Int(sqlite3_column_bytes(handle, place(column))))
-    do throws(MergeError) {
-      return RecordHandle(LoadedRecord(store, try RecordState.context(decoding: bytes)))
-    } catch { throw unreadable(column) }
+    do throws(MergeError) { return try source.record(place(column)) } catch { throw unreadable(column) }
   }
 
   /// The error for a column that does not fit its Swift type.
   public func unreadable(_ column: Int) -> StoreError {
-    let names = description.columns.map(\.name) + ["_state"]
-    return .unreadable(
-      table: description.tableName, column: column < names.count ? names[column] : "\(column)",
+    .unreadable(
+      table: table?.description.tableName ?? "", column: name(column),
       value: datum(column, .text).value.json.text)
+  }
+
+  private func name(_ column: Int) -> String {
+    if let columns = table?.description.columns {
+      return column < columns.count ? columns[column].name : "_state"
+    }
+    guard let handle = source.handle, let name = sqlite3_column_name(handle, place(column)) else { return "" }
+    return String(cString: name)
+  }
+}
+
+/// Where rows come from: a prepared statement, or, in a write, the state of a record in memory.
+final class RowSource {
+  let handle: OpaquePointer?
+  private(set) var values: [Value] = []
+  private var context = Context.empty
+  /// Nil: records are tied to nothing.
+  private let store: Store?
+  private var group: LoadedRecords?
+
+  init(_ handle: OpaquePointer, _ store: Store?) {
+    self.handle = handle
+    self.store = store
+  }
+
+  /// A source of records in memory, one after the other.
+  init(_ store: Store?) {
+    handle = nil
+    self.store = store
+  }
+
+  func show(_ values: [Value], _ context: Context) {
+    self.values = values
+    self.context = context
+  }
+
+  /// `column`: that of `_state`.
+  func record(_ column: Int32) throws(MergeError) -> RecordHandle {
+    guard let store else { return RecordHandle() }
+    if let group, let record = try add(to: group, column) { return RecordHandle(record) }
+    let group = LoadedRecords(store)
+    self.group = group
+    // An empty group has room.
+    return try add(to: group, column).map { RecordHandle($0) } ?? RecordHandle()
+  }
+
+  private func add(to group: LoadedRecords, _ column: Int32) throws(MergeError) -> LoadedRecord? {
+    guard let handle else { return group.add(context) }
+    let start = sqlite3_column_blob(handle, column)
+    return try group.add(
+      UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+  }
+}
+
+/// The rows of a read, one after the other: what reading rows comes down to. Not to be kept.
+public struct RowCursor {
+  private let statement: Statement
+  private let source: RowSource
+
+  init(_ statement: Statement, _ store: Store?) {
+    self.statement = statement
+    source = RowSource(statement.handle, store)
+  }
+
+  /// The statement that stands on the current row.
+  var handle: OpaquePointer { statement.handle }
+
+  /// The row that `next` came to. `table`: the one whose columns it begins with.
+  public func row(of table: (any Table.Type)?) -> RowReader { RowReader(source, table) }
+
+  /// False behind the last row.
+  public func next() throws(StoreError) -> Bool {
+    do throws(TablesError) { return try statement.step() } catch { throw StoreError(error) }
   }
 }

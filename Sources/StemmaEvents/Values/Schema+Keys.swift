@@ -7,7 +7,7 @@ extension Schema {
   /// `mint` gives the auto-populated part where it is absent (`json` itself may be, then); without it every part
   /// must be there.
   package func key(
-    _ json: JSON?, of model: Model, mint: (() -> String)? = nil
+    _ json: JSON?, of model: Model, mint: (() -> Value)? = nil
   ) throws(ValueError) -> Key {
     var given: [(name: String, value: JSON)] = []
     switch json {
@@ -27,7 +27,7 @@ extension Schema {
       if let member = given.first(where: { $0.name.hasSameBytes(as: part.name) }) {
         value = try self.value(member.value, for: part, of: model.name)
       } else if let mint, position == model.autoPopulatedField {
-        value = .string(mint())
+        value = mint()
       } else {
         throw shapeError(json ?? .object([]), model)
       }
@@ -67,7 +67,7 @@ extension Schema {
 
   /// Reads a key from `part=value` words, in any order.
   package func key(
-    parts words: [(name: String, text: String)], of model: Model, mint: (() -> String)? = nil
+    parts words: [(name: String, text: String)], of model: Model, mint: (() -> Value)? = nil
   ) throws(ValueError) -> Key {
     var members: [(name: String, value: JSON)] = []
     for word in words {

@@ -31,7 +31,8 @@ import StemmaEvents
 // order in which they were appended; the numbers are the blocks' `arrival`.
 //
 // The end is the end of the file, or zeros: where many small groups are written, zeros are written ahead, since
-// a sync that need not note a new size, nor that a block is used now, costs half as much. Nothing is ever
+// a sync that need not note a new size, nor that a block is used now, is the cheaper one on a disk that is not busy
+// otherwise. Nothing is ever
 // written behind them, so bytes of an earlier use of the disk are never taken for frames.
 //
 // Torn or corrupt: every byte below the *durable end* = max(watermark, `synced` of every valid frame, also of

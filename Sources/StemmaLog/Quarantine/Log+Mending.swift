@@ -193,14 +193,6 @@ extension [LostRange] {
 }
 
 extension DamagedFile {
-  fileprivate var path: String {
-    switch kind {
-    case .segment(let segment, _): segment.path
-    case .journal(let journal): journal.path
-    case .nothing(let path): path
-    }
-  }
-
   /// Indices that lost events may have had, rising. Where the file does not say, all behind what can be read.
   fileprivate func freeIndices(_ contents: NumberedEvents) -> [Range<UInt64>] {
     let known = contents.events.map(\.arrival).sorted()

@@ -26,6 +26,9 @@ package struct Survey: Sendable {
   package var partitions: [Partition] { Set(lost.map(\.partition)).sorted() }
   package var eventCount: UInt64 { lost.reduce(0) { $0 + $1.count } }
 
+  /// The damaged file that held a range.
+  package func path(of range: LostRange) -> String? { range.place.flatMap { files[$0]?.path } }
+
   /// By place: damaged files, and what their own footers say that they held.
   var files: [UInt64: DamagedFile] = [:]
   /// The sum of the digests of what can be read of each stream, and the highest sequence of it.
@@ -59,6 +62,14 @@ struct DamagedFile: Sendable {
   var claims: [StreamName: StreamRun] = [:]
   /// The sums of the digests of what can be read of it.
   var readable: [StreamName: StreamHash] = [:]
+
+  var path: String {
+    switch kind {
+    case .segment(let segment, _): segment.path
+    case .journal(let journal): journal.path
+    case .nothing(let path): path
+    }
+  }
 
   var isSegment: Bool { if case .segment = kind { true } else { false } }
 

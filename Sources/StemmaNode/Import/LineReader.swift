@@ -37,6 +37,12 @@ package struct LineReader: ~Copyable {
     } else {
       let opened = open(path, O_RDONLY | O_CLOEXEC)
       guard opened >= 0 else { throw .cannotRead(path: path, errno: errno) }
+      // A directory can be opened; only reading it would fail.
+      var status = stat()
+      guard fstat(opened, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
+        close(opened)
+        throw .cannotRead(path: path, errno: EISDIR)
+      }
       (descriptor, name, closes) = (opened, path, true)
     }
   }

@@ -25,8 +25,13 @@ package struct LogSource: ShipmentSource {
       }
       return files
     } catch {
-      throw .failed("\(error)")
+      throw Self.failure(error)
     }
+  }
+
+  private static func failure(_ error: LogError) -> ReplicationError {
+    guard let damage = error.damage else { return .failed("\(error)") }
+    return .failed("\(damage.path) is damaged at byte \(damage.offset); run `stemma verify` on that node")
   }
 
   /// By its footer; for a file that is damaged it throws.
@@ -68,7 +73,7 @@ package struct LogSource: ShipmentSource {
         guard let stored = try reader.next() else { return nil }
         return (event: stored.event, note: reader.note)
       } catch {
-        throw .failed("\(error)")
+        throw Self.failure(error)
       }
     }
   }

@@ -124,8 +124,7 @@ extension SchemaReader {
   /// The rule without `@partition`: the first part of a composite key, unless it is minted.
   static func standardPartitionDepth(key: [Field]) -> Int {
     guard key.count > 1 else { return 0 }
-    let isMinted = key[0].name == "id" && [.id, .string].contains(key[0].type.scalar)
-    return isMinted ? 0 : 1
+    return key[0].isMinted ? 0 : 1
   }
 
   // MARK: Policies

@@ -6,7 +6,7 @@ import GRDBSQLite
 /// Each statement by itself sees one committed state; `snapshot` makes several see the same.
 package final class ReadConnection {
   package let path: String
-  private let connection: Connection
+  let connection: Connection
   private let identity: FileIdentity?
   private var statements: [String: Statement] = [:]
 
@@ -38,13 +38,20 @@ package final class ReadConnection {
   /// Whether another file stands in the place of this one, as after a rebuild: then open a new connection.
   package var isReplaced: Bool { FileIdentity(of: path) != identity }
 
+  /// Differs from its last value if another connection has committed since.
+  package func changeCounter() throws(TablesError) -> Int64 {
+    try connection.integer("PRAGMA data_version") ?? 0
+  }
+
   /// A prepared statement, reset and without the parameters of its last use.
+  ///
+  /// - Throws: `notAQuery` for one that would change something.
   package func statement(_ sql: String) throws(TablesError) -> Statement {
     if let known = statements[sql] {
-      sqlite3_clear_bindings(known.handle)
+      known.clear()
       return known
     }
-    let statement = try connection.prepare(sql)
+    let statement = try connection.prepareQuery(sql, isKept: true)
     if statements.count >= Self.statementLimit { statements = [:] }
     statements[sql] = statement
     return statement

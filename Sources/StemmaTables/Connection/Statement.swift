@@ -107,6 +107,9 @@ package final class Statement {
 
   package func reset() { sqlite3_reset(handle) }
 
+  /// Forgets the parameters of its last use.
+  func clear() { sqlite3_clear_bindings(handle) }
+
   // MARK: Parameters, counted from 1
 
   /// SQLite's SQLITE_TRANSIENT: the bytes are copied during the call. The macro's cast is not imported.

@@ -1,4 +1,3 @@
-import GRDBSQLite
 import StemmaEvents
 
 /// Streams the rows of a SQL query.
@@ -32,30 +31,6 @@ extension TablesReader {
   ///
   /// - Throws: `notAQuery` for anything that would write, and for more than one statement.
   package func query(_ sql: String) throws(TablesError) -> QueryCursor {
-    var text = sql
-    var handle: OpaquePointer?
-    let (code, rest) = text.withUTF8 { bytes in
-      bytes.withMemoryRebound(to: CChar.self) { bytes in
-        var tail: UnsafePointer<CChar>?
-        let code = sqlite3_prepare_v3(
-          connection.handle, bytes.baseAddress, Int32(clamping: bytes.count), 0, &handle, &tail)
-        guard let tail, let start = bytes.baseAddress else { return (code, "") }
-        let rest = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[(tail - start)...])
-        return (code, String(decoding: rest, as: UTF8.self))
-      }
-    }
-    guard code == SQLITE_OK else { throw connection.failure(code) }
-    guard let handle else { throw .notAQuery(sql) }
-    let statement = Statement(adopting: handle, connection)
-    // ATTACH counts as reading, but has no columns; the rest may hold comments.
-    guard sqlite3_stmt_readonly(handle) != 0, sqlite3_column_count(handle) > 0, isEmpty(rest)
-    else { throw .notAQuery(sql) }
-    return QueryCursor(statement)
-  }
-
-  private func isEmpty(_ sql: String) -> Bool {
-    var handle: OpaquePointer?
-    defer { sqlite3_finalize(handle) }
-    return sqlite3_prepare_v3(connection.handle, sql, -1, 0, &handle, nil) == SQLITE_OK && handle == nil
+    QueryCursor(try connection.prepareQuery(sql, isKept: false))
   }
 }

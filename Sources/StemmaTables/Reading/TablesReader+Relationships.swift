@@ -110,6 +110,16 @@ extension TablesReader {
   }
 }
 
+extension ReadConnection {
+  /// The key of the child that a parent's `hasOne` shows; nil if it has none.
+  package func shownChild(
+    of key: Key, _ child: Model, _ fields: [String]
+  ) throws(TablesError) -> Key? {
+    let reader = TablesReader(connection: connection, tableSet: TableSet(Schema(models: [child])))
+    return try reader.rivals(key, TableLayout(child), fields).first?.key
+  }
+}
+
 extension TableLayout {
   /// The shown write of a reference: that of its fields, or the record's existence where the key fixes it.
   func write(ofReference fields: [String], _ state: RecordState) -> Candidate? {

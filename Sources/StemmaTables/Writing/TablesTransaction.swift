@@ -27,6 +27,8 @@ package final class TablesTransaction {
   private var hasTombstones: [Bool?]
   private var token: LogToken?
   private var digester = EventDigester()
+  /// Reads that were prepared.
+  private var statements: [String: Statement] = [:]
 
   /// How many records are kept; beyond it, all are written and forgotten.
   private static let recordLimit = 16_384
@@ -77,6 +79,16 @@ package final class TablesTransaction {
   /// The highest commit number that an origin's applied events carry; 0 if there are none.
   package func highestCommit(of origin: Origin) throws(TablesError) -> UInt64 {
     try streams.highestCommit(of: origin, connection)
+  }
+
+  /// How many events an origin has written, to all partitions together, earlier events of this transaction
+  /// included. O(partitions that it wrote to).
+  package func eventCount(of origin: Origin) throws(TablesError) -> UInt64 {
+    let statement = try prepare("SELECT total(sequence) FROM _stemma_streams WHERE origin = ?")
+    statement.bind(1, origin.description)
+    guard try statement.step() else { return 0 }
+    defer { statement.reset() }
+    return UInt64(clamping: statement.int(0))
   }
 
   /// Rows as the events applied so far make them.
@@ -138,11 +150,19 @@ package final class TablesTransaction {
       .write(to: connection)
   }
 
-  /// Prepares a statement that reads what was applied so far. It must be stepped to its end, or reset, before
-  /// the next change.
+  /// A prepared statement, without parameters, that reads what was applied so far. It must be stepped to its end,
+  /// or reset, before the next change.
+  ///
+  /// - Throws: `notAQuery` for one that would change something.
   package func prepare(_ sql: String) throws(TablesError) -> Statement {
     try flush()
-    return try connection.prepare(sql)
+    if let known = statements[sql] {
+      known.clear()
+      return known
+    }
+    let statement = try connection.prepareQuery(sql, isKept: true)
+    statements[sql] = statement
+    return statement
   }
 
   // MARK: Savepoints

@@ -44,14 +44,14 @@ import Testing
 
   @Test func absentPartsAreMintedWhereTheyCanBe() throws {
     let (schema, model) = try model(Self.composite)
-    let key = try schema.key(JSON.parse(#"{"country":"CH"}"#), of: model, mint: { "minted" })
+    let key = try schema.key(JSON.parse(#"{"country":"CH"}"#), of: model, mint: { .string("minted") })
     #expect(key == Key(.string("CH"), .string("minted")))
     #expect(throws: ValueError.self) {
-      try schema.key(JSON.parse(#"{"id":"x"}"#), of: model, mint: { "minted" })
+      try schema.key(JSON.parse(#"{"id":"x"}"#), of: model, mint: { .string("minted") })
     }
     let (simple, plain) = try self.model("x: Int")
-    #expect(try simple.key(nil, of: plain, mint: { "minted" }) == Key(.string("minted")))
-    #expect(try simple.key(.string("given"), of: plain, mint: { "minted" }) == Key(.string("given")))
+    #expect(try simple.key(nil, of: plain, mint: { .string("minted") }) == Key(.string("minted")))
+    #expect(try simple.key(.string("given"), of: plain, mint: { .string("minted") }) == Key(.string("given")))
     #expect(throws: ValueError.self) { try simple.key(nil, of: plain) }
   }
 

@@ -44,13 +44,13 @@ final class Witness: Sendable {
     let result = try await body()
     let appended = try await storedEvents().dropFirst(before).map(named).joined(separator: "\n")
     #expect(appended == events(), "events", sourceLocation: location)
-    if let rows { try await expectRows(location, rows()) }
+    if let rows { try await expectRows(rows(), location) }
     return result
   }
 
   /// Compares the rows of all models.
   func expectRows(
-    _ location: Testing.SourceLocation = #_sourceLocation, _ rows: String
+    _ rows: String, _ location: Testing.SourceLocation = #_sourceLocation
   ) async throws {
     let found = try await storedRows().map(named).joined(separator: "\n")
     #expect(found == rows, "rows", sourceLocation: location)
@@ -102,8 +102,8 @@ final class Witness: Sendable {
 
   /// The line with numbers in the place of minted ids.
   private func named(_ line: String) -> String {
-    line.replacing(/"?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]{12,19})"?/) { match in
-      "#\(number(of: String(match.output.1)))"
+    line.replacing(/([ =])"?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]{12,19})"?/) { match in
+      "\(match.output.1)#\(number(of: String(match.output.2)))"
     }
   }
 

@@ -1,0 +1,139 @@
+import StemmaEvents
+import StemmaTables
+
+extension ReadConnection {
+  /// Reads the records of a way of relationships along with `rows`, which are of one type: one query for each step of the
+  /// way, whatever the number of rows. A step that was read before is not read again, so that several ways can share their
+  /// beginning; cycles of references end where the way ends.
+  func include(_ path: ArraySlice<String>, in rows: [any Table], _ store: Store) throws {
+    guard let name = path.first, let first = rows.first else { return }
+    var owners: [(row: any Table, record: LoadedRecord)] = []
+    var isOpen = false
+    var seen: Set<LoadedRecord> = []
+    for row in rows {
+      guard let record = row._record.loaded, seen.insert(record).inserted else { continue }
+      owners.append((row, record))
+      if record.related(name) == nil { isOpen = true }
+    }
+    if isOpen { try load(name, of: type(of: first).description, owners, store) }
+    try include(path.dropFirst(), in: owners.flatMap { $0.record.related(name) ?? [] }, store)
+  }
+
+  private func load(
+    _ name: String, of description: ModelDescription, _ owners: [(row: any Table, record: LoadedRecord)],
+    _ store: Store
+  ) throws {
+    let (relationship, route) = try description.route(name)
+    let target = relationship.target()
+    let keys = owners.map { owner in
+      if case .parent(let fields) = route { return owner.row.values(of: fields) }
+      return owner.row.keyValues
+    }
+    var found = try related(target, route, keys, store)
+    if relationship.kind == .hasOne {
+      for (key, rows) in found where rows.count > 1 {
+        found[key] = try shown(of: rows, relationship.fields, key, store)
+      }
+    }
+    for (owner, key) in zip(owners, keys) where owner.record.related(name) == nil {
+      owner.record.setRelated(name, found[key] ?? [])
+    }
+  }
+
+  /// The rows that belong to each of several keys, in the order of their own.
+  private func related<Target: Table>(
+    _ type: Target.Type, _ route: Route, _ keys: [[Value]], _ store: Store
+  ) throws -> [[Value]: [any Table]] {
+    let description = Target.description
+    let wanted = Set(keys).filter { !$0.contains(where: \.isNull) }
+    guard !wanted.isEmpty else { return [:] }
+    let bindings = [Value.string(Self.list(of: Array(wanted)))]
+    let order = " ORDER BY \(Route.list(description.tableName, description.key.map(\.name)))"
+    var found: [[Value]: [any Table]] = [:]
+    switch route {
+    case .parent:
+      let columns = description.key.map(\.name)
+      let sql = "\(description.selection) WHERE \(Self.isAmong(description.tableName, columns))"
+      for row in try rows(type, sql, bindings, store) { found[row.keyValues] = [row] }
+    case .children(let fields):
+      let sql = "\(description.selection) WHERE \(Self.isAmong(description.tableName, fields))\(order)"
+      for row in try rows(type, sql, bindings, store) {
+        found[row.values(of: fields), default: []].append(row)
+      }
+    case .joined(let join, let near, let far):
+      let matches = zip(far, description.keyColumns).map { "\(Route.column(join.tableName, $0)) = \($1)" }
+      // DISTINCT: a join model with a key of its own can have two rows for one pair.
+      let sql =
+        "SELECT DISTINCT \(Route.list(join.tableName, near)), \(description.selectedColumns) "
+        + "FROM \(StatementText.quoted(join.tableName)) JOIN \(StatementText.quoted(description.tableName)) "
+        + "ON \(matches.joined(separator: " AND ")) WHERE \(Self.isAmong(join.tableName, near))\(order)"
+      let types = near.map { name in join.columns.first { $0.name == name }?.type ?? .text }
+      try statement(sql).read(StatementText(sql, bindings), store) { cursor in
+        while try cursor.next() {
+          let key = cursor.row(of: nil)
+          found[types.indices.map { key.datum($0, types[$0]).value }, default: []]
+            .append(try Target(key.row(of: Target.self, from: near.count)))
+        }
+      }
+    }
+    return found
+  }
+
+  /// Of several children of one parent, the one that a `hasOne` shows.
+  private func shown(
+    of rows: [any Table], _ fields: [String], _ key: [Value], _ store: Store
+  ) throws -> [any Table] {
+    guard let first = rows.first else { return [] }
+    let child = try store.model(of: type(of: first))
+    let shown = try shownChild(of: Key(key.compactMap { KeyPart($0) }), child, fields)
+    let values = shown.map { $0.parts.map(\.value) }
+    return rows.filter { $0.keyValues == values }
+  }
+
+  /// One parameter for any number of keys, so that the statement is the same for all of them.
+  private static func isAmong(_ table: String, _ columns: [String]) -> String {
+    let values =
+      columns.count == 1
+      ? "value" : columns.indices.map { "json_extract(value, '$[\($0)]')" }.joined(separator: ", ")
+    return "\(Route.row(table, columns)) IN (SELECT \(values) FROM json_each(?))"
+  }
+
+  private static func list(of keys: [[Value]]) -> String {
+    JSON.array(
+      keys.map { key in key.count == 1 ? json(key[0]) : .array(key.map(json)) }
+    ).canonicalText
+  }
+
+  /// As SQLite reads it: a large integer is one, and not text as for other programs.
+  private static func json(_ value: Value) -> JSON {
+    if case .int(let number) = value { .int(number) } else { value.json }
+  }
+}
+
+extension ReadConnection {
+  /// The one child that a `hasOne` shows.
+  func child<Target: Table>(
+    _ type: Target.Type, _ fields: [String], of key: [Value], _ store: Store
+  ) throws -> Target? {
+    let found = try related(type, .children(fields: fields), [key], store)[key] ?? []
+    return (found.count > 1 ? try shown(of: found, fields, key, store) : found).first as? Target
+  }
+}
+
+extension Table {
+  /// The parts of the primary key as columns hold them.
+  var keyValues: [Value] {
+    var record = RecordWriter()
+    primaryKey.write(to: &record)
+    return record.key.map { $0?.value ?? .null }
+  }
+
+  /// The values of some columns.
+  func values(of fields: [String]) -> [Value] {
+    var record = RecordWriter()
+    write(to: &record)
+    let values = record.key.map { $0?.value ?? .null } + record.values
+    let columns = Self.description.columns
+    return fields.compactMap { field in columns.firstIndex { $0.name == field }.map { values[$0] } }
+  }
+}

@@ -1,0 +1,154 @@
+import StemmaEvents
+
+// Null equals null, and is neither less nor greater than anything. A comparison is false or true, as in Swift: SQL's
+// third truth value counts as false, and its negation as true.
+
+extension ExpressionProtocol {
+  fileprivate func compared(_ operation: String, with value: Value) -> Expression<Bool> {
+    Expression(.combination(comparedText, operation, Self.compared(StatementText(value: value))))
+  }
+
+  fileprivate func compared(_ operation: String, with other: some ExpressionProtocol) -> Expression<Bool> {
+    Expression(.combination(comparedText, operation, other.comparedText))
+  }
+}
+
+// MARK: With values
+
+public func == <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+  a.compared(" IS ", with: b)
+}
+
+public func != <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+  a.compared(" IS NOT ", with: b)
+}
+
+public func < <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+  a.compared(" < ", with: b)
+}
+
+public func <= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+  a.compared(" <= ", with: b)
+}
+
+public func > <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+  a.compared(" > ", with: b)
+}
+
+public func >= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+  a.compared(" >= ", with: b)
+}
+
+// MARK: With other expressions; one of them may be optional
+
+public func == <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
+) -> Expression<Bool> { a.compared(" IS ", with: b) }
+
+public func == <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value?>, b: some ExpressionProtocol<Value>
+) -> Expression<Bool> { a.compared(" IS ", with: b) }
+
+public func == <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value?>
+) -> Expression<Bool> { a.compared(" IS ", with: b) }
+
+public func != <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
+) -> Expression<Bool> { a.compared(" IS NOT ", with: b) }
+
+public func != <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value?>, b: some ExpressionProtocol<Value>
+) -> Expression<Bool> { a.compared(" IS NOT ", with: b) }
+
+public func != <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value?>
+) -> Expression<Bool> { a.compared(" IS NOT ", with: b) }
+
+public func < <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
+) -> Expression<Bool> { a.compared(" < ", with: b) }
+
+public func <= <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
+) -> Expression<Bool> { a.compared(" <= ", with: b) }
+
+public func > <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
+) -> Expression<Bool> { a.compared(" > ", with: b) }
+
+public func >= <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
+) -> Expression<Bool> { a.compared(" >= ", with: b) }
+
+// MARK: Logic
+
+public func && (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Bool>) -> Expression<Bool> {
+  Expression(.combination(a.text, " AND ", b.text))
+}
+
+public func || (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Bool>) -> Expression<Bool> {
+  Expression(.combination(a.text, " OR ", b.text))
+}
+
+public prefix func ! (a: some ExpressionProtocol<Bool>) -> Expression<Bool> {
+  Expression(.combination(a.text, " IS NOT ", StatementText("TRUE")))
+}
+
+// MARK: Among values
+
+extension ExpressionProtocol {
+  /// Whether the value is among these. One statement, however many there are.
+  public func `in`(_ values: some Swift.Sequence<Value>) -> Expression<Bool> {
+    // The values are one parameter, so that the statement's text does not depend on how many there are.
+    let list = Datum.json(.array(values.map { $0.datum.value.json }))
+    let listed = StatementText("(SELECT value FROM json_each(?))", [list.value])
+    return Expression(.combination(text, " IN ", listed))
+  }
+
+  /// Whether the value is among those that a statement reads.
+  public func `in`<Columns>(_ query: Query<Columns, Value>) -> Expression<Bool> { among(query.text) }
+
+  public func `in`<Columns, Wrapped>(_ query: Query<Columns, Wrapped>) -> Expression<Bool>
+  where Value == Wrapped? { among(query.text) }
+
+  private func among(_ query: StatementText) -> Expression<Bool> {
+    var listed = StatementText("(")
+    listed.append(query)
+    listed.append(")")
+    return Expression(.combination(text, " IN ", listed))
+  }
+
+  /// From `lower` up to and including `upper`.
+  public func between(_ lower: Value, and upper: Value) -> Expression<Bool> { self >= lower && self <= upper }
+}
+
+extension Swift.Sequence where Element: ColumnValue {
+  /// Whether an expression's value is among these.
+  public func contains(_ expression: some ExpressionProtocol<Element>) -> Expression<Bool> {
+    expression.in(self)
+  }
+}
+
+extension ClosedRange where Bound: ColumnValue {
+  public func contains(_ expression: some ExpressionProtocol<Bound>) -> Expression<Bool> {
+    expression.between(lowerBound, and: upperBound)
+  }
+}
+
+extension Range where Bound: ColumnValue {
+  public func contains(_ expression: some ExpressionProtocol<Bound>) -> Expression<Bool> {
+    expression >= lowerBound && expression < upperBound
+  }
+}
+
+// MARK: In the place of null
+
+/// The second value where the first is null.
+public func ?? <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value?>, b: Value
+) -> Expression<Value> { Expression(.call("ifnull", a.text, StatementText(value: b))) }
+
+public func ?? <Value: ColumnValue>(
+  a: some ExpressionProtocol<Value?>, b: some ExpressionProtocol<Value>
+) -> Expression<Value> { Expression(.call("ifnull", a.text, b.text)) }

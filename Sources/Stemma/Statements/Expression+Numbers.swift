@@ -1,0 +1,80 @@
+/// A number, or an optional one: what expressions can count with.
+///
+/// Whole numbers that grow too large become floating ones in SQLite, which reading as `Int` then refuses.
+public protocol NumberValue: ColumnValue {
+  /// What a sum of them is; null for none.
+  associatedtype Sum: ColumnValue
+}
+extension Int: NumberValue { public typealias Sum = Int? }
+extension Int64: NumberValue { public typealias Sum = Int64? }
+extension Double: NumberValue { public typealias Sum = Double? }
+extension Optional: NumberValue where Wrapped: NumberValue { public typealias Sum = Wrapped.Sum }
+
+extension ExpressionProtocol {
+  fileprivate func calculated(_ operation: String, _ other: StatementText) -> Expression<Value> {
+    Expression(.combination(text, operation, other))
+  }
+}
+
+public func + <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value> {
+  a.calculated(" + ", StatementText(value: b))
+}
+public func - <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value> {
+  a.calculated(" - ", StatementText(value: b))
+}
+public func * <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value> {
+  a.calculated(" * ", StatementText(value: b))
+}
+public func + <Value: NumberValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
+) -> Expression<Value> { a.calculated(" + ", b.text) }
+public func - <Value: NumberValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
+) -> Expression<Value> { a.calculated(" - ", b.text) }
+public func * <Value: NumberValue>(
+  a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
+) -> Expression<Value> { a.calculated(" * ", b.text) }
+
+/// Null where the divisor is 0.
+public func / <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value?> {
+  Expression(.combination(a.text, " / ", StatementText(value: b)))
+}
+
+// MARK: Over many rows
+
+extension ExpressionProtocol {
+  /// In how many rows there is a value, or how many different ones.
+  public func count(distinct: Bool = false) -> Expression<Int> {
+    guard distinct else { return Expression(.call("count", text, isAggregate: true)) }
+    var different = StatementText("DISTINCT ")
+    different.append(text)
+    return Expression(.call("count", different, isAggregate: true))
+  }
+}
+
+extension ExpressionProtocol where Value: NumberValue {
+  /// Null if there is no value.
+  public func sum() -> Expression<Value.Sum> { Expression(.call("sum", text, isAggregate: true)) }
+  /// The mean; null if there is no value.
+  public func avg() -> Expression<Double?> { Expression(.call("avg", text, isAggregate: true)) }
+}
+
+extension ExpressionProtocol {
+  fileprivate func extreme<Result>(_ operation: String) -> Expression<Result> {
+    let type = Value.columnType
+    guard type.scalar == .awsDateTime, !type.isList else {
+      return Expression<Result>(.call(operation, text, isAggregate: true))
+    }
+    return Expression<Result>(
+      .call(
+        "strftime", StatementText("'%Y-%m-%dT%H:%M:%fZ'"), .call(operation, comparedText, isAggregate: true)))
+  }
+
+  /// The lowest value; null if there is none.
+  public func min<Wrapped>() -> Expression<Value> where Value == Wrapped? { extreme("min") }
+  public func max<Wrapped>() -> Expression<Value> where Value == Wrapped? { extreme("max") }
+  @_disfavoredOverload
+  public func min() -> Expression<Value?> { extreme("min") }
+  @_disfavoredOverload
+  public func max() -> Expression<Value?> { extreme("max") }
+}

@@ -1,0 +1,72 @@
+/// An expression whose value is text, or an optional one.
+public protocol TextValue: ColumnValue {}
+extension String: TextValue {}
+extension Optional: TextValue where Wrapped == String {}
+
+/// Text is compared byte by byte, so that case counts. Null has no text in it.
+extension ExpressionProtocol where Value: TextValue {
+  public func contains(_ part: String) -> Expression<Bool> {
+    Expression(.combination(.call("instr", text, StatementText(value: part)), " > ", StatementText("0")))
+  }
+
+  /// Can be looked up in an index.
+  public func hasPrefix(_ start: String) -> Expression<Bool> { glob(Self.escaped(start) + "*") }
+  public func hasSuffix(_ end: String) -> Expression<Bool> { glob("*" + Self.escaped(end)) }
+
+  /// `*` stands for any text, `?` for one character, `[abc]` for one of several. Up to 50 000 bytes.
+  public func glob(_ pattern: String) -> Expression<Bool> {
+    Expression(.combination(text, " GLOB ", StatementText(value: pattern)))
+  }
+
+  /// `%` stands for any text, `_` for one character; Latin letters match in upper and lower case. Up to 50 000
+  /// bytes.
+  ///
+  /// - Parameter escape: before `%` or `_`, these stand for themselves.
+  public func like(_ pattern: String, escape: Character? = nil) -> Expression<Bool> {
+    var pattern = StatementText(value: pattern)
+    if let escape { pattern.append(.escape(escape)) }
+    return Expression(.combination(text, " LIKE ", pattern))
+  }
+
+  /// Of Latin letters only.
+  public func lowercased() -> Expression<Value> { Expression(.call("lower", text)) }
+  public func uppercased() -> Expression<Value> { Expression(.call("upper", text)) }
+
+  private static func escaped(_ text: String) -> String {
+    var escaped = ""
+    for character in text.unicodeScalars {
+      if ["*", "?", "["].contains(character) {
+        escaped += "[\(character)]"
+      } else {
+        escaped.unicodeScalars.append(character)
+      }
+    }
+    return escaped
+  }
+}
+
+extension StatementText {
+  fileprivate static func escape(_ character: Character) -> StatementText {
+    var text = StatementText(" ESCAPE ")
+    text.append(StatementText(value: String(character)))
+    return text
+  }
+}
+
+extension ExpressionProtocol where Value == String {
+  /// How many Unicode scalars it has.
+  public var length: Expression<Int> { Expression(.call("length", text)) }
+}
+
+/// Both texts, one behind the other.
+public func + (a: some ExpressionProtocol<String>, b: some ExpressionProtocol<String>) -> Expression<String> {
+  Expression(.combination(a.text, " || ", b.text))
+}
+
+public func + (a: some ExpressionProtocol<String>, b: String) -> Expression<String> {
+  Expression(.combination(a.text, " || ", StatementText(value: b)))
+}
+
+public func + (a: String, b: some ExpressionProtocol<String>) -> Expression<String> {
+  Expression(.combination(StatementText(value: a), " || ", b.text))
+}

@@ -1,0 +1,172 @@
+import StemmaSchema
+
+/// The columns of a table that a statement joins to another.
+@dynamicMemberLookup
+public struct JoinedColumns<Root: Table>: Sendable {
+  /// As the statement calls the table.
+  let table: String
+
+  public subscript<Value: ColumnValue>(
+    dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
+  ) -> Expression<Value> { Root.columns[keyPath: member].expression(of: table) }
+}
+
+/// The columns of a joined table of which there may be no row: then all of them are null.
+@dynamicMemberLookup
+public struct OptionalColumns<Root: Table>: Sendable {
+  let table: String
+
+  @_disfavoredOverload
+  public subscript<Value: ColumnValue>(
+    dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
+  ) -> Expression<Value?> { Root.columns[keyPath: member].expression(of: table) }
+
+  public subscript<Value: ColumnValue>(
+    dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value?>>
+  ) -> Expression<Value?> { Root.columns[keyPath: member].expression(of: table) }
+}
+
+extension Query where Output: Table, Columns == Output.Columns {
+  /// Pairs of a row and a related one; rows without a related one are left out. The way may have several steps:
+  /// `join { $0.team.league }`.
+  ///
+  /// - Precondition: neither `limit` nor `distinct` was said before; say them afterwards.
+  public func join<Target: Table, Value>(
+    _ path: (Output.Relationships) -> RelationshipPath<Output, Target, Value>
+  ) -> Query<(Output.Columns, JoinedColumns<Target>), (Output, Target)> {
+    let (parts, table) = joining(path(Output.relationships).names, Target.self, " JOIN ")
+    return paired(parts, JoinedColumns<Target>(table: table))
+  }
+
+  /// As `join`, but a row without a related one is there once, with nil.
+  public func leftJoin<Target: Table, Value>(
+    _ path: (Output.Relationships) -> RelationshipPath<Output, Target, Value>
+  ) -> Query<(Output.Columns, OptionalColumns<Target>), (Output, Target?)> {
+    let (parts, table) = joining(path(Output.relationships).names, Target.self, " LEFT JOIN ")
+    return paired(parts, OptionalColumns<Target>(table: table))
+  }
+
+  /// Pairs of rows for which a condition holds, related or not.
+  public func join<Target: Table>(
+    _ other: Target.Type, on condition: (Columns, JoinedColumns<Target>) -> some ExpressionProtocol<Bool>
+  ) -> Query<(Output.Columns, JoinedColumns<Target>), (Output, Target)> {
+    var joined = JoinedTables(parts, Output.description)
+    let table = joined.name(Target.description)
+    let right = JoinedColumns<Target>(table: table)
+    joined.add(Target.description, " JOIN ", on: condition(columns, right).text)
+    return paired(joined.selecting(Target.description), right)
+  }
+
+  /// As `join`, but a row that fits no other is there once, with nil.
+  public func leftJoin<Target: Table>(
+    _ other: Target.Type, on condition: (Columns, OptionalColumns<Target>) -> some ExpressionProtocol<Bool>
+  ) -> Query<(Output.Columns, OptionalColumns<Target>), (Output, Target?)> {
+    var joined = JoinedTables(parts, Output.description)
+    let table = joined.name(Target.description)
+    let right = OptionalColumns<Target>(table: table)
+    joined.add(Target.description, " LEFT JOIN ", on: condition(columns, right).text)
+    return paired(joined.selecting(Target.description), right)
+  }
+
+  private func joining(
+    _ path: [String], _ target: any Table.Type, _ kind: String
+  ) -> (QueryParts, String) {
+    var joined = JoinedTables(parts, Output.description)
+    for name in path { joined.add(name, kind) }
+    return (joined.selecting(target.description), joined.last)
+  }
+
+  private func paired<Target: Table>(
+    _ parts: QueryParts, _ right: JoinedColumns<Target>
+  ) -> Query<(Output.Columns, JoinedColumns<Target>), (Output, Target)> {
+    Query<_, (Output, Target)>(parts, (columns, right)) { cursor in
+      let row = cursor.row(of: Output.self)
+      return (try Output(row), try Target(row.row(of: Target.self, from: Output.width)))
+    }
+  }
+
+  private func paired<Target: Table>(
+    _ parts: QueryParts, _ right: OptionalColumns<Target>
+  ) -> Query<(Output.Columns, OptionalColumns<Target>), (Output, Target?)> {
+    Query<_, (Output, Target?)>(parts, (columns, right)) { cursor in
+      let row = cursor.row(of: Output.self)
+      let other = row.row(of: Target.self, from: Output.width)
+      // Whatever a row lacks, it has a key.
+      return (try Output(row), other.isNull(0) ? nil : try Target(other))
+    }
+  }
+}
+
+extension Table {
+  /// How many columns a statement selects for one row.
+  fileprivate static var width: Int { description.columns.count + 1 }
+
+  /// Pairs of a row and a related one; rows without a related one are left out.
+  public static func join<Target: Table, Value>(
+    _ path: (Relationships) -> RelationshipPath<Self, Target, Value>
+  ) -> Query<(Columns, JoinedColumns<Target>), (Self, Target)> { all.join(path) }
+
+  /// As `join`, but a row without a related one is there once, with nil.
+  public static func leftJoin<Target: Table, Value>(
+    _ path: (Relationships) -> RelationshipPath<Self, Target, Value>
+  ) -> Query<(Columns, OptionalColumns<Target>), (Self, Target?)> { all.leftJoin(path) }
+}
+
+/// Tables that are joined step by step, each to the one before it.
+private struct JoinedTables {
+  private var parts: QueryParts
+  private var names: Set<String>
+  /// As the statement calls the table that was joined last.
+  private(set) var last: String
+  private var description: ModelDescription
+
+  init(_ parts: QueryParts, _ description: ModelDescription) {
+    self.parts = parts
+    self.description = description
+    last = description.tableName
+    names = [last]
+    precondition(
+      parts.limit == nil && parts.offset == 0 && !parts.isDistinct, "join before limit and distinct")
+  }
+
+  /// What a table is called here: by its name, unless it is there already.
+  func name(_ description: ModelDescription) -> String {
+    var name = description.tableName
+    while names.contains(name) { name += "+" }
+    return name
+  }
+
+  mutating func add(_ other: ModelDescription, _ kind: String, on condition: StatementText) {
+    last = name(other)
+    names.insert(last)
+    description = other
+    parts.source.append(
+      "\(kind)\(StatementText.quoted(other.tableName)) AS \(StatementText.quoted(last)) ON ")
+    parts.source.append(condition)
+  }
+
+  /// Joins the records on the other side of a relationship.
+  mutating func add(_ relationship: String, _ kind: String) {
+    guard let relationship = description.relationship(named: relationship) else {
+      preconditionFailure("\(description.name) has no relationship \(relationship); @Table writes the names")
+    }
+    let target = relationship.target().description
+    let own = relationship.kind == .belongsTo ? relationship.fields : description.key.map(\.name)
+    let others = relationship.kind == .belongsTo ? target.key.map(\.name) : relationship.fields
+    let (left, right) = (StatementText.quoted(last), StatementText.quoted(name(target)))
+    let pairs = zip(own, others).map { own, other in
+      "\(left).\(StatementText.quoted(own)) = \(right).\(StatementText.quoted(other))"
+    }
+    add(target, kind, on: StatementText(pairs.joined(separator: " AND ")))
+  }
+
+  /// The columns of the first table and of the last.
+  func selecting(_ other: ModelDescription) -> QueryParts {
+    var parts = parts
+    let table = StatementText.quoted(last)
+    let columns = (other.columns.map(\.name) + ["_state"]).map { "\(table).\(StatementText.quoted($0))" }
+    parts.selected.append(StatementText(columns.joined(separator: ", ")))
+    parts.key += other.key.map { StatementText("\(table).\(StatementText.quoted($0.name))") }
+    return parts
+  }
+}

@@ -1,0 +1,138 @@
+import StemmaEvents
+
+/// Which rows to read, and what of them. A value; nothing happens until a store runs it.
+///
+/// `Columns` is what its closures get, `Output` what each row gives.
+public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
+  var parts: QueryParts
+  let columns: Columns
+  @usableFromInline let output: @Sendable (RowCursor) throws -> Output
+
+  @usableFromInline
+  init(_ parts: QueryParts, _ columns: Columns, _ output: @escaping @Sendable (RowCursor) throws -> Output) {
+    self.parts = parts
+    self.columns = columns
+    self.output = output
+  }
+
+  public var text: StatementText { parts.text }
+
+  @inlinable
+  public func read(_ row: RowCursor) throws -> Output { try output(row) }
+
+  private func with(_ change: (inout QueryParts) -> Void) -> Query {
+    var copy = self
+    change(&copy.parts)
+    return copy
+  }
+
+  /// Only rows for which this holds too.
+  public func `where`(_ predicate: (Columns) -> some ExpressionProtocol<Bool>) -> Query {
+    with { $0.predicates.append(predicate(columns).text) }
+  }
+
+  /// Rows that are equal here come in the order of terms that follow, then in key order.
+  public func order(_ term: (Columns) -> some OrderingTerm) -> Query {
+    with { $0.ordering.append(term(columns).ordering.text) }
+  }
+
+  /// Several terms at once, the most significant first.
+  public func order<each Term: OrderingTerm>(_ terms: (Columns) -> (repeat each Term)) -> Query {
+    with { parts in
+      for term in repeat each terms(columns) { parts.ordering.append(term.ordering.text) }
+    }
+  }
+
+  public func limit(_ count: Int, offset: Int = 0) -> Query {
+    with {
+      $0.limit = count
+      $0.offset = offset
+    }
+  }
+
+  /// What `change` makes of each row's output.
+  public func map<Result: Sendable>(
+    _ change: @escaping @Sendable (Output) throws -> Result
+  ) -> Query<Columns, Result> {
+    Query<Columns, Result>(parts, columns) { [output] in try change(try output($0)) }
+  }
+
+  // MARK: Columns
+
+  /// One value of each row.
+  public func select<Value: ColumnValue>(
+    _ column: (Columns) -> some ExpressionProtocol<Value>
+  ) -> Query<Columns, Value> { parts.selecting(column(columns), columns) }
+
+  /// Several values of each row.
+  public func select<each Column: ExpressionProtocol>(
+    _ selected: (Columns) -> (repeat each Column)
+  ) -> Query<Columns, (repeat (each Column).Value)> {
+    parts.selecting(repeat each selected(columns), in: columns)
+  }
+
+  /// Leaves out rows that were there already.
+  public func distinct() -> Query { with { $0.isDistinct = true } }
+
+  /// How many rows there are.
+  public func count() -> Query<Columns, Int> {
+    select { _ in Expression<Int>(.call("count", StatementText("*"), isAggregate: true)) }
+  }
+
+  // MARK: Groups
+
+  /// One row for all that have the same value.
+  public func group<Key: ColumnValue>(_ key: (Columns) -> some ExpressionProtocol<Key>) -> Groups<Columns> {
+    Groups(parts, columns).by(key(columns).text)
+  }
+
+  /// One row for all that have the same values.
+  public func group<each Key: ExpressionProtocol>(
+    _ keys: (Columns) -> (repeat each Key)
+  ) -> Groups<Columns> {
+    var groups = Groups(parts, columns)
+    for key in repeat each keys(columns) { groups = groups.by(key.text) }
+    return groups
+  }
+}
+
+/// Rows that were put together: `group { … }.select { … }`.
+public struct Groups<Columns: Sendable>: Sendable {
+  private var parts: QueryParts
+  private let columns: Columns
+
+  init(_ parts: QueryParts, _ columns: Columns) {
+    self.parts = parts
+    self.columns = columns
+  }
+
+  func by(_ key: StatementText) -> Groups {
+    var copy = self
+    copy.parts.grouping.append(key)
+    return copy
+  }
+
+  /// Only groups for which this holds.
+  public func having(_ predicate: (Columns) -> some ExpressionProtocol<Bool>) -> Groups {
+    var copy = self
+    copy.parts.having.append(predicate(columns).text)
+    return copy
+  }
+
+  /// Groups come in the order of their keys, unless this says otherwise.
+  public func order(_ term: (Columns) -> some OrderingTerm) -> Groups {
+    var copy = self
+    copy.parts.ordering.append(term(columns).ordering.text)
+    return copy
+  }
+
+  public func select<Value: ColumnValue>(
+    _ column: (Columns) -> some ExpressionProtocol<Value>
+  ) -> Query<Columns, Value> { parts.selecting(column(columns), columns) }
+
+  public func select<each Column: ExpressionProtocol>(
+    _ selected: (Columns) -> (repeat each Column)
+  ) -> Query<Columns, (repeat (each Column).Value)> {
+    parts.selecting(repeat each selected(columns), in: columns)
+  }
+}

@@ -1,0 +1,90 @@
+import StemmaEvents
+
+/// The clauses of a query.
+@usableFromInline
+struct QueryParts: Sendable {
+  var selected: [StatementText]
+  /// What follows FROM.
+  var source: StatementText
+  /// The columns that make every order of rows a total one.
+  var key: [StatementText]
+  var isDistinct = false
+  var predicates: [StatementText] = []
+  var grouping: [StatementText] = []
+  var having: [StatementText] = []
+  var ordering: [StatementText] = []
+  var limit: Int?
+  var offset = 0
+
+  init(_ selected: [StatementText], from source: StatementText, key: [StatementText]) {
+    self.selected = selected
+    self.source = source
+    self.key = key
+  }
+
+  /// All rows of a table.
+  @usableFromInline
+  init(_ table: any Table.Type) {
+    let description = table.description
+    self.init(
+      [StatementText(description.selectedColumns)], from: StatementText(name: description.tableName),
+      key: description.keyColumns.map { StatementText($0) })
+  }
+
+  var text: StatementText {
+    var text = StatementText(isDistinct ? "SELECT DISTINCT " : "SELECT ")
+    text.append(selected, "", separator: ", ")
+    text.append(" FROM ")
+    text.append(source)
+    text.append(predicates, " WHERE ", separator: " AND ")
+    text.append(grouping, " GROUP BY ", separator: ", ")
+    text.append(having, " HAVING ", separator: " AND ")
+    text.append(ordering + lastOrdering, " ORDER BY ", separator: ", ")
+    if limit != nil || offset > 0 {
+      text.append(
+        StatementText(" LIMIT ? OFFSET ?", [.int(Int64(limit ?? -1)), .int(Int64(offset))]))
+    }
+    return text
+  }
+
+  /// What decides where the order leaves a choice.
+  private var lastOrdering: [StatementText] {
+    if !grouping.isEmpty { return grouping }
+    if isDistinct || selected.contains(where: \.isAggregate) { return [] }
+    return key
+  }
+
+  // MARK: Selecting
+
+  private mutating func select<Column: ExpressionProtocol>(_ column: Column) {
+    // A comparison with null has no truth value; in Swift it is false.
+    let isTruth = Column.Value.self == Bool.self
+    selected.append(isTruth ? .combination(column.text, " IS ", StatementText("TRUE")) : column.text)
+  }
+
+  func selecting<Columns, Column: ExpressionProtocol>(
+    _ column: Column, _ columns: Columns
+  ) -> Query<Columns, Column.Value> {
+    var copy = self
+    copy.selected = []
+    copy.select(column)
+    return Query(copy, columns) { try Column.Value.read($0.row(of: nil), 0) }
+  }
+
+  func selecting<Columns, each Column: ExpressionProtocol>(
+    _ selected: repeat each Column, in columns: Columns
+  ) -> Query<Columns, (repeat (each Column).Value)> {
+    var copy = self
+    copy.selected = []
+    repeat copy.select(each selected)
+    return Query(copy, columns) { cursor in
+      let row = cursor.row(of: nil)
+      var column = -1
+      func next<Value: ColumnValue>(_ type: Value.Type) throws -> Value {
+        column += 1
+        return try Value.read(row, column)
+      }
+      return (repeat try next((each Column).Value.self))
+    }
+  }
+}

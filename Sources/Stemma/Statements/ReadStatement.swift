@@ -1,0 +1,63 @@
+/// A statement that reads: run by a store, or inside of a transaction.
+public protocol ReadStatement<Output>: Sendable {
+  /// What each row gives.
+  associatedtype Output: Sendable
+  var text: StatementText { get }
+  func read(_ row: RowCursor) throws -> Output
+}
+
+extension ReadStatement {
+  // MARK: In a store, as it is now
+
+  @inlinable
+  public func fetchAll(_ store: Store) async throws -> [Output] {
+    try await store.read(text) { try all($0) }
+  }
+
+  /// The first row; nil if there is none.
+  @inlinable
+  public func fetchOne(_ store: Store) async throws -> Output? {
+    try await store.read(text) { try $0.next() ? try read($0) : nil }
+  }
+
+  /// How many rows there are.
+  public func fetchCount(_ store: Store) async throws -> Int {
+    try await store.read(counted) { try $0.number() }
+  }
+
+  // MARK: In a transaction
+
+  @inlinable
+  public func fetchAll(_ transaction: Store.ReadTransaction) throws -> [Output] {
+    try transaction.read(text) { try all($0) }
+  }
+
+  @inlinable
+  public func fetchOne(_ transaction: Store.ReadTransaction) throws -> Output? {
+    try transaction.read(text) { try $0.next() ? try read($0) : nil }
+  }
+
+  public func fetchCount(_ transaction: Store.ReadTransaction) throws -> Int {
+    try transaction.read(counted) { try $0.number() }
+  }
+
+  // MARK: Parts
+
+  @inlinable
+  func all(_ rows: RowCursor) throws -> [Output] {
+    var all: [Output] = []
+    while try rows.next() { all.append(try read(rows)) }
+    return all
+  }
+
+  private var counted: StatementText {
+    var counted = StatementText("SELECT count(*) FROM (")
+    counted.append(text)
+    counted.append(")")
+    return counted
+  }
+}
+
+extension RowCursor {
+  fileprivate func number() throws -> Int { try next() ? try Int.read(row(of: nil), 0) : 0 }
+}

@@ -1,0 +1,66 @@
+import StemmaEvents
+import StemmaTables
+
+extension Store {
+  /// Reads that see the same state. Only valid inside of the closure that it was given to.
+  public class ReadTransaction {
+    let store: Store
+    private let prepared: (String) throws -> Statement
+
+    /// `prepared` gives a statement without parameters that nobody steps.
+    init(_ store: Store, _ prepared: @escaping (String) throws -> Statement) {
+      self.store = store
+      self.prepared = prepared
+    }
+
+    /// The record with a key; nil if there is none.
+    public func get<Row: Table>(_ type: Row.Type, byIdentifier key: Row.PrimaryKey) throws -> Row? {
+      _ = try store.model(of: Row.self)
+      return try Row.find(key).fetchOne(self)
+    }
+
+    /// - Throws: `notFound`.
+    public func find<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws -> Row {
+      guard let row = try get(type, byIdentifier: key) else {
+        throw StoreError.notFound(model: Row.modelName, key: try store.text(of: key, Row.self))
+      }
+      return row
+    }
+
+    /// Runs a statement and lets `body` read its rows.
+    @usableFromInline
+    final func read<Result>(_ text: StatementText, _ body: (RowCursor) throws -> Result) throws -> Result {
+      try prepared(text.sql).read(text, store, body)
+    }
+  }
+
+  /// Lets `body` make several reads that see the same committed state, whatever is written meanwhile.
+  public func read<Result: Sendable>(
+    _ body: @escaping @Sendable (ReadTransaction) throws -> Result
+  ) async throws -> Result {
+    try await read { [self] (connection: ReadConnection) in
+      try connection.snapshot { try body(ReadTransaction(self) { try connection.statement($0) }) }
+    }
+  }
+
+  /// Runs a statement and lets `body` read its rows, on a thread that may wait for the disk.
+  @usableFromInline
+  func read<Result: Sendable>(
+    _ text: StatementText, _ body: @escaping @Sendable (RowCursor) throws -> Result
+  ) async throws -> Result {
+    try await read { [self] (connection: ReadConnection) in
+      try connection.statement(text.sql).read(text, self, body)
+    }
+  }
+}
+
+extension Statement {
+  func read<Result>(
+    _ text: StatementText, _ store: Store?, _ body: (RowCursor) throws -> Result
+  ) throws -> Result {
+    // A read that ends early must not leave the statement, and with it a transaction, open.
+    defer { reset() }
+    for (index, value) in text.values.enumerated() { bind(Int32(index + 1), value) }
+    return try body(RowCursor(self, store))
+  }
+}

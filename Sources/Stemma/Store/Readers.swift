@@ -1,0 +1,93 @@
+import Dispatch
+import StemmaTables
+import Synchronization
+
+/// The connections that read, and the threads that they are used on.
+///
+/// A look-up by key costs a fraction of what handing it to another thread does, so it runs where it is asked for.
+/// All other reads go to a queue and block none of the few threads that all tasks share.
+final class Readers: Sendable {
+  private let path: String
+  private let queues: [Reader]
+  private let nextQueue = Atomic<Int>(0)
+  private let idle = Mutex<[Idle]>([])
+  private let isClosed = Atomic<Bool>(false)
+  /// Rises with each commit of this store: what was known of the tables' file may be wrong then.
+  private let commits = Atomic<Int>(0)
+
+  /// How many reads run on queues at the same time.
+  private static let queueCount = 3
+  /// How many connections are kept open.
+  private static let idleLimit = 8
+  /// How long a connection is used without looking whether another file stands in the place of its own.
+  private static let checkInterval = Duration.milliseconds(1)
+
+  /// A connection that nobody uses.
+  ///
+  /// Unchecked, because a connection is no value; it is in this list or in the hands of one read, never in both.
+  private struct Idle: @unchecked Sendable {
+    let connection: ReadConnection
+    /// When its file was looked at, and after how many commits.
+    let checked: ContinuousClock.Instant
+    let commits: Int
+  }
+
+  init(_ path: String) {
+    self.path = path
+    queues = (0..<Self.queueCount).map { _ in Reader() }
+  }
+
+  /// Says that a commit was made, so that every read that begins later shows it.
+  func noteCommit() { commits.wrappingAdd(1, ordering: .releasing) }
+
+  /// Lets reads that are under way end, and refuses others.
+  func close() {
+    isClosed.store(true, ordering: .releasing)
+    idle.withLock { $0 = [] }
+  }
+
+  /// Runs `body` on this thread with a connection to the tables that are there now.
+  func readHere<Result>(_ body: (ReadConnection) throws -> Result) throws -> Result {
+    let reader = try borrow()
+    defer { giveBack(reader) }
+    return try body(reader.connection)
+  }
+
+  /// Runs `body` on a thread that may wait for the disk.
+  func read<Result: Sendable>(_ body: @Sendable (ReadConnection) throws -> Result) async throws -> Result {
+    let turn = nextQueue.wrappingAdd(1, ordering: .relaxed).oldValue
+    return try await queues[abs(turn % Self.queueCount)].run { try self.readHere(body) }
+  }
+
+  /// A new connection.
+  func connection() throws -> ReadConnection {
+    if isClosed.load(ordering: .acquiring) { throw StoreError.closed }
+    return try ReadConnection(path)
+  }
+
+  private func borrow() throws -> Idle {
+    if isClosed.load(ordering: .acquiring) { throw StoreError.closed }
+    let (commits, now) = (commits.load(ordering: .acquiring), ContinuousClock.now)
+    while let reader = idle.withLock({ $0.popLast() }) {
+      if reader.commits == commits, now - reader.checked < Self.checkInterval { return reader }
+      // One that is replaced is closed.
+      if !reader.connection.isReplaced {
+        return Idle(connection: reader.connection, checked: now, commits: commits)
+      }
+    }
+    return Idle(connection: try ReadConnection(path), checked: now, commits: commits)
+  }
+
+  private func giveBack(_ reader: Idle) {
+    guard !isClosed.load(ordering: .acquiring) else { return }
+    idle.withLock { if $0.count < Self.idleLimit { $0.append(reader) } }
+  }
+}
+
+/// Runs reads on a queue of its own.
+private actor Reader {
+  private let executor = QueueExecutor("stemma.reader")
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  func run<Result: Sendable>(_ body: @Sendable () throws -> Result) throws -> Result { try body() }
+}

@@ -1,0 +1,51 @@
+import StemmaEvents
+
+import class Foundation.JSONDecoder
+import class Foundation.JSONEncoder
+
+/// A `Codable` value as JSON text. See `JSONRepresentation`.
+public struct JSONText<Represented: Codable & Sendable>: ColumnRepresentation {
+  public let represented: Represented
+
+  public init(representing value: Represented) { represented = value }
+
+  public static var columnType: ColumnType {
+    var type = ColumnType.json
+    type.isOptional = Represented.self is any ExpressibleByNilLiteral.Type
+    return type
+  }
+
+  public var datum: Datum {
+    do {
+      let json = try JSON.parse(Array(try JSONEncoder().encode(represented)))
+      return json.isNull ? .null : .text(json.canonicalText)
+    } catch {
+      // No JSON, so that the write refuses it and names the record, the field and this.
+      return .text("\(Represented.self) cannot be encoded: \(error)")
+    }
+  }
+
+  public init(datum: Datum) throws(StoreError) {
+    let text: String
+    switch datum.value {
+    case .null: text = "null"
+    case .string(let stored), .json(let stored): text = stored
+    default: throw Self.misfit(datum)
+    }
+    do { represented = try JSONDecoder().decode(Represented.self, from: Data(text.utf8)) } catch {
+      throw Self.misfit(datum)
+    }
+  }
+
+  public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> JSONText {
+    do throws(StoreError) { return try JSONText(datum: row.datum(column, .json)) } catch {
+      throw row.unreadable(column)
+    }
+  }
+}
+
+extension Decodable where Self: Encodable & Sendable {
+  /// Stores the value as JSON: `@Column(as: [Tag].JSONRepresentation.self)`, or for an optional one
+  /// `@Column(as: Address?.JSONRepresentation.self)`.
+  public typealias JSONRepresentation = JSONText<Self>
+}

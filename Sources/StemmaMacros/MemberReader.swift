@@ -1,0 +1,183 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// Reads the members of a struct that is to be a table.
+struct MemberReader {
+  private let declaration: StructDeclSyntax
+  /// The nested structs with `@Selection`, by name.
+  private let selections: [String: StructDeclSyntax]
+  private(set) var stored: [TableDeclaration.Stored] = []
+  private(set) var relationships: [TableDeclaration.Relationship] = []
+  private(set) var indexes: [TableDeclaration.Index] = []
+  private(set) var members: [String: Syntax] = [:]
+  /// The properties that are marked as the key.
+  private var marked: [TableDeclaration.Column] = []
+  private var all: [TableDeclaration.Column] = []
+
+  init(_ declaration: StructDeclSyntax) {
+    self.declaration = declaration
+    var selections: [String: StructDeclSyntax] = [:]
+    for member in declaration.memberBlock.members {
+      if let nested = member.decl.as(StructDeclSyntax.self), nested.attributes.named("Selection") != nil {
+        selections[nested.name.text] = nested
+      }
+    }
+    self.selections = selections
+  }
+
+  mutating func read(_ misuses: inout Misuses) throws {
+    for member in declaration.memberBlock.members {
+      note(member.decl)
+      if let conditional = member.decl.as(IfConfigDeclSyntax.self) {
+        checkConditional(conditional, &misuses)
+      }
+      guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { continue }
+      let relationship = try misuses.collect { try TableDeclaration.Relationship(variable) }
+      if let relationship { relationships.append(relationship) }
+      if TableDeclaration.Relationship.Kind.allCases.contains(where: {
+        variable.attributes.named($0.rawValue) != nil
+      }) {
+        continue
+      }
+      let columns = try misuses.collect { try TableDeclaration.columns(variable) } ?? []
+      for column in columns { try add(column, variable, &misuses) }
+    }
+  }
+
+  private mutating func add(
+    _ column: TableDeclaration.Column, _ variable: VariableDeclSyntax, _ misuses: inout Misuses
+  ) throws {
+    let isMarked = variable.attributes.named("Column")?.flag("primaryKey") ?? false
+    if isMarked { marked.append(column) }
+    if !column.isVariable, column.defaultValue != nil {
+      misuses.add(
+        "constant",
+        "`\(column.property)` is the same in every row; make it a `var`, or mark it @Ephemeral",
+        at: column.place,
+        fix: .replace(
+          "make it a `var`", variable.bindingSpecifier, by: TokenSyntax.keyword(.var)))
+    }
+    for attribute in variable.attributes.all("Index") {
+      indexes.append(
+        TableDeclaration.Index(
+          name: attribute.label("name"), fields: [column.property] + attribute.strings, attribute: attribute))
+    }
+    all.append(column)
+    guard let selection = selections[column.type] else {
+      stored.append(.column(column))
+      return
+    }
+    let parts = try misuses.collect { try SelectionMacro.parts(of: selection) } ?? []
+    stored.append(
+      .group(
+        TableDeclaration.Group(
+          property: column.property, selection: column.type,
+          columns: parts.map { part in
+            var part = part
+            part.path = "\(column.property).\(part.property)"
+            return part
+          }, defaultValue: column.defaultValue, isVariable: column.isVariable)))
+  }
+
+  /// The primary key: the marked property, else the one named `id`.
+  ///
+  /// With an error, and in its place some key to go on with, if there is none or more than one.
+  mutating func key(_ misuses: inout Misuses) -> TableDeclaration.Key {
+    for other in marked.dropFirst() {
+      misuses.add(
+        "twoPrimaryKeys",
+        "\(declaration.name.text) has a primary key already, `\(marked[0].property)`; a key of several parts is a "
+          + "nested @Selection struct",
+        at: other.place)
+    }
+    guard let property = (marked.first ?? all.first { $0.property == "id" }) else {
+      misuses.add(
+        "noPrimaryKey",
+        "\(declaration.name.text) has no primary key: name a property `id`, or mark one with @Column(primaryKey: true)",
+        at: declaration.name, fix: identified)
+      return TableDeclaration.Key(property: "", columns: [], selection: nil)
+    }
+    if property.isOptional {
+      misuses.add("optionalKey", "the primary key `\(property.property)` cannot be nil", at: property.place)
+    }
+    if property.representation != nil {
+      misuses.add(
+        "representedKey", "the primary key `\(property.property)` is stored as it is; leave out `as:`",
+        at: property.place)
+    }
+    for case .group(let group) in stored where group.property == property.property {
+      checkKey(group, &misuses)
+      return TableDeclaration.Key(
+        property: group.property, columns: group.columns, selection: group.selection)
+    }
+    return TableDeclaration.Key(property: property.property, columns: [property], selection: nil)
+  }
+
+  private func checkKey(_ group: TableDeclaration.Group, _ misuses: inout Misuses) {
+    guard let nested = selections[group.selection] else { return }
+    for part in group.columns where part.isOptional {
+      misuses.add("optionalKey", "the key part `\(part.property)` cannot be nil", at: part.place)
+    }
+    if group.columns.isEmpty {
+      misuses.add("noPrimaryKey", "the key `\(group.selection)` has no part", at: nested.name)
+    }
+    guard !nested.isHashable else { return }
+    let name = nested.name.trimmed
+    let hashable = name.with(\.trailingTrivia, []).text + ": Hashable"
+    misuses.add(
+      "hashableKey", "a primary key is Hashable", at: nested.name,
+      fix: nested.inheritanceClause == nil
+        ? .replace("make it Hashable", nested.name, by: TokenSyntax.identifier(hashable)) : nil)
+  }
+
+  /// The advice to add `let id: UUID`.
+  private var identified: FixIt {
+    let members = declaration.memberBlock.members
+    let indentation = members.first?.leadingTrivia.description ?? "\n  "
+    let id = MemberBlockItemSyntax(decl: DeclSyntax(stringLiteral: "\(indentation)let id: UUID"))
+    return .replace(
+      "add `let id: UUID`", members, by: MemberBlockItemListSyntax([id] + Array(members)))
+  }
+
+  // MARK: Names
+
+  private mutating func note(_ declaration: DeclSyntax) {
+    if let variable = declaration.as(VariableDeclSyntax.self) {
+      let prefix = variable.isInstance ? "" : "static "
+      for binding in variable.bindings {
+        if let name = binding.name { members[prefix + name] = Syntax(binding) }
+      }
+    } else if let function = declaration.as(FunctionDeclSyntax.self) {
+      members[function.name.text + "("] = Syntax(function.name)
+    } else if declaration.is(InitializerDeclSyntax.self) {
+      members["init"] = Syntax(declaration)
+    } else if let name = declaration.asProtocol(NamedDeclSyntax.self)?.name {
+      members[name.text] = Syntax(name)
+    }
+  }
+
+  /// Which columns there are must not depend on the build.
+  private func checkConditional(_ conditional: IfConfigDeclSyntax, _ misuses: inout Misuses) {
+    for clause in conditional.clauses {
+      guard case .decls(let members) = clause.elements else { continue }
+      for member in members {
+        guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance,
+          variable.attributes.named("Ephemeral") == nil, variable.bindings.contains(where: \.isStored)
+        else { continue }
+        misuses.add(
+          "conditional", "a column cannot stand inside of #if; take it out, or mark it @Ephemeral",
+          at: variable)
+      }
+    }
+  }
+}
+
+extension StructDeclSyntax {
+  /// Whether it says that it is Hashable.
+  var isHashable: Bool {
+    inheritanceClause?.inheritedTypes.contains {
+      ["Hashable", "Swift.Hashable"].contains($0.type.trimmedDescription)
+    }
+      ?? false
+  }
+}

@@ -1,0 +1,175 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// What `@Table` can see that the compiler would say later, and elsewhere.
+extension TableDeclaration {
+  func check(_ misuses: inout Misuses) {
+    if let generics = declaration.genericParameterClause {
+      misuses.add("generic", "a model cannot be generic", at: generics)
+    }
+    let reserved = ["Draft", "Columns", "Relationships", "PrimaryKey", "Stemma"]
+    if reserved.contains(name) {
+      misuses.add(
+        "reservedName", "a model cannot be called \(name): what @Table writes has this name",
+        at: declaration.name)
+    }
+    checkMembers(&misuses)
+    checkNames(&misuses)
+    if let partition, partition != key.columns.prefix(partition.count).map(\.property) {
+      let parts = key.columns.map { "\"\($0.property)\"" }.joined(separator: ", ")
+      misuses.add(
+        "partition", "a partition is named by the first parts of the key, [\(parts)], in this order",
+        at: declaration.name)
+    }
+    for index in indexes {
+      for field in index.fields where column(ofProperty: field) == nil {
+        misuses.add("unknownField", unknown(field), at: index.attribute)
+      }
+      if index.fields.isEmpty {
+        misuses.add("noFields", "name the properties of the index: @Index(\"title\")", at: index.attribute)
+      }
+    }
+    for relationship in relationships { check(relationship, &misuses) }
+  }
+
+  private func unknown(_ field: String) -> String {
+    let known = (key.columns + columns).map(\.property).joined(separator: ", ")
+    return "\(name) has no column `\(field)`; it has \(known)"
+  }
+
+  /// Members that `@Table` would write again.
+  private func checkMembers(_ misuses: inout Misuses) {
+    var generated = [
+      "Draft", "Columns", "Relationships", "_record", "static columns", "static relationships",
+      "static description", "static modelName",
+    ]
+    if key.property != "primaryKey" { generated.append("primaryKey") }
+    generated += relationships.filter { $0.kind == .belongsTo }.map { "\($0.setterName)(" }
+    for member in generated {
+      guard let place = members[member] else { continue }
+      let name = member.replacing("static ", with: "").replacing("(", with: "(_:)")
+      misuses.add("clash", "@Table writes `\(name)`; call this one otherwise", at: place)
+    }
+  }
+
+  /// SQLite folds the case of ASCII letters, and names that begin with `_` are its own columns.
+  private func checkNames(_ misuses: inout Misuses) {
+    var seen: [String: Column] = [:]
+    for column in key.columns + columns {
+      if column.name.hasPrefix("_") {
+        misuses.add(
+          "underscore", "a column's name does not begin with `_`: `\(column.name)`", at: column.place)
+      }
+      if let other = seen[column.name.lowercased()] {
+        misuses.add(
+          "sameName", "`\(column.path)` and `\(other.path)` would be one column, `\(column.name)`",
+          at: column.place)
+      }
+      seen[column.name.lowercased()] = column
+    }
+  }
+
+  // MARK: Relationships
+
+  private func check(_ relationship: Relationship, _ misuses: inout Misuses) {
+    let title = "@\(relationship.kind.rawValue)"
+    if let binding = relationship.variable.bindings.first, binding.initializer != nil {
+      misuses.add("initialValue", "what \(title) leads to has no initial value", at: binding)
+    }
+    if relationship.variable.bindingSpecifier.tokenKind == .keyword(.let) {
+      misuses.add(
+        "constantRelationship", "a relationship is read when it is asked for; make it a `var`",
+        at: relationship.variable.bindingSpecifier,
+        fix: .replace(
+          "make it a `var`", relationship.variable.bindingSpecifier, by: TokenSyntax.keyword(.var)))
+    }
+    if relationship.kind == .hasOne, !relationship.isOptional, let type = relationship.typeSyntax {
+      misuses.add(
+        "requiredChild", "there may be no \(relationship.target) yet: the type is `\(relationship.target)?`",
+        at: type,
+        fix: .replace(
+          "write `\(relationship.target)?`", type, by: TypeSyntax(stringLiteral: "\(relationship.target)?")))
+    }
+    guard relationship.kind != .manyToMany else { return }
+    guard !relationship.fields.isEmpty else {
+      misuses.add(
+        "noFields", "name the reference fields: \(title)(\"\(guess(relationship) ?? "…")\")",
+        at: relationship.attribute, fix: naming(relationship))
+      return
+    }
+    guard relationship.kind == .belongsTo else { return }
+    var fields: [Column] = []
+    for field in relationship.fields {
+      if let column = column(ofProperty: field) {
+        fields.append(column)
+      } else {
+        misuses.add("unknownField", unknown(field), at: relationship.attribute)
+      }
+    }
+    if fields.count == relationship.fields.count { checkNullability(relationship, fields, &misuses) }
+  }
+
+  private func checkNullability(
+    _ relationship: Relationship, _ fields: [Column], _ misuses: inout Misuses
+  ) {
+    let parts = Set(key.columns.map(\.property))
+    let free = fields.filter { !parts.contains($0.property) }
+    guard Set(free.map(\.isOptional)).count < 2 else {
+      let names = free.map { "`\($0.property)`" }.joined(separator: " and ")
+      misuses.add(
+        "mixedFields", "\(names) make up one reference: all are optional, or none", at: relationship.attribute
+      )
+      return
+    }
+    let isNullable = free.first?.isOptional ?? false
+    guard relationship.isOptional != isNullable, let type = relationship.typeSyntax else { return }
+    if relationship.isOptional {
+      misuses.add(
+        "optionalOverRequired",
+        "\(fields.map { "`\($0.property)`" }.joined(separator: ", ")) cannot be nil, so there is always a "
+          + "\(relationship.target)",
+        at: type,
+        fix: .replace(
+          "write `\(relationship.target)`", type, by: TypeSyntax(stringLiteral: relationship.target)))
+    } else {
+      misuses.warn(
+        "requiredOverOptional",
+        "`\(free[0].property)` can be nil, while \(relationship.property) cannot; it is taken for required",
+        at: type)
+    }
+  }
+
+  /// A field of this struct that looks like the reference.
+  private func guess(_ relationship: Relationship) -> String? {
+    guard relationship.kind == .belongsTo else { return nil }
+    return (key.columns + columns).map(\.property).first {
+      $0.lowercased() == "\(relationship.property)id".lowercased()
+    }
+  }
+
+  private func naming(_ relationship: Relationship) -> FixIt? {
+    guard let field = guess(relationship) else { return nil }
+    let attribute = AttributeSyntax(
+      stringLiteral: "@\(relationship.kind.rawValue)(\"\(field)\")")
+    return .replace("name `\(field)`", relationship.attribute, by: attribute)
+  }
+}
+
+extension TableDeclaration.Relationship {
+  var setterName: String { "set\(property.prefix(1).uppercased())\(property.dropFirst())" }
+
+  var typeSyntax: TypeSyntax? { variable.bindings.first?.typeAnnotation?.type }
+}
+
+extension TableDeclaration {
+  /// What is wrong with the place where a model is declared. Inside of a function it can have no extension.
+  static func checkPlace(_ node: AttributeSyntax, _ context: [Syntax]) throws {
+    let isLocal = context.contains {
+      $0.is(FunctionDeclSyntax.self) || $0.is(InitializerDeclSyntax.self) || $0.is(ClosureExprSyntax.self)
+        || $0.is(AccessorDeclSyntax.self) || $0.is(SubscriptDeclSyntax.self)
+    }
+    guard isLocal else { return }
+    throw Misuse("local", "a model cannot be declared inside of a function; declare it in a file or a type")
+      .error(at: node)
+  }
+}

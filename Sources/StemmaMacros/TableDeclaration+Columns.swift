@@ -1,0 +1,157 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+extension TableDeclaration {
+  /// A stored property that is a column, or a property of a group that is.
+  struct Column {
+    /// What it is called where it is declared.
+    var property: String
+    /// The column's name, which differs where `@Column("name")` says so.
+    var name: String
+    var type: String
+    /// The type whose values are stored instead, from `@Column(as:)`.
+    var representation: String?
+    var defaultValue: ExprSyntax?
+    var isVariable: Bool
+    /// How a row spells it: `title`, or `address.street` inside of a group.
+    var path: String
+    var place: Syntax
+
+    var isOptional: Bool { type.isOptionalType }
+  }
+
+  /// A stored property whose type is a nested `@Selection`: its properties are columns of the table.
+  struct Group {
+    var property: String
+    /// The nested struct's name.
+    var selection: String
+    var columns: [Column]
+    var defaultValue: ExprSyntax?
+    var isVariable: Bool
+  }
+
+  /// A stored property of the table.
+  enum Stored {
+    case column(Column)
+    case group(Group)
+
+    var property: String {
+      switch self {
+      case .column(let column): column.property
+      case .group(let group): group.property
+      }
+    }
+
+    var columns: [Column] {
+      switch self {
+      case .column(let column): [column]
+      case .group(let group): group.columns
+      }
+    }
+  }
+
+  /// The stored properties of one declaration; none if it is computed, or marked `@Ephemeral`.
+  static func columns(_ variable: VariableDeclSyntax) throws -> [Column] {
+    guard variable.attributes.named("Ephemeral") == nil else { return [] }
+    var columns: [Column] = []
+    // `var a, b: Int`: a name without a type has that of the next.
+    var type: TypeSyntax?
+    for binding in variable.bindings.reversed() {
+      if let own = binding.typeAnnotation?.type {
+        type = own
+      } else if binding.initializer != nil {
+        type = nil
+      }
+      guard binding.isStored, let name = binding.name else { continue }
+      let value = binding.initializer?.value.trimmed
+      guard let text = type?.trimmedDescription ?? value?.literalType else {
+        throw untyped(name, binding)
+      }
+      let attribute = variable.attributes.named("Column")
+      columns.append(
+        Column(
+          property: name, name: attribute?.strings.first ?? name.withoutTicks, type: text,
+          representation: attribute?.expression("as")?.metatypeName, defaultValue: value,
+          isVariable: variable.bindingSpecifier.tokenKind == .keyword(.var), path: name,
+          place: Syntax(binding)))
+    }
+    return columns.reversed()
+  }
+
+  private static func untyped(_ name: String, _ binding: PatternBindingSyntax) -> any Error {
+    let annotated = binding.with(\.pattern, binding.pattern.with(\.trailingTrivia, []))
+      .with(
+        \.typeAnnotation,
+        TypeAnnotationSyntax(
+          colon: .colonToken(trailingTrivia: .space), type: TypeSyntax(stringLiteral: "<#Type#> ")))
+    var misuses = Misuses()
+    misuses.add(
+      "type", "write the type of `\(name)`: it cannot be told from its value", at: binding,
+      fix: .replace("write a type", binding, by: annotated))
+    return DiagnosticsError(diagnostics: misuses.diagnostics)
+  }
+}
+
+extension TableDeclaration.Column {
+  /// The type that is read and written, where an expression is expected.
+  var codec: String {
+    let codec = representation ?? type
+    return codec.isOptionalType ? "(\(codec))" : codec
+  }
+
+  /// An expression that reads it from column `index` of a row.
+  func reading(_ index: Int) -> String {
+    // A record that is older than the column has null there.
+    if representation == nil, !type.isOptionalType, let literal = defaultValue, literal.isLiteral {
+      return "try row.isNull(\(index)) ? \(literal) : \(codec).read(row, \(index))"
+    }
+    return representation == nil
+      ? "try \(codec).read(row, \(index))" : "try row.represented(\(index), as: \(codec).self)"
+  }
+
+  /// A statement that writes it.
+  func writing(_ path: String) -> String {
+    representation == nil
+      ? "record.value(self.\(path))" : "record.represented(self.\(path), as: \(codec).self)"
+  }
+
+  /// An element of the model's description.
+  var description: String {
+    var text = ".init(\"\(name)\", \(codec).self"
+    if name != property { text += ", property: \"\(property.withoutTicks)\"" }
+    if representation == nil, let literal = defaultValue, literal.isLiteral {
+      text += ", defaultValue: \(literal)"
+    }
+    return text + "),"
+  }
+
+  /// Whether the node maintains it: `createdAt` and `updatedAt`.
+  var isMaintained: Bool {
+    ["createdAt", "updatedAt"].contains(name) && ["Date", "Date?"].contains(type)
+  }
+}
+
+extension String {
+  var isOptionalType: Bool { hasSuffix("?") || hasPrefix("Optional<") }
+
+  /// `default` for `` `default` ``.
+  var withoutTicks: String { replacing("`", with: "") }
+}
+
+extension ExprSyntax {
+  /// The type's name from `Type.self`.
+  var metatypeName: String? {
+    guard let access = self.as(MemberAccessExprSyntax.self), access.declName.baseName.text == "self" else {
+      return nil
+    }
+    return access.base?.trimmedDescription
+  }
+
+  /// Whether it is a number, a text without interpolation, `true` or `false`: the same for every row.
+  var isLiteral: Bool {
+    if let prefixed = self.as(PrefixOperatorExprSyntax.self) { return prefixed.expression.isLiteral }
+    if let text = self.as(StringLiteralExprSyntax.self) { return text.representedLiteralValue != nil }
+    return self.is(BooleanLiteralExprSyntax.self) || self.is(IntegerLiteralExprSyntax.self)
+      || self.is(FloatLiteralExprSyntax.self)
+  }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+import StemmaTables
+
+extension Node {
+  /// Whether a partition lost events to damage of the log, or may have.
+  package var isDamaged: (Partition) -> Bool {
+    guard let damage = mark.damage else { return { _ in false } }
+    if damage.isVague { return { _ in true } }
+    let partitions = damage.partitions
+    return { partitions.contains($0) }
+  }
+
+  /// Records damage that was found, and works out what it took. The writer lock must be held.
+  func recordDamage(_ found: [Damage]) throws(NodeError) {
+    guard !found.isEmpty, mark.damage?.contains(found) != true else { return }
+    let damage = RecordedDamage(try survey(found))
+    mark.damage = damage
+    try saveMark()
+    notices += damage.sentences
+  }
+
+  /// What `found`, and all damage that is known already, has taken.
+  func survey(_ found: [Damage]) throws(NodeError) -> Survey {
+    try Self.wrapping {
+      let known = (mark.damage?.places ?? []).map { place in
+        Damage(
+          path: Self.path(directory, Self.logDirectoryName) + "/" + place.file, offset: place.offset,
+          flaw: .disagreement(place.what))
+      }
+      let held = tablesRemember ? try reading { try $0.knowledge() } : nil
+      return try log.survey(
+        found + known.filter { old in !found.contains { $0.path == old.path } }, held: held)
+    }
+  }
+
+  // MARK: Following around damage
+
+  /// Applies what can be read of the partitions that lost nothing. The writer lock must be held.
+  func followAroundDamage() throws {
+    let token = try tables.read { reader throws(TablesError) in try reader.token() }
+    let end = log.token
+    if token != end {
+      let fits: Bool
+      do throws(LogError) { fits = try log.matches(token) } catch {
+        guard error.damage != nil else { throw error }
+        fits = false
+      }
+      let isDamaged = isDamaged
+      let omissions = Omissions()
+      var reader = log.events(from: fits ? token.position : Position(file: 0, index: 0), around: omissions)
+      try apply(
+        upTo: end, isWanted: { event, head in event.dot.sequence > head && !isDamaged(event.partition) }
+      ) { try reader.next() }
+      // What was met only now may have hidden events of other partitions.
+      try recordDamage(omissions.damage)
+    }
+    try finishFollowing(end)
+  }
+
+  /// Makes tables from a damaged log where there are none: of each partition what the events before the damage
+  /// say, and nothing that builds on what is lost.
+  static func rebuildAroundDamage(
+    _ path: String, schema: Schema, log: Log, ownOrigins: [Origin], progress: (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> RebuildReport {
+    try wrapping {
+      let knowledge = try log.prefixAroundDamage()
+      let total = knowledge.eventCount
+      var reader = try log.eventsByKey(around: Omissions())
+      let made = try Tables.rebuild(
+        at: path, schema: schema, knowledge: knowledge, token: log.token, ownOrigins: ownOrigins,
+        progress: { progress($0.events, total) }
+      ) {
+        while let stored = try reader.next() {
+          let event = stored.event
+          if event.dot.sequence <= knowledge[event.partition, event.dot.origin].sequence { return stored }
+        }
+        return nil
+      }
+      return RebuildReport(events: made.events, records: made.rows)
+    }
+  }
+}
+
+extension Log {
+  /// How far each stream can be read without a hole, and without an event that builds on what is lost.
+  fileprivate func prefixAroundDamage() throws(LogError) -> Knowledge {
+    var knowledge = Knowledge()
+    var digester = EventDigester()
+    var reader = events(around: Omissions())
+    while let event = try reader.next()?.event {
+      let head = knowledge[event.partition, event.dot.origin]
+      let isCovered = event.context.entries.allSatisfy {
+        knowledge[event.partition, $0.origin].sequence >= $0.sequence
+      }
+      guard event.dot.sequence == head.sequence.next, isCovered else { continue }
+      knowledge[event.partition, event.dot.origin] = StreamHead(
+        sequence: event.dot.sequence, hash: head.hash + digester.digest(of: event).hash)
+    }
+    return knowledge
+  }
+}

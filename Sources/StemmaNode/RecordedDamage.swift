@@ -1,0 +1,76 @@
+import StemmaEvents
+import StemmaLog
+
+/// What a node knows of damage to its log, kept in the mark until it is mended: so every process that opens the
+/// node leaves the partitions alone that lost events, without reading the whole log first.
+package struct RecordedDamage: Sendable, Equatable, Codable {
+  /// A place in a file whose bytes are not what they were.
+  package struct Place: Sendable, Hashable, Codable {
+    /// In `log/`.
+    package var file: String
+    package var offset: UInt64
+    /// In words.
+    package var what: String
+  }
+
+  /// Events of one stream that cannot be read any more.
+  package struct Loss: Sendable, Hashable, Codable {
+    package var partition: String
+    /// Sixteen hexadecimal digits.
+    package var origin: String
+    package var from: UInt64
+    package var to: UInt64
+    /// The file that held them, in `log/`.
+    package var file: String?
+
+    package var count: UInt64 { to - from + 1 }
+  }
+
+  package var places: [Place] = []
+  package var losses: [Loss] = []
+  /// Whether more may be lost than `losses` says. No partition is sure to be whole then.
+  package var isVague = false
+
+  init(_ survey: Survey) {
+    places = survey.damage.map { Self.place($0) }
+    isVague = !survey.vague.isEmpty
+    losses = survey.lost.map { range in
+      Loss(
+        partition: range.partition.description, origin: range.origin.description, from: range.from.rawValue,
+        to: range.to.rawValue,
+        file: survey.path(of: range).map(Self.name))
+    }
+  }
+
+  static func place(_ damage: Damage) -> Place {
+    Place(file: name(of: damage.path), offset: damage.offset, what: Explanations.text(of: damage.flaw))
+  }
+
+  private static func name(of path: String) -> String {
+    String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
+  }
+
+  /// What a person should know.
+  var sentences: [String] {
+    places.map { "log/\($0.file) is damaged at byte \($0.offset): \($0.what)" }
+      + partitions.sorted().map { partition in
+        let count = losses.filter { Partition($0.partition) == partition }.reduce(0) { $0 + $1.count }
+        return "\(count) events of partition \(partition) cannot be read; its records can only be read until "
+          + "`stemma repair --from PEER` has fetched them again"
+      }
+      + (isVague
+        ? ["what else was lost cannot be told; nothing can be written until the log is repaired"] : [])
+  }
+
+  /// The partitions that lost events.
+  var partitions: Set<Partition> { Set(losses.map { Partition($0.partition) }) }
+
+  func contains(_ damage: [Damage]) -> Bool {
+    // A missing file is called by either of its possible names, and a checksum may be found wrong in two ways.
+    func stem(_ file: String) -> Substring { file.prefix { $0 != "." } }
+    return damage.allSatisfy { damage in
+      let wanted = Self.place(damage)
+      return places.contains { stem($0.file) == stem(wanted.file) && $0.offset == wanted.offset }
+    }
+  }
+}

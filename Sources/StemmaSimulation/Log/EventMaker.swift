@@ -1,0 +1,66 @@
+import StemmaEvents
+import StemmaLog
+
+/// Makes events as a node would: sequences without holes, contexts that cover what the record has.
+package struct EventMaker: Sendable {
+  private var random: SplitMix64
+  /// Names of the partitions that events may go to.
+  package var partitions = ["a", "b", "c"]
+  package var keysPerPartition = 5
+  private var sequences: [EventName: UInt64] = [:]
+  private var contexts: [RecordKey: (Context, Version)] = [:]
+  private var commits: [Origin: UInt64] = [:]
+  private var time: UInt64 = 1_700_000_000_000
+
+  package init(seed: UInt64) { random = SplitMix64(seed: seed) }
+
+  /// One commit of `count` events by one origin.
+  package mutating func commit(_ count: Int, origin: Origin = Origin(7), textLength: Int = 12) -> [Event] {
+    commits[origin, default: 0] += 1
+    let id = CommitID(origin, commits[origin, default: 0])
+    return (0..<count).map { _ in event(origin, id, textLength) }
+  }
+
+  private mutating func event(_ origin: Origin, _ commit: CommitID, _ textLength: Int) -> Event {
+    let name = partitions[random.below(partitions.count)]
+    let partition = Partition("tenant=" + name)
+    let model = ["Book", "Author"][random.below(2)]
+    let key = Key(.string(name), .string("record \(random.below(keysPerPartition))"))
+    let stream = EventName(partition: partition, dot: Dot(origin, .zero))
+    sequences[stream, default: 0] += 1
+    let dot = Dot(origin, Sequence(sequences[stream, default: 0]))
+    let record = RecordKey(partition: partition, model: model, key: key)
+    let (context, version) = contexts[record] ?? (.empty, .zero)
+    time += UInt64(random.below(50))
+    let letters = Array("abcdefghijklmnopqrstuvwxyz".utf8)
+    let text = String(decoding: (0..<textLength).map { _ in letters[random.below(26)] }, as: UTF8.self)
+    let event = Event(
+      partition: partition, model: model, key: key, operation: version == .zero ? .create : .update,
+      assignments: [
+        Assignment("count", .int(Int64(random.below(1000)))), Assignment("title", .string(text)),
+      ],
+      dot: dot, context: context, version: version.next, timestamp: Timestamp(milliseconds: time),
+      commit: commit)
+    var after = context
+    after.insert(dot)
+    contexts[record] = (after, version.next)
+    return event
+  }
+}
+
+extension EventReader {
+  /// All that is left.
+  package mutating func rest() throws(LogError) -> [StoredEvent] {
+    var events: [StoredEvent] = []
+    while let event = try next() { events.append(event) }
+    return events
+  }
+}
+
+extension Log {
+  /// All events in arrival order.
+  package func allEvents() throws(LogError) -> [Event] {
+    var reader = events()
+    return try reader.rest().map(\.event)
+  }
+}

@@ -1,0 +1,250 @@
+import StemmaLog
+import Synchronization
+
+/// A file system in memory that keeps what is durable apart from what is only written.
+///
+/// Every write, truncation and change of a directory takes effect for readers at once, and stands in a queue
+/// until a sync of that file or directory moves it, in order, into the durable image. `crash` keeps an
+/// arbitrary part of the queue: each operation as a whole, or not, or a write torn to some of its sectors; then
+/// all open files are gone. That is harsher than real disks, which keep more order.
+///
+/// A sync that fails drops what it should have written, while readers go on seeing it: that is what Linux does
+/// with dirty pages after a failed fsync (Rebello et al., 2020).
+package final class SimulatedFileSystem: FileSystem {
+  /// An operation that is to fail.
+  package struct Fault: Sendable {
+    /// The number of the operation, counted from 1 since the file system was made.
+    package var operation: Int
+    package var errno: Int32
+    /// Whether all later operations fail too.
+    package var isLasting: Bool
+
+    package init(operation: Int, errno: Int32, isLasting: Bool = false) {
+      self.operation = operation
+      self.errno = errno
+      self.isLasting = isLasting
+    }
+  }
+
+  /// A disk that breaks its word: what relies on it must be caught by whoever tests with it.
+  package enum Lie: Sendable, CaseIterable {
+    /// Syncs of files confirm what they did not do.
+    case fileSyncs
+    /// Syncs of directories do.
+    case directorySyncs
+  }
+
+  /// Torn writes keep or lose pieces of this size.
+  static let sector = 512
+
+  struct Inode: Sendable {
+    var durable: [UInt8] = []
+    var current: [UInt8] = []
+    /// The open file that holds the lock.
+    var lockedBy: Int?
+  }
+
+  enum Entry: Hashable, Sendable {
+    case file(Int)
+    case directory
+  }
+
+  enum Change: Sendable {
+    case write(inode: Int, offset: Int, bytes: [UInt8])
+    case truncate(inode: Int, size: Int)
+    /// Names that get another entry, at once; nil: none.
+    case names([(path: String, entry: Entry?)])
+  }
+
+  struct State: Sendable {
+    var inodes: [Int: Inode] = [:]
+    var nextInode = 1
+    var durableNames: [String: Entry] = ["/": .directory]
+    var names: [String: Entry] = ["/": .directory]
+    var queue: [Change] = []
+    var chooser: SplitMix64
+    var faults: [Fault] = []
+    var operations: [String] = []
+    /// Rises with each crash: files of an earlier epoch are closed.
+    var epoch = 0
+    var nextFile = 1
+    var openFiles = 0
+  }
+
+  private let state: Mutex<State>
+
+  let lie: Lie?
+
+  package init(seed: UInt64 = 1, lie: Lie? = nil) {
+    self.lie = lie
+    state = Mutex(State(chooser: SplitMix64(seed: seed)))
+  }
+
+  /// What was asked of the file system, one line each, failed operations too.
+  package var operations: [String] { state.withLock { $0.operations } }
+
+  /// Files that were opened and not yet closed.
+  package var openFiles: Int { state.withLock { $0.openFiles } }
+
+  package func inject(_ faults: [Fault]) { state.withLock { $0.faults = faults } }
+
+  /// The machine loses power now and starts again. Faults end.
+  package func crash() {
+    state.withLock { state in
+      for change in state.queue { state.keepSomeOf(change) }
+      state.queue = []
+      state.faults = []
+      state.epoch += 1
+      state.openFiles = 0
+      state.names = state.durableNames
+      let linked = Set(state.names.values)
+      for inode in Array(state.inodes.keys) {
+        if linked.contains(.file(inode)) {
+          state.inodes[inode, default: Inode()].current = state.inodes[inode]?.durable ?? []
+          state.inodes[inode]?.lockedBy = nil
+        } else {
+          state.inodes[inode] = nil
+        }
+      }
+    }
+  }
+
+  /// The current bytes of a file, without an operation; nil if there is none.
+  package func contents(_ path: String) -> [UInt8]? {
+    state.withLock { state in
+      guard case .file(let inode) = state.names[path] else { return nil }
+      return state.inodes[inode]?.current
+    }
+  }
+
+  /// Puts bytes into a file, durable at once, without an operation: rot, or a file from elsewhere.
+  package func plant(_ bytes: [UInt8], at path: String) {
+    state.withLock { state in
+      let number: Int
+      if case .file(let inode) = state.names[path] {
+        number = inode
+      } else {
+        number = state.nextInode
+        state.nextInode += 1
+        state.names[path] = .file(number)
+        state.durableNames[path] = .file(number)
+      }
+      state.inodes[number, default: Inode()].durable = bytes
+      state.inodes[number, default: Inode()].current = bytes
+    }
+  }
+
+  /// A copy of all names and bytes, with nothing unsynced, no faults, and a count of operations of its own.
+  package func copy(seed: UInt64 = 1) -> SimulatedFileSystem {
+    let copy = SimulatedFileSystem(seed: seed, lie: lie)
+    let (names, inodes, next) = state.withLock { ($0.names, $0.inodes, $0.nextInode) }
+    copy.state.withLock { state in
+      state.names = names
+      state.durableNames = names
+      state.nextInode = next
+      state.inodes = inodes.mapValues { Inode(durable: $0.current, current: $0.current) }
+    }
+    return copy
+  }
+
+  /// Counts an operation and fails if it must.
+  func perform<Result: Sendable>(
+    _ operation: String, _ path: String, _ body: (inout State) throws(LogError) -> Result
+  ) throws(LogError) -> Result {
+    try state.withLock { (state: inout sending State) throws(LogError) -> Result in
+      state.operations.append(operation + " " + path)
+      let number = state.operations.count
+      for fault in state.faults
+      where fault.operation == number || (fault.isLasting && fault.operation < number) {
+        state.fail(operation, path)
+        throw .system(path: path, operation: operation, errno: fault.errno)
+      }
+      return try body(&state)
+    }
+  }
+
+  func closed(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
+
+  // MARK: FileSystem
+
+  package func open(_ path: String, _ access: FileAccess) throws(LogError) -> any File {
+    let (inode, number, epoch) = try perform("open", path) { (state) throws(LogError) in
+      var found = state.names[path]
+      if found == .directory { throw .system(path: path, operation: "open", errno: System.isDirectory) }
+      if found == nil {
+        guard access == .create || access == .openOrCreate else {
+          throw .system(path: path, operation: "open", errno: System.notFound)
+        }
+        try state.requireDirectory(of: path, "open")
+        found = .file(state.nextInode)
+        state.inodes[state.nextInode] = Inode()
+        state.nextInode += 1
+        state.change([(path, found)])
+      } else if access == .create {
+        throw .system(path: path, operation: "open", errno: System.alreadyExists)
+      }
+      guard case .file(let inode) = found else {
+        throw .system(path: path, operation: "open", errno: System.notFound)
+      }
+      state.openFiles += 1
+      state.nextFile += 1
+      return (inode, state.nextFile, state.epoch)
+    }
+    return SimulatedFile(
+      self, path: path, inode: inode, number: number, epoch: epoch, isWritable: access != .read)
+  }
+
+  package func list(_ directory: String) throws(LogError) -> [String] {
+    try perform("list", directory) { (state) throws(LogError) in
+      guard state.names[directory] == .directory else {
+        throw .system(path: directory, operation: "opendir", errno: System.notFound)
+      }
+      return state.names.keys.filter { State.directory(of: $0) == directory && $0 != directory }
+        .map { State.name(of: $0) }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+  }
+
+  package func createDirectory(_ path: String) throws(LogError) {
+    try perform("mkdir", path) { (state) throws(LogError) in
+      guard state.names[path] == nil else {
+        throw .system(path: path, operation: "mkdir", errno: System.alreadyExists)
+      }
+      try state.requireDirectory(of: path, "mkdir")
+      state.change([(path, .directory)])
+    }
+  }
+
+  package func rename(_ path: String, to target: String) throws(LogError) {
+    try perform("rename", path) { (state) throws(LogError) in
+      guard let entry = state.names[path] else {
+        throw .system(path: path, operation: "rename", errno: System.notFound)
+      }
+      state.change([(path, nil), (target, entry)])
+    }
+  }
+
+  package func remove(_ path: String) throws(LogError) {
+    try perform("unlink", path) { (state) throws(LogError) in
+      guard case .file = state.names[path] else {
+        throw .system(path: path, operation: "unlink", errno: System.notFound)
+      }
+      state.change([(path, nil)])
+    }
+  }
+
+  package func syncDirectory(_ path: String) throws(LogError) {
+    try perform("fsync", path) { (state) throws(LogError) in
+      guard state.names[path] == .directory else {
+        throw .system(path: path, operation: "open", errno: System.notFound)
+      }
+      if lie == .directorySyncs { return }
+      state.settle { change in
+        if case .names(let names) = change {
+          names.contains { State.directory(of: $0.path) == path }
+        } else {
+          false
+        }
+      }
+    }
+  }
+}

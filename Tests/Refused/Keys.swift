@@ -1,0 +1,49 @@
+import Stemma
+
+// None of this compiles. Behind each line that has to be refused stands a part of what the compiler says there.
+
+@Table struct NoKey {  // refused: NoKey has no primary key
+  var title: String
+}
+
+@Table struct TwoKeys {
+  @Column(primaryKey: true) let a: Int
+  @Column(primaryKey: true) let b: Int  // refused: TwoKeys has a primary key already, `a`
+}
+
+@Table struct OptionalKey {
+  let id: UUID?  // refused: the primary key `id` cannot be nil
+}
+
+@Table struct UnhashableKey {
+  @Selection struct ID {  // refused: a primary key is Hashable
+    let a: Int
+  }
+  let id: ID
+}
+
+@Table class Object {  // refused: @Table stands on a struct
+  let id: UUID = UUID()
+}
+
+@Table struct Custom {
+  @Column(primaryKey: true) let code: String
+  var title: String
+}
+
+@Table struct InSortKey {
+  @Selection struct ID: Hashable {
+    let country: String
+    let id: UUID
+  }
+  let id: ID
+}
+
+func drafts() {
+  _ = Custom.Draft(title: "a")  // refused: missing argument for parameter 'code'
+  _ = InSortKey.Draft()  // refused: missing argument
+}
+
+func keys(_ custom: inout Custom) {
+  custom.code = "b"  // refused: 'code' is a 'let' constant
+}

@@ -1,0 +1,47 @@
+import Stemma
+
+@Table struct Constant {
+  let id: UUID
+  let kind = "a"  // refused: `kind` is the same in every row
+}
+
+@Table struct Untyped {
+  let id: UUID
+  var number = Int.max  // refused: write the type of `number`
+}
+
+@Table struct Clash {
+  let id: UUID
+  struct Draft {}  // refused: @Table writes `Draft`
+}
+
+@Table struct SameName {
+  let id: UUID
+  var title: String
+  var Title: String  // refused: would be one column, `Title`
+}
+
+@Table struct Conditional {
+  let id: UUID
+  #if DEBUG
+    var trace: String  // refused: a column cannot stand inside of #if
+  #endif
+}
+
+@Table struct Generic<Value> {  // refused: a model cannot be generic
+  let id: UUID
+}
+
+enum Named {
+  @Table struct Draft {  // refused: a model cannot be called Draft
+    let id: UUID
+  }
+}
+
+@Table(partition: ["b"]) struct Parted {  // refused: a partition is named by the first parts of the key
+  @Selection struct ID: Hashable {
+    let a: String
+    let b: String
+  }
+  let id: ID
+}

@@ -1,0 +1,132 @@
+import Stemma
+
+// Declarations that must compile. Nothing here runs; each stands for a shape that the documentation shows, or that an
+// expansion could get wrong.
+
+// Access levels. A private model's members are as private as it is; a public one's are public.
+
+@Table private struct PrivateNote {
+  let id: UUID
+  var text: String
+}
+
+@Table fileprivate struct FileprivateNote {
+  let id: UUID
+  private(set) var text: String
+}
+
+private func privateModels(_ store: Store) async throws {
+  let note = try await store.insert(PrivateNote.Draft(text: "a"))
+  _ = PrivateNote(id: note.id, text: note.text)
+  _ = try await FileprivateNote.where { $0.text == "a" }.fetchAll(store)
+}
+
+@Table public struct PublicNote {
+  @Selection public struct ID: Hashable {
+    public let folder: String
+    public let id: UUID
+  }
+  public let id: ID
+  public var text: String
+  public var draftText: String?
+  @BelongsTo("folder") public var parent: PublicFolder
+}
+
+@Table public struct PublicFolder {
+  @Column(primaryKey: true) public let name: String
+  public var createdAt: Date
+  @HasMany("folder") public var notes: Related<PublicNote>
+}
+
+public func publicModels() -> PublicNote.Draft {
+  let note = PublicNote(id: PublicNote.ID(folder: "f", id: UUID()), text: "a")
+  return PublicNote.Draft(note)
+}
+
+// A namespace, and Swift's attributes and comments in every place.
+
+enum Library {
+  /// Documented.
+  @available(macOS 15, *)
+  @Table("library_books")  // a comment behind the attribute
+  struct Book: Identifiable, Hashable, Codable {
+    /* before */ let id: UUID  // behind
+    /// A title,
+    /// on two lines.
+    var title = "Untitled"  // behind a default
+    var pages, shelf: Int
+    var weight = 0.5 /* inside */
+    var `default`: Bool = false
+    nonisolated var isbn: String?
+    var summary: String { "\(title), \(pages)" }
+    var price: Decimal = 0 {
+      didSet { if price < 0 { price = 0 } }
+    }
+    static let limit = 3
+    lazy var expensive: Int = pages * 2
+    #if DEBUG
+      func dump() { print(title) }
+    #endif
+    func shout() -> String { title.uppercased() }
+    struct Nested { var a: Int }
+  }
+}
+
+func hashableDrafts(_ book: Library.Book) -> Bool {
+  Set([Library.Book.Draft(book)]).contains(Library.Book.Draft(pages: 1, shelf: 2))
+}
+
+// Columns: names, representations, groups, indexes, policies, a partition, what is left out.
+
+struct Tag: Codable, Hashable { var name: String }
+
+@Table("articles_", policy: .latest, deletes: .deleteWins, partition: [])
+@Index("title", "rank", name: "byTitleAndRank")
+struct Article {
+  @Selection struct Key: Hashable {
+    let site: String
+    let number: Int
+  }
+  @Selection struct Span {
+    var start: Date
+    var end: Date?
+  }
+  @Column(primaryKey: true) let key: Key
+  @Column("headline") var title: String
+  @Index var rank: Int = -1
+  var span: Span
+  @Column(as: [Tag].JSONRepresentation.self) var tags: [Tag] = []
+  @Column(as: Tag?.JSONRepresentation.self) var main: Tag?
+  @Column("seen_at", as: Date.UnixTimeRepresentation?.self) var seen: Date?
+  @Column(as: String.AWSEmail.self) var author: String
+  @Ephemeral var isSelected = false
+  @Ephemeral let kind = "article"
+  var createdAt: Date
+  var updatedAt: Date?
+}
+
+func columns(_ store: Store) async throws {
+  let span = Article.Span(start: Date(timeIntervalSince1970: 0), end: nil)
+  let draft = Article.Draft(site: "a", number: 1, title: "T", span: span, author: "a@b.example")
+  _ = Article.Draft(key: Article.Key(site: "a", number: 1), title: "T", span: span, author: "a@b.example")
+  var article = try await store.insert(draft)
+  article.isSelected = true
+  _ = article.createdAt
+  _ = try await Article.where { $0.title == "T" && $0.span.end == nil && $0.key.site == "a" }.fetchAll(store)
+}
+
+// Keys of every kind.
+
+enum Level: String, KeyValue, CaseIterable { case low, high }
+
+@Table struct Leveled { @Column(primaryKey: true) let level: Level }
+@Table struct Dated { @Column(primaryKey: true) let day: Date }
+@Table struct Flagged {
+  @Selection struct ID: Hashable {
+    let flag: Bool
+    let weight: Double
+    let link: URL
+    let level: Level
+  }
+  let id: ID
+}

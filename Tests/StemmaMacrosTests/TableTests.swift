@@ -1,0 +1,424 @@
+import Testing
+
+@Suite("@Table")
+struct TableTests {
+  @Test("a model with a key, a default and comments in the way")
+  func simple() {
+    expectExpansion(
+      of: """
+        @Table struct Reminder {
+          let id: UUID  // the key
+          var title: String  // behind
+          var isDone = false  // a comment behind a default
+          @Ephemeral var isSelected = false
+        }
+        """,
+      as: """
+        struct Reminder {
+          let id: UUID  // the key
+          var title: String  // behind
+          var isDone = false  // a comment behind a default
+          var isSelected = false
+
+          var _record: Stemma.RecordHandle = Stemma.RecordHandle()
+
+          static let columns = Columns()
+
+          static let relationships = Relationships()
+
+          var primaryKey: UUID {
+            self.id
+          }
+
+          struct Draft: Stemma.TableDraft {
+            var id: UUID?
+            var title: String
+            var isDone: Bool
+            init(id: UUID? = nil, title: String, isDone: Bool = false) {
+              self.id = id
+              self.title = title
+              self.isDone = isDone
+            }
+            init(_ row: Reminder) {
+              self.id = row.id
+              self.title = row.title
+              self.isDone = row.isDone
+            }
+            func write(to record: inout Stemma.RecordWriter) {
+              record.key(self.id)
+              record.value(self.title)
+              record.value(self.isDone)
+            }
+          }
+
+          struct Columns: Sendable {
+            let id = Stemma.TableColumn<Reminder, UUID>("id")
+            let title = Stemma.TableColumn<Reminder, String>("title")
+            let isDone = Stemma.TableColumn<Reminder, Bool>("isDone")
+            init() {
+            }
+          }
+
+          struct Relationships: Sendable {
+            init() {
+            }
+          }
+        }
+
+        extension Reminder: Stemma.Table {
+          static var modelName: String {
+            "Reminder"
+          }
+          static let description = Stemma.ModelDescription(
+            "Reminder", table: nil,
+            key: [
+              .init("id", UUID.self),
+            ],
+            columns: [
+              .init("title", String.self),
+              .init("isDone", Bool.self, defaultValue: false),
+            ],
+            relationships: [
+
+            ])
+          init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            self.id = try UUID.read(row, 0)
+            self.title = try String.read(row, 1)
+            self.isDone = try row.isNull(2) ? false : Bool.read(row, 2)
+            self._record = try row.record(3)
+          }
+          func write(to record: inout Stemma.RecordWriter) {
+            self.primaryKey.write(to: &record)
+            record.value(self.title)
+            record.value(self.isDone)
+          }
+        }
+        """)
+  }
+
+  @Test("a key of several parts, references, and setters for what can be set")
+  func references() {
+    expectExpansion(
+      of: """
+        @Table struct Order {
+          @Selection struct ID: Hashable {
+            let tenant: String
+            let id: UUID
+          }
+          let id: ID
+          var number: Int?
+          var sellerId: Int
+          @BelongsTo("tenant", "number") var customer: Customer?
+          @BelongsTo("sellerId") var seller: Seller
+          @HasMany("orderId") var lines: Related<Line>
+        }
+        """,
+      as: """
+        struct Order {
+          struct ID: Hashable {
+            let tenant: String
+            let id: UUID
+          }
+          let id: ID
+          var number: Int?
+          var sellerId: Int
+          var customer: Customer? {
+            get async throws {
+              try await self._record.parent(
+                Customer.self, "customer", of: Self.modelName, (self.tenant, self.number))
+            }
+          }
+          var seller: Seller {
+            get async throws {
+              try await self._record.requiredParent(
+                Seller.self, "seller", of: Self.modelName, self.sellerId)
+            }
+          }
+          var lines: Related<Line> {
+            get {
+              Stemma.Related<Line>(of: self, "lines")
+            }
+          }
+
+          var _record: Stemma.RecordHandle = Stemma.RecordHandle()
+
+          static let columns = Columns()
+
+          static let relationships = Relationships()
+
+          var primaryKey: ID {
+            self.id
+          }
+
+          struct Draft: Stemma.TableDraft {
+            var tenant: String
+            var id: UUID?
+            var number: Int?
+            var sellerId: Int
+            init(tenant: String, id: UUID? = nil, number: Int? = nil, sellerId: Int) {
+              self.tenant = tenant
+              self.id = id
+              self.number = number
+              self.sellerId = sellerId
+            }
+            init(id: ID, number: Int? = nil, sellerId: Int) {
+              self.tenant = id.tenant
+              self.id = id.id
+              self.number = number
+              self.sellerId = sellerId
+            }
+            @_disfavoredOverload
+            init(tenant: String, id: UUID? = nil, customer: Customer? = nil, seller: Seller) throws(Stemma.StoreError) {
+              if customer != nil, customer?.primaryKey.parts.0 != tenant {
+                throw .fixedReference(model: Order.modelName, relationship: "customer", field: "tenant")
+              }
+              self.tenant = tenant
+              self.id = id
+              self.sellerId = seller.primaryKey.parts
+              self.number = customer?.primaryKey.parts.1
+            }
+            init(_ row: Order) {
+              self.tenant = row.id.tenant
+              self.id = row.id.id
+              self.number = row.number
+              self.sellerId = row.sellerId
+            }
+            func write(to record: inout Stemma.RecordWriter) {
+              record.key(self.tenant)
+              record.key(self.id)
+              record.value(self.number)
+              record.value(self.sellerId)
+            }
+          }
+
+          struct Columns: Sendable {
+            let tenant = Stemma.TableColumn<Order, String>("tenant")
+            let id = Stemma.TableColumn<Order, UUID>("id")
+            let number = Stemma.TableColumn<Order, Int?>("number")
+            let sellerId = Stemma.TableColumn<Order, Int>("sellerId")
+            init() {
+            }
+          }
+
+          struct Relationships: Sendable {
+            let customer = Stemma.RelationshipPath<Order, Customer, Customer?>("customer")
+            let seller = Stemma.RelationshipPath<Order, Seller, Seller?>("seller")
+            let lines = Stemma.RelationshipPath<Order, Line, [Line]>("lines")
+            init() {
+            }
+          }
+
+          var tenant: String {
+            self.id.tenant
+          }
+
+          mutating func setCustomer(_ customer: Customer?) throws(Stemma.StoreError) {
+            if let customer, customer.primaryKey.parts.0 != self.id.tenant {
+              throw .fixedReference(model: Self.modelName, relationship: "customer", field: "tenant")
+            }
+            self.number = customer?.primaryKey.parts.1
+          }
+
+          mutating func setSeller(_ seller: Seller) {
+            self.sellerId = seller.primaryKey.parts
+          }
+        }
+
+        extension Order.ID: Stemma.TableKey {
+          init?(optionalParts: (String?, UUID?)) {
+            guard let part0 = optionalParts.0, let part1 = optionalParts.1 else {
+              return nil
+            }
+            self.tenant = part0
+            self.id = part1
+          }
+          var parts: (String, UUID) {
+            (self.tenant, self.id)
+          }
+          func write(to record: inout Stemma.RecordWriter) {
+            record.key(self.tenant)
+            record.key(self.id)
+          }
+        }
+
+        extension Order: Stemma.Table {
+          static var modelName: String {
+            "Order"
+          }
+          static let description = Stemma.ModelDescription(
+            "Order", table: nil,
+            key: [
+              .init("tenant", String.self),
+              .init("id", UUID.self),
+            ],
+            columns: [
+              .init("number", (Int?).self),
+              .init("sellerId", Int.self),
+            ],
+            relationships: [
+              .belongsTo("customer", Customer.self, fields: ["tenant", "number"], isRequired: false),
+              .belongsTo("seller", Seller.self, fields: ["sellerId"], isRequired: true),
+              .hasMany("lines", of: Self.self, Line.self, fields: ["orderId"]) {
+                $0.orderId
+              },
+            ])
+          init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            self.id = ID(tenant: try String.read(row, 0), id: try UUID.read(row, 1))
+            self.number = try (Int?).read(row, 2)
+            self.sellerId = try Int.read(row, 3)
+            self._record = try row.record(4)
+          }
+          func write(to record: inout Stemma.RecordWriter) {
+            self.primaryKey.write(to: &record)
+            record.value(self.number)
+            record.value(self.sellerId)
+          }
+        }
+        """)
+  }
+
+  @Test("a public model, with columns under other names, as other types, and in groups")
+  func columns() {
+    expectExpansion(
+      of: """
+        @Table("notes_", policy: .latest, partition: [])
+        @Index("title", name: "byTitle")
+        public struct Note: Hashable, Codable {
+          @Selection public struct Span {
+            public var start: Date
+            public var end: Date?
+          }
+          @Column(primaryKey: true) public let code: String
+          @Column("headline") public var title: String
+          @Column(as: [String].JSONRepresentation.self) public var tags: [String] = []
+          public var span: Span
+          public var createdAt: Date
+        }
+        """,
+      as: """
+
+        public struct Note: Hashable, Codable {
+          public struct Span {
+            public var start: Date
+            public var end: Date?
+
+            public init(start: Date, end: Date? = nil) {
+              self.start = start
+              self.end = end
+            }
+          }
+          public let code: String
+          public var title: String
+          public var tags: [String] = []
+          public var span: Span
+          public var createdAt: Date
+
+          public var _record: Stemma.RecordHandle = Stemma.RecordHandle()
+
+          public init(code: String, title: String, tags: [String] = [], span: Span, createdAt: Date) {
+            self.code = code
+            self.title = title
+            self.tags = tags
+            self.span = span
+            self.createdAt = createdAt
+          }
+
+          public static let columns = Columns()
+
+          public static let relationships = Relationships()
+
+          public var primaryKey: String {
+            self.code
+          }
+
+          public struct Draft: Stemma.TableDraft, Hashable, Codable {
+            public var code: String
+            public var title: String
+            public var tags: [String]
+            public var span: Span
+            public var createdAt: Date?
+            public init(code: String, title: String, tags: [String] = [], span: Span, createdAt: Date? = nil) {
+              self.code = code
+              self.title = title
+              self.tags = tags
+              self.span = span
+              self.createdAt = createdAt
+            }
+            public init(_ row: Note) {
+              self.code = row.code
+              self.title = row.title
+              self.tags = row.tags
+              self.span = row.span
+              self.createdAt = row.createdAt
+            }
+            public func write(to record: inout Stemma.RecordWriter) {
+              record.key(self.code)
+              record.value(self.title)
+              record.represented(self.tags, as: [String].JSONRepresentation.self)
+              record.value(self.span.start)
+              record.value(self.span.end)
+              record.value(self.createdAt)
+            }
+          }
+
+          public struct Columns: Sendable {
+            public let code = Stemma.TableColumn<Note, String>("code")
+            public let title = Stemma.TableColumn<Note, String>("headline")
+            public let tags = Stemma.TableColumn<Note, [String].JSONRepresentation>("tags")
+            public let createdAt = Stemma.TableColumn<Note, Date>("createdAt")
+            public let span = Span()
+            public struct Span: Sendable {
+              public let start = Stemma.TableColumn<Note, Date>("start")
+              public let end = Stemma.TableColumn<Note, Date?>("end")
+              public init() {
+              }
+            }
+            public init() {
+            }
+          }
+
+          public struct Relationships: Sendable {
+            public init() {
+            }
+          }
+        }
+
+        extension Note: Stemma.Table {
+          public static var modelName: String {
+            "Note"
+          }
+          public static let description = Stemma.ModelDescription(
+            "Note", table: "notes_", policy: .latest, partition: [], indexes: [.init(["title"], name: "byTitle")],
+            key: [
+              .init("code", String.self),
+            ],
+            columns: [
+              .init("headline", String.self, property: "title"),
+              .init("tags", [String].JSONRepresentation.self),
+              .init("start", Date.self),
+              .init("end", (Date?).self),
+              .init("createdAt", Date.self),
+            ],
+            relationships: [
+
+            ])
+          public init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            self.code = try String.read(row, 0)
+            self.title = try String.read(row, 1)
+            self.tags = try row.represented(2, as: [String].JSONRepresentation.self)
+            self.span = Span(start: try Date.read(row, 3), end: try (Date?).read(row, 4))
+            self.createdAt = try Date.read(row, 5)
+            self._record = try row.record(6)
+          }
+          public func write(to record: inout Stemma.RecordWriter) {
+            self.primaryKey.write(to: &record)
+            record.value(self.title)
+            record.represented(self.tags, as: [String].JSONRepresentation.self)
+            record.value(self.span.start)
+            record.value(self.span.end)
+            record.value(self.createdAt)
+          }
+        }
+        """)
+  }
+}

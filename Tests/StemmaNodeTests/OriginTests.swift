@@ -1,0 +1,101 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaNode
+import StemmaReplication
+import Testing
+
+/// ⚑ When a node goes on under a new origin, so that no number is ever used twice. (A copy and a purge are in
+/// `DirectoryTests`, lost tables beside a damaged log in `RepairTests`.)
+@Suite struct OriginTests {
+  static let create = DirectoryTests.create
+
+  /// Puts the files of a node back, each in its place, so that no file tells it: a virtual machine that was set
+  /// back.
+  private func setBack(_ bench: Bench, _ name: String, to before: [String: Data]) throws {
+    for file in try bench.contents(name).keys where before[file] == nil || file.hasPrefix("tables.sqlite") {
+      try FileManager.default.removeItem(atPath: bench.path(name + "/" + file))
+    }
+    // The tables are a cache; without them the log alone says where the node stands.
+    for (file, bytes) in before where !file.hasPrefix("tables.sqlite") {
+      let path = bench.path(name + "/" + file)
+      guard FileManager.default.fileExists(atPath: path) else {
+        try bytes.write(to: URL(fileURLWithPath: path))
+        continue
+      }
+      let handle = try #require(FileHandle(forWritingAtPath: path))
+      try handle.truncate(atOffset: 0)
+      try handle.write(contentsOf: bytes)
+      try handle.close()
+    }
+  }
+
+  /// Node `a` wrote 1 and 2, `b` has both; then `a` was set back to 1.
+  private func nodeThatWasSetBack() throws -> Bench {
+    let bench = try Bench()
+    _ = try bench.node("b", DirectoryTests.note)
+    try bench.node("a", DirectoryTests.note).commit(Self.create("1"))
+    let before = try bench.contents("a")
+    do {
+      let a = try bench.open("a")
+      try a.commit(Self.create("2"))
+      try a.sync(try bench.open("b"))
+    }
+    try setBack(bench, "a", to: before)
+    return bench
+  }
+
+  @Test func aTailThatWasCutBeginsANewOrigin() throws {
+    let bench = try Bench()
+    try { _ = try bench.node("a", DirectoryTests.note).commit(Self.create("1")) }()
+    let journal = URL(fileURLWithPath: bench.path("a/log/00000001.journal"))
+    try (try Data(contentsOf: journal) + Data([1, 2, 3])).write(to: journal)
+    #expect(try bench.open("a").mark.origins.count == 2)
+    #expect(try bench.open("a").mark.origins.count == 2)
+  }
+
+  @Test func aPeerThatHoldsMoreOfThisOriginBeginsANewOne() throws {
+    let bench = try nodeThatWasSetBack()
+    let a = try bench.open("a")
+    #expect(a.mark.origins.count == 1)
+    try a.sync(try bench.open("b"))
+    #expect(a.mark.origins.count == 2)
+    #expect(try a.history.count == 2)
+    try a.commit(Self.create("3"))
+    try a.sync(try bench.open("b"))
+    #expect(try a.digestTexts == (try bench.open("b").digestTexts))
+  }
+
+  @Test func aForkIsRefusedBeginsANewOriginAndIsMendedWithoutLoss() throws {
+    let bench = try nodeThatWasSetBack()
+    let a = try bench.open("a")
+    try a.commit(Self.create("x"))
+    try a.commit(#"{"op":"update","model":"Note","key":"x","fields":{"text":"mine"}}"#)
+    try a.commit(#"{"op":"update","model":"Note","key":"1","fields":{"text":"after"}}"#)
+    let error = #expect(throws: NodeError.self) { try a.sync(try bench.open("b")) }
+    #expect(error.map(caseName) == "replication")
+    // Whatever is written from now on is not part of the fork.
+    #expect(a.mark.origins.count == 2)
+    try a.commit(#"{"op":"update","model":"Note","key":"x","fields":{"stars":5}}"#)
+    let before = try a.fields("Note", #""x""#)
+    let report = try a.repairFork(with: RemotePeer(name: "b", address: bench.path("b"))) { _, _ in }
+    #expect(report.events == 4)
+    #expect(try a.fields("Note", #""x""#) == before)
+    let b = try bench.open("b")
+    try a.sync(b)
+    #expect(try a.digestTexts == (try bench.open("b").digestTexts))
+    #expect(try a.history.count == 6)
+    #expect(try a.fields("Note", #""2""#) != nil)
+    #expect(try a.conflictTexts == [])
+    #expect(try Node.verify(at: bench.path("a"), options: .init()).damage.isEmpty)
+    #expect(try a.repairFork(with: RemotePeer(name: "b", address: bench.path("b"))) { _, _ in }.events == 0)
+  }
+
+  @Test func readingNeverBeginsANewOrigin() throws {
+    let bench = try Bench()
+    try { _ = try bench.node("a", DirectoryTests.note).commit(Self.create("1")) }()
+    try bench.copy("a", to: "b")
+    #expect(try bench.open("b", .read).mark.origins.count == 1)
+    #expect(try bench.open("b").mark.origins.count == 2)
+  }
+}

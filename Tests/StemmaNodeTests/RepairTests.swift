@@ -1,0 +1,174 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaNode
+import StemmaReplication
+import Testing
+
+/// A node whose log is damaged goes on, says what is missing, and is what it was once a peer gave it back.
+@Suite struct RepairTests {
+  static let rows = """
+    type Row @model { tenant: ID! @primaryKey(sortKeyFields: ["n"]) n: Int! text: String }
+    """
+
+  /// Two equal nodes, `a` and `b`, with a sealed file of several blocks and a journal.
+  private struct Pair {
+    let bench: Bench
+    let digests: [String]
+    let export: [UInt8]
+
+    init() throws {
+      bench = try Bench(segmentSize: 200_000)
+      let a = try bench.node("a", RepairTests.rows)
+      for tenant in 0..<4 {
+        let lines = try (0..<500).map { number in
+          try mutation(
+            #"{"op":"create","model":"Row","key":{"tenant":"t\#(tenant)","n":\#(number)},"fields":{"text":"\#(String(repeating: "\(number * 7919 % 1000) ", count: 40))"}}"#
+          )
+        }
+        try a.write(CommitNote(note: "tenant \(tenant)")) { transaction throws(NodeError) in
+          for line in lines { try transaction.perform(line) }
+        }
+      }
+      try a.sealIfWanted()
+      let b = try bench.node("b", RepairTests.rows)
+      try a.commit(RepairTests.row("t0", 1000))
+      try a.commit(RepairTests.row("t3", 1000))
+      try a.sync(b)
+      digests = try a.digestTexts
+      export = try Self.export(of: a)
+    }
+
+    static func export(of node: Node) throws -> [UInt8] {
+      var bytes: [UInt8] = []
+      try node.export([]) { bytes += $0 }
+      return bytes
+    }
+
+    func damage(_ name: String, at place: Double) throws {
+      let url = URL(fileURLWithPath: bench.path("a/log/" + name))
+      var bytes = try Data(contentsOf: url)
+      bytes[Int(Double(bytes.count - 1) * place)] ^= 0x40
+      try bytes.write(to: url)
+    }
+
+    func logFiles(_ suffix: String) throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: bench.path("a/log"))
+        .filter { $0.hasSuffix(suffix) }.sorted()
+    }
+
+    func verify(_ name: String) throws -> Node.VerificationReport {
+      try Node.verify(at: bench.path(name), options: Node.OpeningOptions())
+    }
+
+    func repair() throws -> RepairReport {
+      try bench.open("a").repair(from: RemotePeer(name: "b", address: bench.path("b"))) { _, _ in }
+    }
+  }
+
+  static func row(_ tenant: String, _ number: Int) -> String {
+    #"{"op":"create","model":"Row","key":{"tenant":"\#(tenant)","n":\#(number)}}"#
+  }
+
+  @Test func aFlippedByteInASegmentTakesOnePartitionAndIsRepairedFromAPeer() throws {
+    let pair = try Pair()
+    let segment = try #require(try pair.logFiles(".segment").first)
+    try pair.damage(segment, at: 0.4)
+    // Opening notices nothing; verify does, and says exactly what is missing.
+    let report = try pair.verify("a")
+    #expect(report.damage.count == 1 && !report.isVague)
+    let partition = try #require(report.losses.first?.partition)
+    #expect(report.losses.allSatisfy { $0.partition == partition && $0.file == segment })
+    #expect(report.losses.reduce(0) { $0 + $1.count } < 500)
+    do {
+      let a = try bench(pair).open("a")
+      let tenant = String(partition.dropFirst("tenant=".count))
+      // The tables lose nothing; the partition is read-only, the others are not.
+      #expect(try a.digestTexts == pair.digests)
+      #expect(try a.refusal(Self.row(tenant, 2000)) == "damagedPartition")
+      let other = tenant == "t0" ? "t1" : "t0"
+      #expect(try a.commit(Self.row(other, 2000)).count == 1)
+      // What can be read is given, and then the damage.
+      var count: UInt64 = 0
+      let error = #expect(throws: NodeError.self) {
+        try a.forEachEvent(LogFilter(), newestFirst: false) { _, _ in
+          count += 1
+          return true
+        }
+      }
+      #expect(error.map(caseName) == "log")
+      #expect(count + report.losses.reduce(0) { $0 + $1.count } == 2003)
+      // The rest is exchanged, and what was left out is said.
+      let exchange = try a.sync(try bench(pair).open("b"))
+      #expect(exchange.pushed?.events == 1 && exchange.notices.contains { $0.contains(partition) })
+    }
+    let repaired = try pair.repair()
+    #expect(repaired.isWhole && repaired.files.count == 1)
+    #expect(repaired.events == report.losses.reduce(0) { $0 + $1.count })
+    let a = try bench(pair).open("a")
+    #expect(a.notices == [])
+    #expect(try a.digestTexts == (try bench(pair).open("b").digestTexts))
+    #expect(try Pair.export(of: a) == Pair.export(of: try bench(pair).open("b")))
+    #expect(try pair.verify("a").damage.isEmpty)
+    #expect(try pair.repair().files == [])
+    #expect(try a.history.count == 2003)
+  }
+
+  private func bench(_ pair: Pair) -> Bench { pair.bench }
+
+  @Test(arguments: ["footer", "header", "journal", "missing"])
+  func anyOtherDamageIsRepairedToo(kind: String) throws {
+    let pair = try Pair()
+    let segment = try #require(try pair.logFiles(".segment").first)
+    let journal = try #require(try pair.logFiles(".journal").last)
+    switch kind {
+    case "footer": try pair.damage(segment, at: 0.999)
+    case "header": try pair.damage(segment, at: 0.0001)
+    case "journal": try pair.damage(journal, at: 0.6)
+    default: try FileManager.default.removeItem(atPath: pair.bench.path("a/log/" + segment))
+    }
+    let report = try pair.verify("a")
+    #expect(!report.damage.isEmpty && !report.losses.isEmpty && !report.isVague, "\(kind)")
+    #expect(try pair.bench.open("a").digestTexts == pair.digests)
+    #expect(try pair.repair().isWhole)
+    let a = try pair.bench.open("a")
+    #expect(try a.digestTexts == pair.digests)
+    #expect(try Pair.export(of: a) == pair.export)
+    #expect(try pair.verify("a").damage.isEmpty)
+  }
+
+  @Test func tablesThatAreLostTooShowWhatStandsBeforeTheDamage() throws {
+    let pair = try Pair()
+    try pair.damage(try #require(try pair.logFiles(".segment").first), at: 0.4)
+    for name in ["tables.sqlite", "tables.sqlite-wal", "tables.sqlite-shm"] {
+      let path = pair.bench.path("a/" + name)
+      if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
+    }
+    let before = try pair.bench.open("b").mark.names.count
+    #expect(before > 0)
+    do {
+      let a = try pair.bench.open("a")
+      // Numbers of this node may be among what is lost.
+      #expect(a.mark.origins.count == 2)
+      #expect(a.notices.contains { $0.contains("cannot be read") })
+      let whole = Set(pair.digests)
+      #expect(whole.subtracting(try a.digestTexts).count == 1)
+    }
+    #expect(try pair.repair().isWhole)
+    #expect(try pair.bench.open("a").digestTexts == pair.digests)
+  }
+
+  @Test func aPeerWithOtherEventsIsNotBelieved() throws {
+    let pair = try Pair()
+    try pair.damage(try #require(try pair.logFiles(".segment").first), at: 0.4)
+    let losses = try pair.verify("a").losses
+    let c = try pair.bench.node("c", Self.rows)
+    let address = c.mark.name
+    try c.commit(Self.row("t1", 1))
+    let report = try pair.bench.open("a").repair(
+      from: RemotePeer(name: address, address: pair.bench.path("c"))
+    ) { _, _ in }
+    #expect(report.missing == losses && report.files == [])
+    #expect(try pair.repair().isWhole)
+  }
+}

@@ -1,0 +1,95 @@
+import Testing
+
+@testable import Stemma
+
+/// Rows of two tables at once.
+@Suite("Statements that join")
+struct JoinTests {
+  private func store() async throws -> Store { try await ReadStatementTests.store() }
+
+  @Test("along a relationship: pairs, without rows that have no other side")
+  func pairs() async throws {
+    let store = try await store()
+    let pairs = try await Chore.join { $0.owner }.order { $1.name.desc() }.fetchAll(store)
+    #expect(pairs.map(\.0.id) == [2, 1, 3])
+    #expect(pairs.map(\.1.name) == ["Cleo", "Ben", "Ben"])
+    let titles = try await Chore.where { !$0.isDone }.join { $0.owner }.where {
+      $1.name == "Ben" && $0.rank > 1
+    }
+    .select { ($0.title, $1.name) }.fetchAll(store)
+    #expect(titles.map(\.0) == ["paint"])
+    // Both sides come from the store, and know it.
+    #expect(try await pairs[0].1.boss?.name == "Ana")
+    #expect(try await pairs[0].0.owner?.name == "Cleo")
+  }
+
+  @Test("a left join keeps rows that have no other side")
+  func left() async throws {
+    let store = try await store()
+    let pairs = try await Chore.leftJoin { $0.owner }.fetchAll(store)
+    #expect(pairs.map(\.0.id) == [1, 2, 3, 4])
+    #expect(pairs.map(\.1?.id) == [2, 3, 2, nil])
+    let names = try await Chore.leftJoin { $0.owner }.select { $1.name ?? "nobody" }.fetchAll(store)
+    #expect(names == ["Ben", "Cleo", "Ben", "nobody"])
+    #expect(try await Chore.leftJoin { $0.owner }.where { $1.id == nil }.fetchCount(store) == 1)
+  }
+
+  @Test("to many, with a count for each")
+  func counts() async throws {
+    let store = try await store()
+    let counts = try await Worker.leftJoin { $0.tasks }.group { worker, _ in worker.name }
+      .select { ($0.name, $1.id.count()) }.fetchAll(store)
+    #expect(counts.map(\.0) == ["Ana", "Ben", "Cleo"])
+    #expect(counts.map(\.1) == [0, 2, 1])
+  }
+
+  @Test("a table with itself, and over several steps")
+  func selfJoin() async throws {
+    let store = try await store()
+    let pairs = try await Worker.join { $0.boss }.select { ($0.name, $1.name) }.fetchAll(store)
+    #expect(pairs.map(\.0) == ["Ben", "Cleo"])
+    #expect(pairs.map(\.1) == ["Ana", "Ana"])
+    let bosses = try await Chore.join { $0.owner.boss }.select { ($0.title, $1.name) }.fetchAll(store)
+    #expect(bosses.map(\.0) == ["paint", "Paper*", "bridge"])
+    #expect(Set(bosses.map(\.1)) == ["Ana"])
+    let peers = try await Worker.all.join(Worker.self) { $0.bossId == $1.bossId && $0.id < $1.id }
+      .where { one, _ in one.bossId != nil }.fetchAll(store)
+    #expect(peers.map(\.0.name) == ["Ben"])
+    #expect(peers.map(\.1.name) == ["Cleo"])
+  }
+
+  @Test("SQL of one's own: values are bound, never a part of it")
+  func sql() async throws {
+    let store = try await store()
+    let nasty = "paint'; DROP TABLE chores; --"
+    #expect(
+      try await SQL<Int>("SELECT count(*) FROM \(Chore.self) WHERE \(Chore.columns.title) = \(nasty)")
+        .fetchOne(store) == 0)
+    let done = try await SQL(
+      "SELECT \(columns: Chore.self) FROM \(Chore.self) WHERE \(Chore.columns.isDone) = \(true) ORDER BY 1",
+      as: Chore.self
+    ).fetchAll(store)
+    #expect(done.map(\.id) == [2, 4])
+    let pairs = try await SQL("SELECT title, length(title) FROM chores ORDER BY id", as: (String, Int).self)
+      .fetchAll(store)
+    #expect(pairs.map(\.1) == [5, 6, 6, 8])
+    let limit = 6
+    #expect(
+      try await Chore.where { SQL<Bool>("length(\($0.title)) < \(limit)") }.fetchAll(store).map(\.id) == [1])
+    #expect(try await Chore.order { SQL<Int>("-\($0.id)") }.limit(1).fetchAll(store).map(\.id) == [4])
+  }
+
+  @Test("SQL of one's own only reads, and is one statement")
+  func sqlReads() async throws {
+    let store = try await store()
+    for sql: SQLText in [
+      "DELETE FROM chores", "SELECT 1; DELETE FROM chores", "COMMIT", "BEGIN", "ATTACH 'x' AS x", "",
+    ] {
+      await #expect(throws: StoreError.self) { try await SQL<Int>(sql).fetchAll(store) }
+      await #expect(throws: StoreError.self) {
+        try await store.write { _ = try SQL<Int>(sql).fetchAll($0) }
+      }
+    }
+    #expect(try await Chore.all.fetchCount(store) == 4)
+  }
+}
