@@ -27,8 +27,11 @@ extension Log {
         var lowest: Timestamp?
         var highest: Timestamp?
         for mark in journal.marks.indices {
-          for event in try journal.events(mark, of: try journal.block(mark)) {
-            try runs.add(event.event, offset: journal.marks[mark].offset)
+          let offset = journal.marks[mark].offset
+          let block = try journal.block(mark)
+          let events = try decoding(journal.path, offset) { () throws(EventsError) in try block.events() }
+          for event in events {
+            try runs.add(event.event, offset: offset)
             let time = event.event.timestamp
             lowest = lowest.map { min($0, time) } ?? time
             highest = highest.map { max($0, time) } ?? time
