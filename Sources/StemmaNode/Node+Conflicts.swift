@@ -35,6 +35,10 @@ package struct ConflictDescription: Sendable {
   package var key: JSON
   package var keyText: String
   package var field: String?
+  /// For cardinality: the relationship that stores the reference.
+  package var reference: String?
+  /// For cardinality and dangling: the model of the candidates' records.
+  package var record: String?
   /// The one that is shown first.
   package var candidates: [Candidate]
 
@@ -59,12 +63,19 @@ extension Node {
     }
   }
 
-  /// Gives the open conflicts of a model, or of all, one after the other.
-  package func conflicts(_ model: Model?, _ body: (ConflictDescription) throws -> Void) throws(NodeError) {
+  /// Gives the open conflicts that pass a filter, one after the other: by model, of each first those of values
+  /// and deletions by key, then cardinality, then dangling references.
+  package func conflicts(
+    _ filter: ConflictFilter = ConflictFilter(), _ body: (ConflictDescription) throws -> Void
+  ) throws(NodeError) {
     let scope = mark.scope
+    let isInScope: ((Partition) -> Bool)? =
+      filter.kinds.contains(.dangling) ? { scope.contains($0) } : nil
     try reading { reader in
-      var cursor = try reader.conflicts(model.map { [$0.name] }, isInScope: { scope.contains($0) })
-      while let conflict = try cursor.next() { try body(try describe(conflict)) }
+      var cursor = try reader.conflicts(filter.model.map { [$0.name] }, isInScope: isInScope)
+      while let conflict = try cursor.next() {
+        if filter.contains(conflict) { try body(try describe(conflict)) }
+      }
     }
   }
 
@@ -84,7 +95,12 @@ extension Node {
     }
     return ConflictDescription(
       kind: conflict.kind, model: conflict.model, key: schema.json(of: conflict.key, model: model),
-      keyText: description.keyText(conflict.key, model), field: conflict.field, candidates: candidates)
+      keyText: description.keyText(conflict.key, model), field: conflict.field,
+      reference: conflict.reference, record: record(of: conflict), candidates: candidates)
+  }
+
+  private func record(of conflict: OpenConflict) -> String? {
+    if case .record(let model, _)? = conflict.choices.first?.value { model } else { nil }
   }
 
   private func json(_ value: OpenConflict.Choice.Value) -> JSON {
@@ -129,11 +145,94 @@ extension Node {
 
   // MARK: Resolve
 
+  /// Ends one conflict, of whatever kind. `field` may be nil where the record has only one.
   package func resolve(
     _ model: Model, _ key: JSON, field: String?, _ resolution: Resolution, _ note: CommitNote
   ) throws(NodeError) {
+    let settlement = try settlement(model, key, field: field, resolution)
     try write(note) { transaction throws(NodeError) in
-      try transaction.resolve(model.name, key, field: field, resolution)
+      guard let settlement else {
+        return try transaction.resolve(model.name, key, field: field, resolution)
+      }
+      for mutation in settlement { try transaction.perform(mutation) }
+    }
+  }
+
+  /// The changes that end a conflict between records; nil if it is not about records, or there is none.
+  private func settlement(
+    _ model: Model, _ key: JSON, field: String?, _ resolution: Resolution
+  ) throws(NodeError) -> [Mutation]? {
+    var filter = ConflictFilter()
+    filter.model = model
+    filter.key = try self.key(key, of: model)
+    filter.field = field
+    var found: [ConflictDescription] = []
+    try conflicts(filter) { found.append($0) }
+    guard let conflict = found.first, !found.contains(where: { $0.kind == .value || $0.kind == .delete })
+    else { return nil }
+    guard found.count == 1 else {
+      throw .mutation(
+        .severalConflicts(
+          model: model.name, key: conflict.keyText, fields: found.compactMap(\.field)))
+    }
+    return conflict.kind == .cardinality
+      ? try unlinking(conflict, but: try kept(conflict, resolution)) : try mending(conflict, resolution)
+  }
+
+  /// Which candidate of a cardinality conflict keeps its link.
+  private func kept(
+    _ conflict: ConflictDescription, _ resolution: Resolution
+  ) throws(NodeError) -> ConflictDescription.Candidate {
+    let found: ConflictDescription.Candidate?
+    let asked: String
+    switch resolution {
+    case .take(let number): (found, asked) = (conflict.candidates.first { $0.number == number }, "\(number)")
+    case .takeEvent(let dot):
+      let name = description.name(dot)
+      (found, asked) = (conflict.candidates.first { $0.event == name }, name)
+    case .shown: (found, asked) = (conflict.candidates.first, "shown")
+    case .newest: (found, asked) = (conflict.candidates.max { $0.timestamp < $1.timestamp }, "newest")
+    case .set, .keep, .delete:
+      throw .mutation(.wrongShape("one of the records keeps its link: say which with --take N"))
+    }
+    guard let found else {
+      throw .mutation(
+        .noCandidate(
+          model: conflict.model, key: conflict.keyText, field: conflict.field, asked: asked,
+          count: conflict.candidates.count))
+    }
+    return found
+  }
+
+  private func unlinking(
+    _ conflict: ConflictDescription, but kept: ConflictDescription.Candidate
+  ) throws(NodeError) -> [Mutation] {
+    guard let name = conflict.reference, let record = conflict.record, let child = schema.model(named: record)
+    else { return [] }
+    let isDeclared = child.relationship(named: name)?.storesReference ?? false
+    return conflict.candidates.filter { $0.number != kept.number }.map { other in
+      isDeclared
+        ? Mutation(.unlink, model: child.name, key: other.value, fields: [(name, conflict.key)])
+        : Mutation(.unlink, model: conflict.model, key: conflict.key, fields: [(name, other.value)])
+    }
+  }
+
+  /// What ends a reference to a record that is not there.
+  private func mending(
+    _ conflict: ConflictDescription, _ resolution: Resolution
+  ) throws(NodeError) -> [Mutation] {
+    guard let name = conflict.field else { return [] }
+    switch resolution {
+    case .set(.null):
+      return [Mutation(.unlink, model: conflict.model, key: conflict.key, fields: [(name, .null)])]
+    case .set(let target):
+      return [Mutation(.link, model: conflict.model, key: conflict.key, fields: [(name, target)])]
+    case .delete: return [Mutation(.delete, model: conflict.model, key: conflict.key)]
+    case .take, .takeEvent, .keep, .shown, .newest:
+      throw .mutation(
+        .wrongShape(
+          "the record that `\(name)` of \(conflict.model) \(conflict.keyText) leads to is not there: create it, or use "
+            + "--set KEY for another, --unlink, or --delete for the record that refers to it"))
     }
   }
 

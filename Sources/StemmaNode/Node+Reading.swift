@@ -116,30 +116,6 @@ extension Node {
     }
   }
 
-  /// A file of the log as `segments` lists it.
-  package struct LogFileDescription: Sendable {
-    package var number: UInt64
-    package var kind: String
-    package var events: UInt64
-    package var rawBytes: UInt64
-    package var storedBytes: UInt64
-    package var partitions: Int
-    package var blocks: Int
-    package var digest: String?
-  }
-
-  package func logFiles() throws(NodeError) -> [LogFileDescription] {
-    try Self.wrapping {
-      try log.files().map { file in
-        let runs = file.kind == .damaged ? [] : try log.partitions(of: file)
-        return LogFileDescription(
-          number: file.number, kind: "\(file.kind)", events: file.events, rawBytes: file.rawBytes,
-          storedBytes: file.storedBytes, partitions: runs.count,
-          blocks: runs.map(\.blocks.upperBound).max() ?? 0, digest: file.digest?.description)
-      }
-    }
-  }
-
   /// Digests of one partition: equal on two nodes exactly if log and rows are equal.
   package struct PartitionDigest: Sendable {
     package var partition: String

@@ -31,25 +31,6 @@ extension Node {
 
   // MARK: Verify
 
-  package struct VerificationReport: Sendable {
-    package struct Damage: Sendable {
-      package var file: String
-      package var offset: UInt64?
-      package var what: String
-    }
-
-    package var events: UInt64 = 0
-    /// Events that a writer has appended and that are not known durable: it is at work, or died before its sync.
-    /// The next writer keeps or cuts them.
-    package var unconfirmed: UInt64 = 0
-    package var files = 0
-    package var damage: [Damage] = []
-    /// The events that the damage took.
-    package var losses: [RecordedDamage.Loss] = []
-    /// Whether more may be lost than `losses` says.
-    package var isVague = false
-  }
-
   /// Checks every byte of the log; if that is whole, whether the tables are what it says. What is found to be
   /// damaged is recorded in the node, where it can be written; nothing else is.
   package static func verify(
@@ -63,17 +44,22 @@ extension Node {
         in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readOnly))
       let found = try log.verify()
-      for damage in found {
-        report.damage.append(
-          .init(file: damage.path, offset: damage.offset, what: Explanations.text(of: damage.flaw)))
+      report.damage = found.map { damage in
+        .init(
+          file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
+          what: Explanations.text(of: damage.flaw), remedy: log.isHarmless([damage]) ? .none : .repair)
       }
       if !log.isHarmless(found) {
         let recorded = try record(found, in: directory, options, log)
         report.losses = recorded.losses
         report.isVague = recorded.isVague
       }
-      guard report.damage.isEmpty else { return report }
+      report.mark = mark
       report.unconfirmed = log.unconfirmedEvents
+      guard log.isHarmless(found) else {
+        report.events = try readableEvents(of: log)
+        return report
+      }
       let files = try log.files()
       report.files = files.count
       report.events = files.reduce(0) { $0 + $1.events }
@@ -119,7 +105,7 @@ extension Node {
     do throws(TablesError) { tables = try Tables.open(at: path, schema: schema, mode: .readOnly) } catch {
       guard case .needsRebuild(_, let reason) = error else { throw error }
       if case .damaged(let what) = reason {
-        report.damage.append(.init(file: path, offset: nil, what: "\(what); run `stemma rebuild`"))
+        report.damage.append(.init(file: path, what: what, remedy: .rebuild))
       }
       return
     }
@@ -136,8 +122,8 @@ extension Node {
     for partition in Set(differing).sorted() {
       report.damage.append(
         .init(
-          file: path, offset: nil,
-          what: "the rows of partition \(partition) are not what the log says; run `stemma rebuild`"))
+          file: path, what: "the rows of partition \(partition) are not what the log says",
+          remedy: .rebuild))
     }
   }
 

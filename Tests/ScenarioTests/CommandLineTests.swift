@@ -161,27 +161,90 @@ struct CommandLineTests {
     status(73, try work.attempt("init", "shop"))
   }
 
-  @Test("every command's --help has examples")
-  func helpHasExamples() throws {
-    let work = try Workplace()
-    for command in [
-      "init", "clone", "status", "import", "create", "update", "upsert", "delete", "link", "unlink", "get",
-      "list",
-      "query", "export", "log", "segments", "inspect", "conflicts", "resolve", "pull", "push", "sync",
-      "digest",
-      "rebuild",
-      "verify", "remote add", "remote list", "remote remove", "scope list", "scope add", "scope remove",
-      "schema show", "schema check", "schema apply",
-    ] {
-      let help = try Tool.run(
-        Tool.path, command.split(separator: " ").map(String.init) + ["--help"], in: work.path)
-      #expect(help.status == 0)
-      let parts = help.output.split(separator: "Examples:\n")
-      #expect(parts.count == 2, "\(command)")
-      let examples = (parts.last ?? "").split(separator: "\n").prefix { !$0.hasPrefix("USAGE") }
-      #expect(
-        examples.count { $0.contains("stemma ") && $0.contains(command) } >= 2, "\(command): \(examples)")
+  /// What `--experimental-dump-help` says of a command.
+  private struct Help: Decodable {
+    struct Command: Decodable {
+      var commandName: String
+      var abstract: String?
+      var discussion: String?
+      var subcommands: [Command]?
+      var arguments: [Argument]?
     }
+    struct Argument: Decodable {
+      struct Name: Decodable { var kind: String; var name: String }
+      var names: [Name]?
+    }
+    var command: Command
+  }
+
+  /// The words of an example up to a pipe or a redirection, without those in quotes.
+  private static func words(of example: Substring) -> [Substring] {
+    var isQuoted = false
+    let bare = example.filter { character in
+      if character == "'" || character == "\"" { isQuoted.toggle() }
+      return !isQuoted
+    }
+    return bare.split(separator: " ").prefix { !["|", "||", "&&", ">", "#"].contains($0) }.map { $0 }
+  }
+
+  @Test("every command says what it does and has two examples, which name only options that there are")
+  func helpHasExamples() throws {
+    let dump = try Tool.run(Tool.path, ["--experimental-dump-help"], in: NSTemporaryDirectory())
+    var checked = 0
+    func check(_ command: Help.Command, _ path: [String]) {
+      let isGroup = command.subcommands?.contains { $0.commandName != "help" } ?? false
+      let name = path.joined(separator: " ")
+      if !path.isEmpty, command.commandName != "help" {
+        checked += 1
+        #expect(command.abstract?.isEmpty == false, "\(name)")
+        let parts = (command.discussion ?? "").components(separatedBy: "Examples:\n")
+        let lines = (parts.count == 2 ? parts[1] : "").split(separator: "\n")
+        let examples = lines.filter { $0.contains("stemma ") }
+        #expect(examples.count >= 2, "\(name): \(lines)")
+        #expect(examples.allSatisfy { $0.contains(command.commandName) }, "\(name): \(lines)")
+        let options = Set((command.arguments ?? []).flatMap { $0.names ?? [] }.map(\.name))
+        for example in examples where !isGroup {
+          let words = Self.words(of: example)
+          guard words.contains(where: { $0 == command.commandName }) else { continue }
+          for word in words where word.hasPrefix("--") && word.count > 2 {
+            #expect(options.contains(String(word.dropFirst(2))), "\(name): \(word) in \(example)")
+          }
+        }
+      }
+      for inner in command.subcommands ?? [] where inner.commandName != "help" {
+        check(inner, path + [inner.commandName])
+      }
+    }
+    check(try dump.json(Help.self).command, [])
+    #expect(checked > 30)
+  }
+
+  @Test("what can be typed next comes from the node: its models and its remotes")
+  func completions() throws {
+    let work = try Shop.open()
+    try work.stemma("clone", "shop", "field", "--name", "field")
+    try work.stemma("-C", "field", "remote", "add", "office", "shop")
+    try work.write("completion.bash", try work.stemma("--generate-completion-script", "bash").output)
+    /// What bash offers for the last word, as it asks when the key is pressed.
+    func offered(_ words: String...) throws -> [String] {
+      let line = (["stemma"] + words).joined(separator: " ")
+      let script = """
+        source completion.bash
+        COMP_WORDS=(\(line.hasSuffix(" ") ? line + "''" : line)); COMP_CWORD=\(words.count)
+        COMP_LINE='\(line)'; COMP_POINT=${#COMP_LINE}
+        _stemma stemma '\(words.last ?? "")' '\(words.dropLast().last ?? "stemma")'
+        printf '%s\\n' "${COMPREPLY[@]}"
+        """
+      let path = Tool.productsDirectory + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
+      let result = try Tool.run(
+        "/bin/bash", ["-c", script], in: work.path,
+        environment: ["PATH": path, "STEMMA_NODE": work.file("field")])
+      return result.lines.map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+    #expect(try offered("get", "T") == ["Team"])
+    #expect(try offered("log", "--model", "Me").sorted() == ["Member", "MemberPost"])
+    #expect(try offered("conflicts", "--kind", "d").sorted() == ["dangling", "delete"])
+    #expect(try offered("pull", "of") == ["office"])
   }
 
   @Test("a completion script for bash")

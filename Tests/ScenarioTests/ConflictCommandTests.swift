@@ -167,4 +167,88 @@ struct ConflictCommandTests {
     #expect(
       try work.stemma("-C", "shop", "conflicts", "--json").array().map { $0.text("kind") } == ["dangling"])
   }
+
+  @Test("filters by key, field and kind, counts, and one record side by side")
+  func filters() throws {
+    let work = try met()
+    func kinds(_ words: String...) throws -> [String] {
+      let result = try Tool.run(Tool.path, ["-C", "field", "conflicts", "--json"] + words, in: work.path)
+      #expect(result.status == 0, "\(result.errors)")
+      return try result.array().map { $0.text("kind") ?? "" }
+    }
+    #expect(try kinds("--kind", "value", "--kind", "delete") == ["value", "delete"])
+    #expect(try kinds("--field", "cart") == ["cardinality"])
+    #expect(try kinds("--model", "Customer", "--key", "ada") == ["value", "cardinality"])
+    #expect(try kinds("--model", "Customer", "--key", "nobody").isEmpty)
+    #expect(try work.attempt("-C", "field", "conflicts", "--kind", "odd").status == 64)
+    #expect(try work.attempt("-C", "field", "conflicts", "--check", "--kind", "dangling").status == 1)
+    #expect(
+      try work.attempt("-C", "field", "conflicts", "--check", "--kind", "value", "--model", "Team").status
+        == 0)
+
+    let counts = try work.stemma("-C", "field", "conflicts", "--count", "--json").array()
+    #expect(counts.map { $0.text("model") } == ["Badge", "Customer", "Team"])
+    #expect(counts[1].members == ["model", "value", "delete", "cardinality", "dangling"])
+    #expect(counts[1].number("value") == 1 && counts[1].number("cardinality") == 1)
+
+    let shown = try work.stemma("-C", "field", "conflicts", "show", "Customer", "ada", "name")
+    #expect(shown.lines.contains { $0.contains("Shop") && $0.contains("Field") }, "side by side")
+    #expect(shown.output.contains("stemma resolve Customer ada name --take 2"))
+    #expect(try work.attempt("-C", "field", "conflicts", "show", "Customer", "nobody").status == 66)
+    #expect(try work.attempt("-C", "field", "conflicts", "Customer").status == 64)
+  }
+
+  @Test("cardinality ends with one link kept, dangling with another record or none")
+  func resolvesRecords() throws {
+    let work = try met()
+    try work.stemma("-C", "field", "resolve", "Customer", "ada", "cart", "--take", "2", "-m", "the older one")
+    let cart = try work.stemma("-C", "field", "get", "Customer", "ada", "--include", "cart", "--json")
+      .object()
+    #expect(cart.object("included").object("cart").object("key").text("id") == "k1")
+    #expect(
+      try work.stemma("-C", "field", "get", "Cart", "k2", "--json").object().object("fields")["customerId"]
+        is NSNull)
+
+    // The reference of a badge is required.
+    let required = try work.attempt("-C", "field", "resolve", "Badge", "b", "team", "--unlink")
+    #expect(required.status == 65)
+    #expect(required.errors.contains("required"))
+    #expect(try work.attempt("-C", "field", "resolve", "Badge", "b", "team", "--take", "1").status == 65)
+    try work.stemma("-C", "field", "resolve", "Team", "blue", "--keep")
+    try work.stemma("-C", "field", "resolve", "Badge", "b", "team", "--set", "blue")
+    try work.stemma("-C", "field", "create", "Visit", "site=s", "number=1", "guest=nobody")
+    try work.stemma("-C", "field", "resolve", "Visit", "site=s", "number=1", "guest", "--unlink")
+    try work.stemma("-C", "field", "resolve", "Customer", "ada", "--take", "1")
+    #expect(try work.stemma("-C", "field", "conflicts").lines == ["no conflicts"])
+  }
+
+  @Test("on a terminal one conflict after the other is asked", .enabled(if: Pseudoterminal.isThere))
+  func dialog() throws {
+    let work = try met()
+    try work.write("editor", "#!/bin/sh\necho Edited > \"$1\"\n")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: work.file("editor"))
+    // dangling: skip; value: nonsense, then edit; cardinality: the first; delete: leave.
+    let said = try Pseudoterminal.run(
+      ["-C", "field", "resolve", "--by", "eve"], in: work.path, typing: "s\nx\ne\n1\nq\n",
+      environment: ["EDITOR": work.file("editor"), "NO_COLOR": "1", "COLUMNS": "100"])
+    #expect(said.contains("(1 of 4)"))
+    #expect(said.contains("`x` is none of these"))
+    #expect(said.contains("resolved 2 of 4 conflicts"))
+    #expect(!said.contains("\u{1B}["), "NO_COLOR")
+    #expect(
+      try work.stemma("-C", "field", "get", "Customer", "ada", "--json").object().object("fields").text(
+        "name") == "Edited")
+    let left = try work.stemma("-C", "field", "conflicts", "--json").array().map { $0.text("kind") }
+    #expect(left == ["dangling", "delete"])
+    #expect(
+      try work.stemma("-C", "field", "log", "--op", "resolve", "--json").array().first?.text("by") == "eve")
+
+    let coloured = try Pseudoterminal.run(
+      ["-C", "field", "resolve", "Team", "blue"], in: work.path, typing: "d\n", environment: ["TERM": "xterm"]
+    )
+    #expect(coloured.contains("\u{1B}[1m"), "colour on a terminal")
+    #expect(try work.attempt("-C", "field", "get", "Team", "blue").status == 66)
+    // Without a terminal nobody can be asked.
+    #expect(try work.attempt("-C", "field", "resolve", "Badge", "b").status == 64)
+  }
 }

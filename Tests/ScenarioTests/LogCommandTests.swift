@@ -98,7 +98,8 @@ struct LogCommandTests {
     for file in files {
       #expect(
         file.members == [
-          "number", "kind", "events", "rawBytes", "storedBytes", "partitions", "blocks", "digest",
+          "number", "place", "kind", "file", "events", "positions", "times", "rawBytes", "storedBytes",
+          "partitions", "blocks", "digest", "damage",
         ])
       #expect(["segment", "journal"].contains(file.text("kind")))
       if file.text("kind") == "segment" { #expect(file.text("digest")?.count == 64) }

@@ -147,7 +147,7 @@ extension Node {
   var conflictTexts: [String] {
     get throws {
       var texts: [String] = []
-      try conflicts(nil) { conflict in
+      try conflicts() { conflict in
         texts.append(
           "\(conflict.kind) \(conflict.model) \(conflict.keyText) \(conflict.field ?? "-"): "
             + conflict.candidates.map(\.value.text).joined(separator: ", "))

@@ -90,7 +90,7 @@ struct TourTests {
     try await store.update(third)
     let open = try await store.writer.access { node in
       var fields: [String?] = []
-      try node.conflicts(nil) { fields.append($0.field) }
+      try node.conflicts() { fields.append($0.field) }
       return fields
     }
     #expect(open == ["title"])

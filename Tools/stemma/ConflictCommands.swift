@@ -2,150 +2,160 @@ import ArgumentParser
 import StemmaEvents
 import StemmaNode
 
+/// Which conflicts a command is about.
+struct ConflictOptions: ParsableArguments {
+  @Option(help: "Only this model.", completion: .modelNames) var model: String?
+  @Option(
+    parsing: .singleValue,
+    help: "Only this record: a bare value, a JSON object, or part=value, once for each part.")
+  var key: [String] = []
+  @Option(help: "Only this field or relationship.") var field: String?
+  @Option(
+    parsing: .singleValue,
+    help: ArgumentHelp("value, delete, cardinality or dangling; may be repeated.", valueName: "kind"),
+    completion: .list(ConflictFilter.Kind.allCases.map(\.rawValue)))
+  var kind: [String] = []
+
+  func validate() throws {
+    if !key.isEmpty && model == nil { throw ValidationError("--key needs --model") }
+    for name in kind where ConflictFilter.Kind(rawValue: name) == nil {
+      let known = ConflictFilter.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+      throw ValidationError("`\(name)` is no kind of conflict; there are \(known)")
+    }
+  }
+
+  func filter(_ node: Node) throws -> ConflictFilter {
+    var filter = ConflictFilter()
+    if !kind.isEmpty { filter.kinds = Set(kind.compactMap { ConflictFilter.Kind(rawValue: $0) }) }
+    filter.field = field
+    guard let model else { return filter }
+    let words = try RecordWords(node, model: model)
+    filter.model = words.model
+    if !key.isEmpty { filter.key = try node.key(try words.key(key).key, of: words.model) }
+    return filter
+  }
+}
+
 struct Conflicts: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "List what concurrent writes left open.",
     discussion: """
-      Kinds: value (a field), delete (deleted and changed), cardinality (two where one may be), dangling (a
-      reference to a record that is not there). The first candidate is the one that is shown.
+      Kinds: value (a field), delete (deleted and changed), cardinality (two where one may be), dangling (a \
+      reference to a record that is not there). The first candidate is the one that is shown. `show` puts the \
+      candidates of one record side by side and says how to decide.
       Examples:
-        stemma conflicts
-        stemma conflicts --check --model Book
-      """)
-  @Option(help: "Only this model.") var model: String?
-  @Flag(help: "Exit with 1 if there is a value, delete or cardinality conflict; print nothing.") var check =
-    false
-  @OptionGroup var format: FormatOptions
-  @OptionGroup var options: NodeOptions
-
-  func run() throws {
-    let node = try options.open()
-    let chosen = try model.map { try RecordWords(node, model: $0).model }
-    if check {
-      if try node.openConflicts(chosen) > 0 { throw ExitCode.no }
-      return
-    }
-    var count = 0
-    var dangling = 0
-    var array: [JSON] = []
-    try node.conflicts(chosen) { conflict in
-      if conflict.kind == .dangling { dangling += 1 } else { count += 1 }
-      if format.json {
-        array.append(conflict.json)
-      } else if format.ndjson {
-        Output.line(conflict.json)
-      } else {
-        show(conflict)
-      }
-    }
-    if format.json { Output.line(.array(array)) }
-    if !format.isJSON {
-      Output.line(
-        (count == 0 ? "no conflicts" : counted(count, "conflict"))
-          + (dangling == 0 ? "" : ", \(counted(dangling, "dangling reference"))"))
-    }
-    Output.flush()
-  }
-
-  private func show(_ conflict: ConflictDescription) {
-    let field = conflict.field.map { " \($0)" } ?? ""
-    Output.line(
-      "\(Output.styled(conflict.kind.rawValue, .red)) \(Output.styled(conflict.model, .bold)) \(conflict.keyText)\(field)"
-    )
-    var table = TextTable(numeric: [0])
-    for candidate in conflict.candidates {
-      table.append([
-        "\(candidate.number)", plain(candidate.value), candidate.event, candidate.time,
-        candidate.by ?? "",
-      ])
-    }
-    table.write(indent: "  ")
-  }
-}
-
-struct Resolve: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    abstract: "End a conflict by a write that has seen all candidates.",
-    discussion: """
-      Examples:
-        stemma resolve Book 978-0 title --take 2
-        stemma resolve Book 978-0 title --set 'The Title'
-        stemma resolve --all --model Book --take newest
+        stemma conflicts --model Book --kind value
+        stemma conflicts show Book 978-0 title
+        stemma conflicts --check || echo 'somebody has to decide'
       """)
   @Argument(
     help: ArgumentHelp(
-      "The model, the key, and the field if there are several.", valueName: "model key field"))
+      "`show`, a model, a key, and a field if there are several.", valueName: "show model key"))
   var words: [String] = []
-  @Option(
-    help: ArgumentHelp("A candidate's number or event; with --all: shown or newest.", valueName: "n|event"))
-  var take: String?
-  @Option(help: ArgumentHelp("Write this value.", valueName: "value")) var set: String?
-  @Flag(help: "The record stays, although it was deleted elsewhere.") var keep = false
-  @Flag(help: "The record goes, although it was changed elsewhere.") var delete = false
-  @Flag(help: "Every value and delete conflict.") var all = false
-  @Option(help: "With --all: only this model.") var model: String?
-  @OptionGroup var note: NoteOptions
+  @OptionGroup var conflicts: ConflictOptions
+  @Flag(help: "Exit with 1 if there is a value, delete or cardinality conflict; print nothing.") var check =
+    false
+  @Flag(help: "Only how many there are of each model and kind.") var count = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
   func validate() throws {
-    let ways = [take != nil, set != nil, keep, delete].count { $0 }
-    if ways != 1 { throw ValidationError("say how: one of --take, --set, --keep and --delete") }
-    if all {
-      if !words.isEmpty { throw ValidationError("--all names no record; --model narrows it") }
-      if take != "shown" && take != "newest" {
-        throw ValidationError("--all goes with --take shown or --take newest")
-      }
-    } else if words.count < 2 {
-      throw ValidationError("which record? MODEL KEY [FIELD]; or --all")
+    guard let first = words.first else { return }
+    if first != "show" {
+      throw ValidationError("did you mean `stemma conflicts show \(words.joined(separator: " "))`?")
     }
+    if words.count < 3 { throw ValidationError("which record? stemma conflicts show MODEL KEY [FIELD]") }
+    if check || count { throw ValidationError("`show` does not go with --check and --count") }
   }
 
   func run() throws {
-    let node = try options.openForWriting()
-    let count: Int
-    if all {
-      let chosen = try model.map { try RecordWords(node, model: $0).model }
-      count = try node.resolveAll(chosen, take == "newest" ? .newest : .shown, note.note)
-    } else {
-      let reader = try RecordWords(node, model: words[0])
-      let (key, rest) = try reader.key(Array(words.dropFirst()))
-      guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
-      let field = rest.first
-      if let field, reader.model.field(named: field) == nil, reader.model.relationship(named: field) == nil {
-        throw MutationError.unknownField(
-          model: reader.model.name, field: field,
-          known: reader.model.fields.map(\.name) + reader.model.relationships.map(\.name))
-      }
-      try node.resolve(reader.model, key, field: field, try resolution(node, reader, field), note.note)
-      count = 1
+    let node = try options.open()
+    var filter = try conflicts.filter(node)
+    if !words.isEmpty { filter = try ConflictText.filter(node, words.dropFirst()) }
+    if check {
+      // Without a dangling reference: it may lead to a record that is on its way.
+      if conflicts.kind.isEmpty { filter.kinds.remove(.dangling) }
+      var isOpen = false
+      try node.conflicts(filter) { _ in isOpen = true }
+      if isOpen { throw ExitCode.no }
+      return
     }
-    if format.isJSON {
-      Output.line(.object([("resolved", .int(Int64(count)))]))
-    } else {
-      Output.line("resolved \(counted(count, "conflict"))")
+    if count { return try writeCounts(node, filter) }
+    if words.isEmpty { Pager.begin() }
+    var array: [JSON] = []
+    var tally = ConflictTally()
+    let text = ConflictText(node)
+    try node.conflicts(filter) { conflict in
+      if format.json {
+        array.append(conflict.json)
+      } else if format.ndjson {
+        Output.line(conflict.json)
+      } else if !words.isEmpty {
+        text.writeSideBySide(conflict)
+        text.writeAdvice(conflict)
+      } else {
+        if conflict.model != tally.lastModel { Output.line(Output.styled(conflict.model, .bold)) }
+        text.write(conflict)
+      }
+      tally.add(conflict)
+    }
+    if format.json { Output.line(.array(array)) }
+    if !words.isEmpty, tally.total == 0 {
+      Output.flush()
+      throw Failure("\(words.dropFirst().joined(separator: " ")) is not in conflict", .noInput)
+    }
+    if !format.isJSON, words.isEmpty {
+      Output.line(tally.words)
     }
     Output.flush()
   }
 
-  private func resolution(_ node: Node, _ reader: RecordWords, _ field: String?) throws -> Resolution {
-    if keep { return .keep }
-    if delete { return .delete }
-    if let set {
-      guard let field else { throw Failure("--set needs the field after the key", .usage) }
-      if let declared = reader.model.field(named: field) { return .set(try reader.value(set, of: declared)) }
-      let pair = try reader.fields(["\(field)=\(set)"])
-      return .set(pair[0].value)
+  private func writeCounts(_ node: Node, _ filter: ConflictFilter) throws {
+    var tally = ConflictTally()
+    try node.conflicts(filter) { tally.add($0) }
+    let kinds = ConflictFilter.Kind.allCases
+    if format.isJSON {
+      let rows = tally.models.map { model in
+        JSON.object(
+          [("model", .string(model))]
+            + kinds.map { ($0.rawValue, .int(Int64(tally.count(model, $0)))) })
+      }
+      if format.json { Output.line(.array(rows)) } else { for row in rows { Output.line(row) } }
+    } else {
+      var table = TextTable(
+        ["model"] + kinds.map(\.rawValue), numeric: Set(1...kinds.count))
+      for model in tally.models {
+        table.append([model] + kinds.map { grouped(UInt64(tally.count(model, $0))) })
+      }
+      if tally.total > 0 { table.write() }
+      Output.line(tally.words)
     }
-    let take = take ?? ""
-    if let number = Int(take) { return .take(number) }
-    if take == "shown" { return .shown }
-    if take == "newest" { return .newest }
-    let dots = node.description.dots(named: take)
-    guard let dot = dots.first else {
-      throw Failure(
-        "`\(take)` is neither a candidate's number nor an event such as \(node.mark.name):5", .usage)
-    }
-    return .takeEvent(dot)
+    Output.flush()
   }
+}
+
+/// How many conflicts there are of each model and kind.
+struct ConflictTally {
+  /// In the order in which they came.
+  private(set) var models: [String] = []
+  private var counts: [String: [ConflictFilter.Kind: Int]] = [:]
+  private(set) var total = 0
+
+  /// A dangling reference may lead to a record that is on its way, so it is counted apart.
+  var words: String {
+    let dangling = models.reduce(0) { $0 + count($1, .dangling) }
+    let conflicts = total - dangling
+    return (conflicts == 0 ? "no conflicts" : counted(conflicts, "conflict"))
+      + (dangling == 0 ? "" : ", \(counted(dangling, "dangling reference"))")
+  }
+
+  var lastModel: String? { models.last }
+
+  mutating func add(_ conflict: ConflictDescription) {
+    if models.last != conflict.model { models.append(conflict.model) }
+    counts[conflict.model, default: [:]][conflict.kind, default: 0] += 1
+    total += 1
+  }
+
+  func count(_ model: String, _ kind: ConflictFilter.Kind) -> Int { counts[model]?[kind] ?? 0 }
 }

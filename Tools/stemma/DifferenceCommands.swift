@@ -17,7 +17,7 @@ struct Diff: ParsableCommand {
       """)
   @Argument(help: "The old state.") var a: String
   @Argument(help: "The new one.") var b: String?
-  @Option(help: "Only this model.") var model: String?
+  @Option(help: "Only this model.", completion: .modelNames) var model: String?
   @Flag(help: "For each model how many records differ.") var stat = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
@@ -125,7 +125,7 @@ struct Restore: ParsableCommand {
         stemma restore Book 978-0 --as-of yesterday
         stemma restore Book --as-of @3.17 --field title -n
       """)
-  @Argument(help: "The model.") var model: String
+  @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: "The key; none: all records of the model.") var key: [String] = []
   @Option(help: ArgumentHelp("As of when; see `stemma help log`.", valueName: "when")) var asOf: String
   @Option(parsing: .singleValue, help: "Only this field; may be repeated.") var field: [String] = []

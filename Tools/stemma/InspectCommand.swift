@@ -45,8 +45,7 @@ struct Inspect: ParsableCommand {
       let format = inspection.format == .unknown ? inspection.content : inspection.format.name
       Output.line("\(Output.styled(name, .bold)): \(format), \(size) bytes")
       try inspection.parts(request) { report.write($0) }
-      Output.line()
-      Output.line(report.summary)
+      if report.count > 0 { Output.line("\n" + report.summary) }
     }
     Output.flush()
     if let block, report.count == 0 { throw Failure("\(name) has no block \(block)", .noInput) }
@@ -107,21 +106,11 @@ private final class PartReport {
 
   func count(_ part: InspectedPart) {
     count += 1
-    if !part.flaws.isEmpty { damaged.append(title(part)) }
+    if !part.flaws.isEmpty { damaged.append(part.name) }
     if let block = part.block {
       blocks += 1
       events += block.count
     }
-  }
-
-  private func title(_ part: InspectedPart) -> String {
-    let kind =
-      switch part.kind {
-      case .filter: "key filter"
-      case .unknown: "other bytes"
-      default: part.kind.rawValue
-      }
-    return part.number.map { "\(kind) \($0)" } ?? kind
   }
 
   func write(_ part: InspectedPart) {
@@ -130,16 +119,20 @@ private final class PartReport {
     if !isBlock { Output.line() }
     let style: Output.Style = part.flaws.isEmpty ? .cyan : .red
     var line =
-      "\(Output.styled(title(part), style)) at \(part.offset), \(counted(Int(clamping: part.length), "byte"))"
+      "\(Output.styled(part.name, style)) at \(part.offset), \(counted(Int(clamping: part.length), "byte"))"
     if let block = part.block {
       line += ": \(counted(block.count, "event")) of \(counted(block.keyCount, "record")), \(span(block))"
     }
     Output.line(line)
-    if !isBlock { for fact in part.facts { Output.line("  \(fact.name) \(text(fact.value))") } }
+    if !isBlock || part.block == nil {
+      for fact in part.facts { Output.line("  \(fact.name) \(text(fact.value))") }
+    }
     for flaw in part.flaws { write(flaw, of: part) }
     if showsEvents {
+      let text = EventText(inspection.description)
       inspection.forEachEvent(of: part) { stored, note in
-        Output.line("    " + printable(self.line(stored, note)))
+        let author = note.by.map { " by \($0)" } ?? ""
+        Output.line("    " + printable(text.summary(stored) + author))
       }
     }
   }
@@ -158,17 +151,6 @@ private final class PartReport {
     }
     let first = printable(name(block.record(0)))
     return block.keyCount == 1 ? first : "\(first) … \(printable(name(block.record(block.keyCount - 1))))"
-  }
-
-  private func line(_ stored: StoredEvent, _ note: CommitNote) -> String {
-    let description = inspection.description
-    let event = stored.event
-    let fields = event.assignments.map { "\($0.field)=\(EventText.short($0.value.json))" }
-    return
-      ([
-        "@\(stored.position)", description.time(event.timestamp), description.name(event.dot),
-        event.operation.name, "\(description.modelName(event))[\(description.keyText(event))]",
-      ] + fields + (note.by.map { ["by \($0)"] } ?? [])).joined(separator: " ")
   }
 
   // MARK: Damage

@@ -126,6 +126,11 @@ struct Status: ParsableCommand {
 struct SchemaCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "schema", abstract: "Show, check or change the schema.",
+    discussion: """
+      Examples:
+        stemma schema show > shop.graphql
+        stemma schema check shop.graphql && stemma schema apply shop.graphql
+      """,
     subcommands: [
       SchemaShow.self, SchemaCheck.self, SchemaApply.self, SchemaGenerate.self, SchemaInfer.self,
     ])
@@ -286,106 +291,6 @@ struct Rebuild: ParsableCommand {
     } else {
       Output.line(
         "rebuilt \(counted(Int(report.records), "record")) from \(counted(Int(report.events), "event"))")
-    }
-    Output.flush()
-  }
-}
-
-struct Verify: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    abstract: "Check every byte of the log, and the tables against it.",
-    discussion: """
-      Exits with 1 and names file and offset if anything is damaged.
-      Examples:
-        stemma verify
-        stemma verify --json | jq .damage
-      """)
-  @OptionGroup var format: FormatOptions
-  @OptionGroup var options: NodeOptions
-
-  func run() throws {
-    let bar = ProgressBar("verifying")
-    let report = try Node.verify(at: try options.locate(), options: options.opening(.read, progress: bar))
-    bar.finish()
-    if format.isJSON {
-      Output.line(
-        .object([
-          ("events", .int(Int64(report.events))), ("files", .int(Int64(report.files))),
-          (
-            "damage",
-            .array(
-              report.damage.map { damage in
-                .object([
-                  ("file", .string(damage.file)),
-                  ("offset", damage.offset.map { .int(Int64($0)) } ?? .null),
-                  ("what", .string(damage.what)),
-                ])
-              })
-          ),
-          ("missing", .array(report.losses.map(\.json))),
-          ("unconfirmed", .int(Int64(report.unconfirmed))),
-        ]))
-    } else {
-      for damage in report.damage {
-        Output.line("\(damage.file)\(damage.offset.map { " at byte \($0)" } ?? ""): \(damage.what)")
-      }
-      for loss in report.losses { Output.line("missing: \(loss.text(nil))") }
-      if report.isVague { Output.line("missing: what else these files held cannot be told") }
-      if report.unconfirmed > 0 {
-        Output.line("\(counted(Int(report.unconfirmed), "event")) written, not yet confirmed durable")
-      }
-      if report.damage.isEmpty {
-        Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file")): all good")
-      } else {
-        Output.line(
-          "\(counted(report.damage.count, "place")) damaged; `stemma repair --from PEER` puts back what is missing"
-        )
-      }
-    }
-    Output.flush()
-    if !report.damage.isEmpty { throw ExitCode.no }
-  }
-}
-
-struct Segments: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    abstract: "List the files of the log.",
-    discussion: """
-      Examples:
-        stemma segments
-        stemma segments --ndjson
-      """)
-  @OptionGroup var format: FormatOptions
-  @OptionGroup var options: NodeOptions
-
-  func run() throws {
-    let files = try options.open().logFiles()
-    let rows: [JSON] = files.map { file in
-      .object([
-        ("number", .int(Int64(file.number))), ("kind", .string(file.kind)),
-        ("events", .int(Int64(file.events))),
-        ("rawBytes", .int(Int64(file.rawBytes))), ("storedBytes", .int(Int64(file.storedBytes))),
-        ("partitions", .int(Int64(file.partitions))), ("blocks", .int(Int64(file.blocks))),
-        ("digest", file.digest.map { .string($0) } ?? .null),
-      ])
-    }
-    if format.json {
-      Output.line(.array(rows))
-    } else if format.ndjson {
-      for row in rows { Output.line(row) }
-    } else {
-      var table = TextTable(
-        ["number", "kind", "events", "raw", "stored", "ratio", "partitions", "blocks", "digest"],
-        numeric: [0, 2, 3, 4, 5, 6, 7])
-      for file in files {
-        let ratio = file.storedBytes == 0 ? 0 : Double(file.rawBytes) / Double(file.storedBytes)
-        table.append([
-          String(file.number), file.kind, grouped(file.events), size(file.rawBytes), size(file.storedBytes),
-          String(format: "%.1f", ratio), grouped(UInt64(file.partitions)), grouped(UInt64(file.blocks)),
-          String((file.digest ?? "-").prefix(12)),
-        ])
-      }
-      table.write()
     }
     Output.flush()
   }

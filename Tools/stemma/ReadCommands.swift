@@ -13,7 +13,7 @@ struct Get: ParsableCommand {
         stemma get Team 3 --include members --json
         stemma get Book 978-0 --as-of 2026-11-17
       """)
-  @Argument(help: "The model.") var model: String
+  @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: "The key.") var key: [String]
   @Option(
     parsing: .singleValue,
@@ -91,7 +91,7 @@ struct List: ParsableCommand {
         stemma list File --where partition=Tests --ndjson
         stemma list Book --as-of yesterday
       """)
-  @Argument(help: "The model.") var model: String
+  @Argument(help: "The model.", completion: .modelNames) var model: String
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp("Only records for which this holds; may be repeated.", valueName: "condition"))
@@ -226,7 +226,7 @@ struct Export: ParsableCommand {
     case ndjson, csv
   }
 
-  @Argument(help: "Only these models.") var models: [String] = []
+  @Argument(help: "Only these models.", completion: .modelNames) var models: [String] = []
   @Option(help: "ndjson or csv (one model).") var format: Form = .ndjson
   @OptionGroup var options: NodeOptions
 

@@ -6,7 +6,7 @@ import StemmaSchema
 
 /// A record that a command looks at.
 struct RecordArguments: ParsableArguments {
-  @Argument(help: "The model.") var model: String
+  @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: "The key: a bare value, a JSON object, or part=value for each part.") var key: [String] = []
 
   /// The life of the record, and the words that follow its key.

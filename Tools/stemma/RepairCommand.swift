@@ -79,13 +79,6 @@ extension Repair {
 }
 
 extension RecordedDamage.Loss {
-  var json: JSON {
-    .object([
-      ("partition", .string(partition)), ("origin", .string(origin)), ("from", .int(Int64(from))),
-      ("to", .int(Int64(to))), ("file", file.map { .string($0) } ?? .null),
-    ])
-  }
-
   func text(_ mark: NodeMark?) -> String {
     let name = UInt64(origin, radix: 16).flatMap { mark?.name(of: Origin($0)) } ?? origin
     let range = from == to ? "event \(name):\(from)" : "events \(name):\(from) to \(to)"

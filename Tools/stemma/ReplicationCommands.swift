@@ -39,7 +39,9 @@ struct Clone: ParsableCommand {
 
 /// The arguments that pull, push and sync share.
 struct PeerOptions: ParsableArguments {
-  @Argument(help: "A remote's name, or another node's directory; none: all remotes.") var peer: String?
+  @Argument(
+    help: "A remote's name, or another node's directory; none: all remotes.", completion: .remoteNames)
+  var peer: String?
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp("Only these partitions in this run; may be repeated.", valueName: "pattern"))
@@ -131,6 +133,11 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
 struct Remote: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Name the peers of this node.",
+    discussion: """
+      Examples:
+        stemma remote add office ../office
+        stemma remote list --json
+      """,
     subcommands: [RemoteAdd.self, RemoteList.self, RemoteRemove.self], defaultSubcommand: RemoteList.self)
 }
 
@@ -186,7 +193,7 @@ struct RemoteRemove: ParsableCommand {
         stemma remote remove office
         stemma -C shop remote remove backup
       """)
-  @Argument(help: "The name.") var name: String
+  @Argument(help: "The name.", completion: .remoteNames) var name: String
   @OptionGroup var options: NodeOptions
 
   func run() throws { try options.openForWriting().removeRemote(name) }
@@ -196,6 +203,11 @@ struct ScopeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "scope",
     abstract: "Which partitions this node holds.",
+    discussion: """
+      Examples:
+        stemma scope add 'tenantId=ac*'
+        stemma scope list --json
+      """,
     subcommands: [ScopeList.self, ScopeAdd.self, ScopeRemove.self], defaultSubcommand: ScopeList.self)
 }
 

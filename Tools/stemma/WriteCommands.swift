@@ -43,7 +43,7 @@ struct Create: ParsableCommand {
         stemma create Book isbn=978-0 title='A Book'
         stemma create Member name=Tim team=018f2b3c-… -m 'joined today'
       """)
-  @Argument(help: "The model.") var model: String
+  @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(
     help: ArgumentHelp(
       "field=value, field:=JSON or field=@FILE; a relationship's name is a field.", valueName: "f=v"))
@@ -71,7 +71,7 @@ struct Update: ParsableCommand {
         stemma update Book 978-0 title='Another Title'
         stemma update Enrollment courseID=5 studentID=7 grade:=null --if-revision 5-3fa9c1
       """)
-  @Argument(help: "The model.") var model: String
+  @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: ArgumentHelp("The key, then field=value words.", valueName: "key f=v"))
   var words: [String]
   @Option(help: ArgumentHelp("Fail unless the record is at this revision.", valueName: "revision"))
@@ -96,7 +96,7 @@ struct Upsert: ParsableCommand {
         stemma upsert Book 978-0 title='A Book'
         stemma upsert Genre genreId=1 name=Rock --json
       """)
-  @Argument(help: "The model.") var model: String
+  @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: ArgumentHelp("The key, then field=value words.", valueName: "key f=v"))
   var words: [String]
   @OptionGroup var options: WriteOptions
@@ -120,7 +120,7 @@ struct Delete: ParsableCommand {
         stemma delete Book 978-0
         stemma delete Enrollment courseID=5 studentID=7 -m 'left the course'
       """)
-  @Argument(help: "The model.") var model: String
+  @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: "The key.") var key: [String]
   @Option(help: ArgumentHelp("Fail unless the record is at this revision.", valueName: "revision"))
   var ifRevision: String?
@@ -144,7 +144,7 @@ struct Link: ParsableCommand {
         stemma link Member 5 team 3
         stemma link Post 7 tags 12
       """)
-  @Argument(help: "The model.") var model: String
+  @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(
     help: ArgumentHelp(
       "The key, the relationship's name, the key of the other record.", valueName: "key relationship target"))
@@ -168,7 +168,7 @@ struct Unlink: ParsableCommand {
         stemma unlink Member 5 team
         stemma unlink Post 7 tags 12
       """)
-  @Argument(help: "The model.") var model: String
+  @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(
     help: ArgumentHelp(
       "The key, the relationship's name, and on a to-many side the other record's key.",

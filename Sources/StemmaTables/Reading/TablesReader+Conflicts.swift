@@ -4,7 +4,7 @@ import StemmaSchema
 
 /// Something that people should look at: changes that were made without knowing of each other and do not fit.
 package struct OpenConflict: Hashable, Sendable {
-  package enum Kind: String, Sendable {
+  package enum Kind: String, Sendable, CaseIterable {
     /// A field, or several that are written together, has differing values.
     case value
     /// The record was deleted, and changed or created anew.
@@ -40,6 +40,9 @@ package struct OpenConflict: Hashable, Sendable {
   /// The declared name of the field, or of the relationship where several reference fields are one register, and
   /// for cardinality and dangling. Nil for `delete`, and for a whole record under OPTIMISTIC.
   package var field: String?
+  /// For cardinality: the relationship that stores the reference, as the child declares it; of the parent where
+  /// the child declares none.
+  package var reference: String?
   /// The one that is shown first. For dangling: one.
   package var choices: [Choice]
 }
@@ -174,7 +177,8 @@ extension TablesReader {
       child.choice(.record(model: child.model.name, $0.key), $0.write, $0.key)
     }
     return OpenConflict(
-      kind: .cardinality, model: parent.model.name, key: key, field: hasOne, choices: choices)
+      kind: .cardinality, model: parent.model.name, key: key, field: hasOne,
+      reference: reference.inverse.relationship.name, choices: choices)
   }
 
   fileprivate func dangling(

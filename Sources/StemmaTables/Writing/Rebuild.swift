@@ -13,7 +13,7 @@ package enum RebuildFilter: Sendable, Equatable {
   /// Those that this node held when the event at this position was its newest.
   case position(Position)
 
-  package func includes(_ stored: StoredEvent) -> Bool {
+  func includes(_ stored: StoredEvent) -> Bool {
     switch self {
     case .all: true
     case .time(let latest): stored.event.timestamp <= latest
@@ -88,7 +88,8 @@ extension Tables {
 
   private static func rebuild(
     at path: String, _ schema: Schema, _ knowledge: Knowledge?, _ token: LogToken, _ filter: RebuildFilter,
-    _ ownOrigins: [Origin], _ progress: (RebuildProgress) throws -> Void, insert: (inout TablesBuilder) throws -> Void
+    _ ownOrigins: [Origin], _ progress: (RebuildProgress) throws -> Void,
+    insert: (inout TablesBuilder) throws -> Void
   ) throws -> RebuildProgress {
     let staged = path + ".building"
     try FileReplacement.remove(staged)
@@ -254,7 +255,9 @@ struct TablesBuilder {
     statements.append(try connection.prepare(RowWriter.upsertTombstone))
     statements.append(try connection.prepare(RowWriter.insertConflict))
     let handoff = Handoff<MadeRows>(ahead: 3)
-    Thread.detachNewThread { [tableSet, noted = streams] in Self.makeRows(from: files, tableSet, noted, for: handoff) }
+    Thread.detachNewThread { [tableSet, noted = streams] in
+      Self.makeRows(from: files, tableSet, noted, for: handoff)
+    }
     do {
       while true {
         switch handoff.take() {

@@ -1,0 +1,49 @@
+import StemmaEvents
+
+/// What one file of a log holds, as far as it tells without its events.
+package struct LogFileContent: Sendable {
+  /// Sorted by partition.
+  package var partitions: [PartitionRun]
+  /// Blocks of a segment, frames of a journal.
+  package var blocks: Int
+  /// nil: there are no events.
+  package var times: ClosedRange<Timestamp>?
+}
+
+extension Log {
+  /// What a file that `files` listed holds: from the footer of a segment, by decoding a journal.
+  /// Throws `.damaged`.
+  package func content(of file: LogFile) throws(LogError) -> LogFileContent {
+    for view in views where view.place == file.place {
+      switch view {
+      case .segment(let header, _):
+        let footer = try segment(header).footer()
+        let lowest = footer.blocks.map(\.lowestTimestamp).min()
+        let highest = footer.blocks.map(\.highestTimestamp).max()
+        return LogFileContent(
+          partitions: footer.partitions, blocks: footer.blocks.count, times: Self.range(lowest, highest))
+      case .journal(let journal):
+        var runs = RunCollector(path: journal.path)
+        var lowest: Timestamp?
+        var highest: Timestamp?
+        for mark in journal.marks.indices {
+          for event in try journal.events(mark, of: try journal.block(mark)) {
+            try runs.add(event.event, offset: journal.marks[mark].offset)
+            let time = event.event.timestamp
+            lowest = lowest.map { min($0, time) } ?? time
+            highest = highest.map { max($0, time) } ?? time
+          }
+        }
+        return LogFileContent(
+          partitions: runs.partitions, blocks: journal.marks.count, times: Self.range(lowest, highest))
+      case .damaged(let damage, _): throw damage.error
+      }
+    }
+    return LogFileContent(partitions: [], blocks: 0)
+  }
+
+  private static func range(_ lowest: Timestamp?, _ highest: Timestamp?) -> ClosedRange<Timestamp>? {
+    guard let lowest, let highest, lowest <= highest else { return nil }
+    return lowest...highest
+  }
+}

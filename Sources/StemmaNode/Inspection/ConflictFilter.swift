@@ -1,0 +1,35 @@
+import StemmaEvents
+import StemmaReplication
+import StemmaSchema
+import StemmaTables
+
+/// Which conflicts are wanted.
+package struct ConflictFilter: Sendable {
+  package typealias Kind = OpenConflict.Kind
+
+  package var model: Model?
+  package var key: Key?
+  /// The declared name of a field or relationship.
+  package var field: String?
+  package var scope: Scope = .everything
+  package var kinds: Set<Kind> = [.value, .delete, .cardinality, .dangling]
+
+  package init() {}
+
+  func contains(_ conflict: OpenConflict) -> Bool {
+    guard kinds.contains(conflict.kind) else { return false }
+    if let key, conflict.key != key { return false }
+    if let first = conflict.choices.first, !scope.contains(first.event.partition) { return false }
+    guard let field else { return true }
+    if conflict.field == field { return true }
+    // Reference fields are one register, which has the name of its relationship.
+    return conflict.kind == .value
+      && conflict.choices.contains { choice in
+        if case .fields(let assignments) = choice.value {
+          assignments.contains { $0.field == field }
+        } else {
+          false
+        }
+      }
+  }
+}

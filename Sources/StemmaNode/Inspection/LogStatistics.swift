@@ -1,0 +1,323 @@
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+
+/// What a log is made of: which records and partitions it grows by, when, and what people disagree about.
+///
+/// Exact. Made in one pass in the order of keys, in which the events of a record stand together, and so do the
+/// records of a partition: memory is that of the lists, and of the days on which there was an event.
+package struct LogStatistics: Sendable {
+  package struct Record: Sendable {
+    package var model: String
+    package var key: JSON
+    package var keyText: String
+    package var events: UInt64
+    /// Raw bytes.
+    package var bytes: UInt64
+    package var last: String
+  }
+
+  package struct PartitionLoad: Sendable {
+    package var partition: String
+    package var events: UInt64
+    package var records: UInt64
+    package var bytes: UInt64
+    package var first: String
+    package var last: String
+    /// Events for each day between the first and the last, both counted.
+    package var perDay: Double
+  }
+
+  package struct ModelLoad: Sendable {
+    package var model: String
+    package var records: UInt64
+    package var bytes: UInt64
+    /// In the order of `Operation.allCases`.
+    package var operations: [UInt64]
+    package var events: UInt64 { operations.reduce(0, +) }
+  }
+
+  package struct Field: Sendable {
+    package var model: String
+    /// nil: whether the record exists.
+    package var field: String?
+    /// Open conflicts.
+    package var open: UInt64
+    /// Events that decided one: `resolve`.
+    package var resolved: UInt64
+  }
+
+  package struct Day: Sendable {
+    package var date: String
+    package var events: UInt64
+    package var bytes: UInt64
+  }
+
+  package var events: UInt64 = 0
+  package var records: UInt64 = 0
+  package var partitionCount: UInt64 = 0
+  package var bytes: UInt64 = 0
+  /// The hottest first.
+  package var hottest: [Record] = []
+  /// The largest first.
+  package var partitions: [PartitionLoad] = []
+  /// Those with the most events first.
+  package var models: [ModelLoad] = []
+  /// Those with the most conflicts first.
+  package var fields: [Field] = []
+  /// In order; days without an event are left out.
+  package var days: [Day] = []
+}
+
+extension Node {
+  /// Counts over the whole log. `top`: how many records, partitions and fields are listed. `isWanted`: of which
+  /// partitions. `progress` gets how many events are done, and of how many.
+  package func statistics(
+    top: Int, _ filter: LogFilter = LogFilter(), progress: (UInt64, UInt64) -> Void = { _, _ in }
+  ) throws(NodeError) -> LogStatistics {
+    let open = try openFields(filter)
+    return try Self.wrapping {
+      let total = try log.files().reduce(0) { $0 + $1.events }
+      var count = LogCount(description, top: top)
+      var reader = try log.eventsByKey(partitions: filter.partitions)
+      var done: UInt64 = 0
+      while let stored = try reader.next() {
+        done += 1
+        if filter.contains(stored, reader.note ?? CommitNote()) { count.add(stored.event) }
+        if done % 4096 == 0 { progress(done, total) }
+      }
+      return count.finish(open)
+    }
+  }
+
+  /// How many conflicts are open, by model and field.
+  private func openFields(_ filter: LogFilter) throws(NodeError) -> [ContestedField: UInt64] {
+    var wanted = ConflictFilter()
+    wanted.kinds = [.value, .delete]
+    wanted.model = filter.model
+    wanted.scope = filter.scope
+    var open: [ContestedField: UInt64] = [:]
+    try conflicts(wanted) { open[ContestedField(model: $0.model, field: $0.field), default: 0] += 1 }
+    return open
+  }
+}
+
+private struct ContestedField: Hashable, Comparable {
+  var model: String
+  var field: String?
+
+  static func < (a: Self, b: Self) -> Bool {
+    a.model == b.model ? (a.field ?? "") < (b.field ?? "") : a.model < b.model
+  }
+}
+
+/// The pass over the events.
+private struct LogCount {
+  private typealias Times = (first: Timestamp, last: Timestamp)
+
+  private let description: EventDescription
+  private var statistics = LogStatistics()
+  private var hottest: Leaders<LogStatistics.Record>
+  private var largest: Leaders<LogStatistics.PartitionLoad>
+  private let top: Int
+  private var models: [String: LogStatistics.ModelLoad] = [:]
+  private var resolved: [ContestedField: UInt64] = [:]
+  private var days: [Int64: (events: UInt64, bytes: UInt64)] = [:]
+  /// An event of the record and of the partition that are being counted, and what there was of them.
+  private var current: Event?
+  private var record: (events: UInt64, bytes: UInt64, times: Times) = (0, 0, (.zero, .zero))
+  private var partition: (events: UInt64, records: UInt64, bytes: UInt64, times: Times) =
+    (0, 0, 0, (.zero, .zero))
+
+  private static let day: UInt64 = 86_400_000
+
+  init(_ description: EventDescription, top: Int) {
+    self.description = description
+    self.top = top
+    hottest = Leaders(top)
+    largest = Leaders(top)
+  }
+
+  mutating func add(_ event: Event) {
+    if let before = current {
+      let isSamePartition = before.partition == event.partition
+      if !isSamePartition || before.key != event.key || !before.model.hasSameBytes(as: event.model) {
+        endRecord(before)
+        if !isSamePartition { endPartition(before) }
+      }
+    }
+    current = event
+    let bytes = UInt64(event.rawSize)
+    let time = event.timestamp
+    if record.events == 0 { record.times = (time, time) }
+    record.events += 1
+    record.bytes += bytes
+    record.times = (min(record.times.first, time), max(record.times.last, time))
+    let model = description.modelName(event)
+    var load =
+      models[model]
+      ?? LogStatistics.ModelLoad(
+        model: model, records: 0, bytes: 0, operations: Operation.allCases.map { _ in 0 })
+    load.bytes += bytes
+    load.operations[Int(event.operation.rawValue)] += 1
+    models[model] = load
+    let day = Int64(time.milliseconds / Self.day)
+    days[day, default: (0, 0)].events += 1
+    days[day, default: (0, 0)].bytes += bytes
+    if event.operation == .resolve { countResolved(event, model) }
+  }
+
+  private mutating func countResolved(_ event: Event, _ model: String) {
+    let declared = description.model(of: event)
+    for assignment in event.assignments {
+      let isExistence = assignment.field == Event.existenceField
+      let field = isExistence ? nil : description.fieldName(assignment.field, declared)
+      resolved[ContestedField(model: model, field: field), default: 0] += 1
+    }
+  }
+
+  private mutating func endRecord(_ event: Event) {
+    models[description.modelName(event)]?.records += 1
+    if partition.events == 0 { partition.times = record.times }
+    partition.times = (
+      min(partition.times.first, record.times.first), max(partition.times.last, record.times.last)
+    )
+    partition.events += record.events
+    partition.bytes += record.bytes
+    partition.records += 1
+    if hottest.admits(record.events) {
+      hottest.insert(
+        LogStatistics.Record(
+          model: description.modelName(event), key: description.key(event),
+          keyText: description.keyText(event), events: record.events, bytes: record.bytes,
+          last: description.time(record.times.last)), record.events)
+    }
+    record = (0, 0, (.zero, .zero))
+  }
+
+  private mutating func endPartition(_ event: Event) {
+    statistics.events += partition.events
+    statistics.records += partition.records
+    statistics.bytes += partition.bytes
+    statistics.partitionCount += 1
+    if largest.admits(partition.bytes) {
+      let times = partition.times
+      let days = times.last.milliseconds / Self.day - times.first.milliseconds / Self.day + 1
+      largest.insert(
+        LogStatistics.PartitionLoad(
+          partition: event.partition.description, events: partition.events, records: partition.records,
+          bytes: partition.bytes, first: description.time(times.first), last: description.time(times.last),
+          perDay: Double(partition.events) / Double(days)), partition.bytes)
+    }
+    partition = (0, 0, 0, (.zero, .zero))
+  }
+
+  mutating func finish(_ open: [ContestedField: UInt64]) -> LogStatistics {
+    if let current {
+      endRecord(current)
+      endPartition(current)
+    }
+    statistics.hottest = hottest.values
+    statistics.partitions = largest.values
+    statistics.models = models.values.sorted { ($1.events, $0.model) < ($0.events, $1.model) }
+    let contested = Set(open.keys).union(resolved.keys).sorted().map { field in
+      LogStatistics.Field(
+        model: field.model, field: field.field, open: open[field] ?? 0, resolved: resolved[field] ?? 0)
+    }
+    // Stable: equal ones stay in the order of their names.
+    statistics.fields = Array(
+      contested.enumerated().sorted {
+        ($1.element.open + $1.element.resolved, $0.offset) < (
+          $0.element.open + $0.element.resolved, $1.offset
+        )
+      }.map(\.element).prefix(top))
+    statistics.days = days.sorted { $0.key < $1.key }.map { day, sum in
+      let time = Timestamp(milliseconds: UInt64(day) * Self.day)
+      return LogStatistics.Day(
+        date: String(description.time(time).prefix(10)), events: sum.events, bytes: sum.bytes)
+    }
+    return statistics
+  }
+}
+
+/// The few with the highest counts, of any number that are offered; of equal ones those that came first.
+private struct Leaders<Value> {
+  private let limit: Int
+  private var entries: [(value: Value, count: UInt64)] = []
+
+  init(_ limit: Int) { self.limit = limit }
+
+  var values: [Value] { entries.map(\.value) }
+
+  func admits(_ count: UInt64) -> Bool {
+    entries.count < limit || entries.last.map { $0.count < count } ?? false
+  }
+
+  mutating func insert(_ value: Value, _ count: UInt64) {
+    let place = entries.firstIndex { $0.count < count } ?? entries.count
+    entries.insert((value, count), at: place)
+    if entries.count > limit { entries.removeLast() }
+  }
+}
+
+extension LogStatistics {
+  package var json: JSON {
+    func number(_ value: UInt64) -> JSON { StemmaEvents.Value.int(Int64(clamping: value)).json }
+    return .object([
+      ("events", number(events)), ("records", number(records)), ("partitions", number(partitionCount)),
+      ("rawBytes", number(bytes)),
+      (
+        "hottestRecords",
+        .array(
+          hottest.map { record in
+            .object([
+              ("model", .string(record.model)), ("key", record.key), ("events", number(record.events)),
+              ("rawBytes", number(record.bytes)), ("last", .string(record.last)),
+            ])
+          })
+      ),
+      (
+        "largestPartitions",
+        .array(
+          partitions.map { load in
+            .object([
+              ("partition", .string(load.partition)), ("events", number(load.events)),
+              ("records", number(load.records)), ("rawBytes", number(load.bytes)),
+              ("first", .string(load.first)), ("last", .string(load.last)),
+              ("eventsPerDay", StemmaEvents.Value.double(load.perDay).json),
+            ])
+          })
+      ),
+      (
+        "models",
+        .array(
+          models.map { load in
+            .object(
+              [
+                ("model", .string(load.model)), ("records", number(load.records)),
+                ("events", number(load.events)), ("rawBytes", number(load.bytes)),
+              ] + zip(Operation.allCases, load.operations).map { ($0.name, number($1)) })
+          })
+      ),
+      (
+        "contestedFields",
+        .array(
+          fields.map { field in
+            .object([
+              ("model", .string(field.model)), ("field", field.field.map { .string($0) } ?? .null),
+              ("open", number(field.open)), ("resolved", number(field.resolved)),
+            ])
+          })
+      ),
+      (
+        "days",
+        .array(
+          days.map { day in
+            .object([
+              ("date", .string(day.date)), ("events", number(day.events)), ("rawBytes", number(day.bytes)),
+            ])
+          })
+      ),
+    ])
+  }
+}

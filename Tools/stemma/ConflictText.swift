@@ -1,0 +1,173 @@
+import Foundation
+import StemmaEvents
+import StemmaNode
+
+/// How conflicts look to people.
+struct ConflictText {
+  private let description: EventDescription
+  private let node: String
+
+  init(_ node: Node) {
+    description = node.description
+    self.node = node.mark.name
+  }
+
+  /// The conflicts of `MODEL KEY [FIELD]`; of everything where there are no words.
+  static func filter(_ node: Node, _ words: ArraySlice<String>) throws -> ConflictFilter {
+    var filter = ConflictFilter()
+    guard let name = words.first else { return filter }
+    let reader = try RecordWords(node, model: name)
+    let (key, rest) = try reader.key(Array(words.dropFirst()))
+    guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
+    filter.model = reader.model
+    filter.key = try node.key(key, of: reader.model)
+    filter.field = rest.first
+    return filter
+  }
+
+  static func title(_ conflict: ConflictDescription) -> String {
+    let field = conflict.field.map { " " + Output.styled($0, .bold) } ?? ""
+    return "\(Output.styled(conflict.kind.rawValue, .red)) \(conflict.keyText)\(field)"
+  }
+
+  /// What the kind means here, in words.
+  static func meaning(_ conflict: ConflictDescription) -> String {
+    switch conflict.kind {
+    case .value: "written differently by writers that had not seen each other"
+    case .delete: "deleted by one, changed by another that had not seen the deletion"
+    case .cardinality: "several records refer to this one, where one may"
+    case .dangling: "refers to a record that is not there"
+    }
+  }
+
+  static func value(_ candidate: ConflictDescription.Candidate, _ conflict: ConflictDescription) -> String {
+    if conflict.kind == .delete { return candidate.value == .bool(true) ? "exists" : "deleted" }
+    if let record = conflict.record { return "\(record) \(words(candidate.value))" }
+    return printable(plain(candidate.value))
+  }
+
+  /// A key as it is typed.
+  private static func words(_ key: JSON) -> String {
+    guard case .object(let members) = key else { return plain(key) }
+    if members.count == 1 { return plain(members[0].value) }
+    return members.map { "\($0.name)=\(plain($0.value))" }.joined(separator: " ")
+  }
+
+  func write(_ conflict: ConflictDescription) {
+    Output.line("  " + Self.title(conflict))
+    var table = TextTable(numeric: [0])
+    for candidate in conflict.candidates {
+      table.append([
+        "\(candidate.number)", Self.value(candidate, conflict), candidate.event, candidate.time,
+        candidate.by ?? "",
+      ])
+    }
+    table.write(indent: "    ")
+  }
+
+  // MARK: Side by side
+
+  /// The candidates in columns; one under the other where that would leave too little room.
+  func writeSideBySide(_ conflict: ConflictDescription) {
+    Output.line("\(Output.styled(conflict.model, .bold)) \(Self.title(conflict)): \(Self.meaning(conflict))")
+    Output.line()
+    let cells = conflict.candidates.map { Self.cell($0, conflict) }
+    let gap = 3
+    let width = (Terminal.columns - 2) / max(1, cells.count) - gap
+    guard width >= 24 else {
+      for cell in cells {
+        for line in cell { Output.line("  " + line) }
+        Output.line()
+      }
+      return
+    }
+    let wrapped = cells.map { $0.flatMap { Self.wrap($0, width) } }
+    for row in 0..<(wrapped.map(\.count).max() ?? 0) {
+      var line = " "
+      for cell in wrapped {
+        let text = row < cell.count ? cell[row] : ""
+        let padded = text + String(repeating: " ", count: width - text.count)
+        line +=
+          " " + (row == 0 ? Output.styled(padded, .bold) : padded) + String(repeating: " ", count: gap - 1)
+      }
+      while line.last == " " { line.removeLast() }
+      Output.line(line)
+    }
+    Output.line()
+  }
+
+  private static func cell(
+    _ candidate: ConflictDescription.Candidate, _ conflict: ConflictDescription
+  ) -> [String] {
+    let isShown = candidate.number == 1 && conflict.kind != .dangling
+    let value = Self.value(candidate, conflict).split(separator: "\n", omittingEmptySubsequences: false)
+    return ["\(candidate.number)\(isShown ? "  shown" : "")"] + value.map(String.init) + [
+      "\(candidate.event), version \(candidate.version)", candidate.time,
+    ] + (candidate.by.map { ["by \($0)"] } ?? [])
+  }
+
+  private static func wrap(_ text: String, _ width: Int) -> [String] {
+    var lines: [String] = []
+    var rest = Substring(text)
+    while rest.count > width {
+      let line = rest.prefix(width)
+      // At a space, if one is near the end; else in the middle of a word.
+      let cut = line.lastIndex(of: " ").flatMap {
+        line.distance(from: line.startIndex, to: $0) > width / 2 ? $0 : nil
+      }
+      lines.append(String(line[..<(cut ?? line.endIndex)]))
+      rest = rest[(cut.map { line.index(after: $0) } ?? line.endIndex)...]
+    }
+    return lines + [String(rest)]
+  }
+
+  /// The commands that end a conflict.
+  func writeAdvice(_ conflict: ConflictDescription) {
+    let field = conflict.field.map { " \($0)" } ?? ""
+    let command = "stemma resolve \(conflict.model) \(Self.quoted(conflict.key))\(field)"
+    let ways: [(String, String)] =
+      switch conflict.kind {
+      case .value:
+        conflict.candidates.map { ("--take \($0.number)", "") } + [("--set VALUE", "another value")]
+      case .delete: [("--keep", "the record stays"), ("--delete", "the record goes")]
+      case .cardinality: conflict.candidates.map { ("--take \($0.number)", "the others are unlinked") }
+      case .dangling:
+        [("--set KEY", "another record"), ("--unlink", "none"), ("--delete", "this record goes")]
+      }
+    var table = TextTable()
+    for (way, what) in ways {
+      table.append(what.isEmpty ? ["\(command) \(way)"] : ["\(command) \(way)", "# \(what)"])
+    }
+    table.write(indent: "  ")
+    Output.line()
+  }
+
+  /// A key as words that a shell takes apart as they are meant.
+  private static func quoted(_ key: JSON) -> String {
+    guard case .object(let members) = key else { return quoted(plain(key)) }
+    if members.count == 1 { return quoted(plain(members[0].value)) }
+    return members.map { quoted("\($0.name)=\(plain($0.value))") }.joined(separator: " ")
+  }
+
+  private static func quoted(_ word: String) -> String {
+    let isPlain = word.utf8.allSatisfy { byte in
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+        || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || "-_./=:,@%+".utf8.contains(byte)
+    }
+    return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+  }
+}
+
+/// The terminal that standard output goes to.
+enum Terminal {
+  /// Its width; 80 where there is none. `COLUMNS` counts first, as with other tools.
+  static var columns: Int {
+    if let text = ProcessInfo.processInfo.environment["COLUMNS"], let columns = Int(text), columns > 0 {
+      return columns
+    }
+    var size = winsize()
+    guard ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+    return Int(size.ws_col)
+  }
+}

@@ -1,0 +1,113 @@
+import ArgumentParser
+import Foundation
+import StemmaEvents
+import StemmaNode
+
+struct Resolve: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "End a conflict by a write that has seen all candidates.",
+    discussion: """
+      On a terminal, without --take, --set, --keep, --delete and --unlink, the candidates are shown side by side and \
+      you choose; without a record, one conflict after the other.
+      Value and delete: --take, --set, --keep, --delete. Cardinality: --take N keeps that link and unlinks the \
+      others. Dangling: --set KEY links another record, --unlink clears the reference, --delete the record.
+      Examples:
+        stemma resolve Book 978-0 title --take 2
+        stemma resolve Book 978-0 title --set 'The Title'
+        stemma resolve --all --model Book --take newest
+      """)
+  @Argument(
+    help: ArgumentHelp(
+      "The model, the key, and the field if there are several.", valueName: "model key field"))
+  var words: [String] = []
+  @Option(
+    help: ArgumentHelp("A candidate's number or event; with --all: shown or newest.", valueName: "n|event"))
+  var take: String?
+  @Option(help: ArgumentHelp("Write this value.", valueName: "value")) var set: String?
+  @Flag(help: "The record stays, although it was deleted elsewhere.") var keep = false
+  @Flag(help: "The record goes, although it was changed elsewhere.") var delete = false
+  @Flag(help: "A reference to a record that is not there is cleared.") var unlink = false
+  @Flag(help: "Every value and delete conflict.") var all = false
+  @Option(help: "With --all, or in a dialog: only this model.", completion: .modelNames) var model: String?
+  @OptionGroup var note: NoteOptions
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  /// Whether the person at the terminal is asked.
+  private var isDialog: Bool { take == nil && set == nil && !keep && !delete && !unlink && !all }
+
+  func validate() throws {
+    let ways = [take != nil, set != nil, keep, delete, unlink].count { $0 }
+    if isDialog {
+      if format.isJSON || isatty(0) == 0 || !Output.isTerminal {
+        throw ValidationError(
+          "say how: one of --take, --set, --keep, --delete and --unlink; only on a terminal you are asked")
+      }
+      if words.count == 1 { throw ValidationError("which record? MODEL KEY [FIELD]; or nothing, for all") }
+      return
+    }
+    if ways != 1 { throw ValidationError("say how: one of --take, --set, --keep, --delete and --unlink") }
+    if all {
+      if !words.isEmpty { throw ValidationError("--all names no record; --model narrows it") }
+      if take != "shown" && take != "newest" {
+        throw ValidationError("--all goes with --take shown or --take newest")
+      }
+    } else if words.count < 2 {
+      throw ValidationError("which record? MODEL KEY [FIELD]; or --all")
+    }
+  }
+
+  func run() throws {
+    let node = try options.openForWriting()
+    if isDialog {
+      var filter = try ConflictText.filter(node, words[...])
+      if let model { filter.model = try RecordWords(node, model: model).model }
+      return try ResolveDialog(node, note.note).run(filter)
+    }
+    let count: Int
+    if all {
+      let chosen = try model.map { try RecordWords(node, model: $0).model }
+      count = try node.resolveAll(chosen, take == "newest" ? .newest : .shown, note.note)
+    } else {
+      let reader = try RecordWords(node, model: words[0])
+      let (key, rest) = try reader.key(Array(words.dropFirst()))
+      guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
+      let field = rest.first
+      if let field, reader.model.field(named: field) == nil, reader.model.relationship(named: field) == nil {
+        throw MutationError.unknownField(
+          model: reader.model.name, field: field,
+          known: reader.model.fields.map(\.name) + reader.model.relationships.map(\.name))
+      }
+      try node.resolve(reader.model, key, field: field, try resolution(node, reader, field), note.note)
+      count = 1
+    }
+    if format.isJSON {
+      Output.line(.object([("resolved", .int(Int64(count)))]))
+    } else {
+      Output.line("resolved \(counted(count, "conflict"))")
+    }
+    Output.flush()
+  }
+
+  private func resolution(_ node: Node, _ reader: RecordWords, _ field: String?) throws -> Resolution {
+    if keep { return .keep }
+    if delete { return .delete }
+    if unlink { return .set(.null) }
+    if let set {
+      guard let field else { throw Failure("--set needs the field after the key", .usage) }
+      if let declared = reader.model.field(named: field) { return .set(try reader.value(set, of: declared)) }
+      let pair = try reader.fields(["\(field)=\(set)"])
+      return .set(pair[0].value)
+    }
+    let take = take ?? ""
+    if let number = Int(take) { return .take(number) }
+    if take == "shown" { return .shown }
+    if take == "newest" { return .newest }
+    let dots = node.description.dots(named: take)
+    guard let dot = dots.first else {
+      throw Failure(
+        "`\(take)` is neither a candidate's number nor an event such as \(node.mark.name):5", .usage)
+    }
+    return .takeEvent(dot)
+  }
+}

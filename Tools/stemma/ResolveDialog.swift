@@ -1,0 +1,130 @@
+import Foundation
+import StemmaEvents
+import StemmaNode
+
+/// Asks the person at the terminal about one conflict after the other. Each answer is a commit of its own, so
+/// leaving in the middle loses nothing.
+struct ResolveDialog {
+  private let node: Node
+  private let note: CommitNote
+  private let text: ConflictText
+
+  init(_ node: Node, _ note: CommitNote) {
+    self.node = node
+    self.note = note
+    text = ConflictText(node)
+  }
+
+  private enum Answer {
+    case resolution(Resolution)
+    case skip
+    case quit
+    case again(String)
+  }
+
+  func run(_ filter: ConflictFilter) throws {
+    var conflicts: [ConflictDescription] = []
+    try node.conflicts(filter) { conflicts.append($0) }
+    var resolved = 0
+    asking: for (index, conflict) in conflicts.enumerated() {
+      Output.line(Output.styled("(\(index + 1) of \(conflicts.count))", .dim))
+      text.writeSideBySide(conflict)
+      while true {
+        switch try ask(conflict) {
+        case .quit: break asking
+        case .skip: continue asking
+        case .again(let why): Output.line(why)
+        case .resolution(let resolution):
+          do {
+            try resolve(conflict, resolution)
+            resolved += 1
+            continue asking
+          } catch let error as NodeError {
+            // What was typed does not fit; the same question again.
+            guard case .mutation = error else { throw error }
+            Output.line(Output.styled(Explanations.text(of: error), .red))
+          }
+        }
+      }
+    }
+    Output.line(
+      conflicts.isEmpty ? "no conflicts" : "resolved \(resolved) of \(counted(conflicts.count, "conflict"))")
+    Output.flush()
+  }
+
+  private func resolve(_ conflict: ConflictDescription, _ resolution: Resolution) throws {
+    let model = try RecordWords(node, model: conflict.model).model
+    try node.resolve(model, conflict.key, field: conflict.field, resolution, note)
+  }
+
+  /// Asks once.
+  private func ask(_ conflict: ConflictDescription) throws -> Answer {
+    let numbers = conflict.candidates.map { "\($0.number)" }.joined(separator: ", ")
+    let choices =
+      switch conflict.kind {
+      case .value: "take \(numbers), (e)dit, (s)kip, (q)uit"
+      case .delete: "(k)eep, (d)elete, (s)kip, (q)uit"
+      case .cardinality: "take \(numbers), (s)kip, (q)uit"
+      case .dangling: "(u)nlink, (d)elete the record, (s)kip, (q)uit"
+      }
+    Output.bytes(Array("\(choices)? ".utf8))
+    Output.flush()
+    guard let line = readLine() else {
+      Output.line()
+      return .quit
+    }
+    let word = line.trimmingCharacters(in: .whitespaces).lowercased()
+    switch (word, conflict.kind) {
+    case ("q", _), ("quit", _): return .quit
+    case ("s", _), ("skip", _), ("", _): return .skip
+    case ("k", .delete), ("keep", .delete): return .resolution(.keep)
+    case ("d", .delete), ("delete", .delete), ("d", .dangling), ("delete", .dangling):
+      return .resolution(.delete)
+    case ("u", .dangling), ("unlink", .dangling): return .resolution(.set(.null))
+    case ("e", .value), ("edit", .value): return try edit(conflict)
+    default:
+      if let number = Int(word), conflict.kind != .dangling, conflict.candidates.indices.contains(number - 1)
+      {
+        return .resolution(.take(number))
+      }
+      return .again("`\(line)` is none of these")
+    }
+  }
+
+  // MARK: Editing
+
+  /// Opens the value that is shown in an editor: text as it is, anything else as JSON.
+  private func edit(_ conflict: ConflictDescription) throws -> Answer {
+    guard let shown = conflict.candidates.first else { return .again("there is nothing to edit") }
+    let path = NSTemporaryDirectory() + "/stemma-resolve-\(UUID().uuidString).txt"
+    defer { unlink(path) }
+    let before = plain(shown.value)
+    try (before + "\n").write(toFile: path, atomically: false, encoding: .utf8)
+    let environment = ProcessInfo.processInfo.environment
+    let editor = environment["VISUAL"] ?? environment["EDITOR"] ?? "vi"
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    // The editor is a command line, as with git: it may have options.
+    process.arguments = ["-c", editor + " \"$1\"", "stemma", path]
+    do { try process.run() } catch {
+      return .again("cannot start the editor `\(editor)`: \(error.localizedDescription)")
+    }
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else { return .again("the editor gave up; nothing was changed") }
+    var after = try readText(path)
+    if after.hasSuffix("\n") { after.removeLast() }
+    return try value(after, conflict)
+  }
+
+  private func value(_ typed: String, _ conflict: ConflictDescription) throws -> Answer {
+    let reader = try RecordWords(node, model: conflict.model)
+    if let name = conflict.field, let field = reader.model.field(named: name) {
+      do { return .resolution(.set(try reader.value(typed, of: field))) } catch let error as MutationError {
+        return .again(Output.styled(Explanations.text(of: error), .red))
+      }
+    }
+    do { return .resolution(.set(try JSON.parse(Array(typed.utf8)))) } catch {
+      return .again(Output.styled("this is not JSON: \(Explanations.text(of: error))", .red))
+    }
+  }
+}

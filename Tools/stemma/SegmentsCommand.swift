@@ -1,0 +1,77 @@
+import ArgumentParser
+import Foundation
+import StemmaEvents
+import StemmaNode
+
+struct Segments: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "List the files of the log.",
+    discussion: """
+      Positions are those of `log`; raw and stored are bytes before and after compression. `stemma inspect` shows \
+      what is inside of one.
+      Examples:
+        stemma segments
+        stemma segments --partitions --json
+      """)
+  @Flag(help: "Also what each file holds of each partition.") var partitions = false
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let files = try options.open().logFiles()
+    let withPartitions = partitions
+    if format.json {
+      Output.line(.array(files.map { $0.json(withPartitions: withPartitions) }))
+    } else if format.ndjson {
+      for file in files { Output.line(file.json(withPartitions: withPartitions)) }
+    } else if partitions {
+      for (index, file) in files.enumerated() {
+        if index > 0 { Output.line() }
+        table([file]).write()
+        if let damage = file.damage { Output.line("  " + Output.styled(damage, .red)) }
+        Output.line()
+        shares(of: file).write(indent: "  ")
+      }
+    } else {
+      table(files).write()
+      for file in files {
+        if let damage = file.damage { Output.line(Output.styled("\(file.file): \(damage)", .red)) }
+      }
+    }
+    Output.flush()
+  }
+
+  private func table(_ files: [LogFileDescription]) -> TextTable {
+    var table = TextTable(
+      [
+        "number", "kind", "positions", "from", "to", "events", "raw", "stored", "ratio", "partitions",
+        "blocks",
+        "digest",
+      ], numeric: [0, 5, 6, 7, 8, 9, 10])
+    for file in files {
+      let ratio = file.storedBytes == 0 ? 0 : Double(file.rawBytes) / Double(file.storedBytes)
+      table.append([
+        String(file.number), file.kind, file.positions.map { "@\($0.first) … @\($0.last)" } ?? "-",
+        day(file.times?.first), day(file.times?.last), grouped(file.events), size(file.rawBytes),
+        size(file.storedBytes), String(format: "%.1f", ratio), grouped(UInt64(file.partitions.count)),
+        grouped(UInt64(file.blocks)), String((file.digest ?? "-").prefix(12)),
+      ])
+    }
+    return table
+  }
+
+  private func day(_ time: String?) -> String { time.map { String($0.prefix(10)) } ?? "-" }
+
+  private func shares(of file: LogFileDescription) -> TextTable {
+    var table = TextTable(["partition", "events", "blocks", "streams"], numeric: [1])
+    for share in file.partitions {
+      let streams = share.streams.map { "\($0.origin):\($0.from)…\($0.to)" }
+      table.append([
+        share.partition, grouped(share.events),
+        share.blocks.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)…\($0.upperBound)" } ?? "-",
+        streams.joined(separator: " "),
+      ])
+    }
+    return table
+  }
+}

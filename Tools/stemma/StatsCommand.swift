@@ -1,0 +1,138 @@
+import ArgumentParser
+import Foundation
+import StemmaEvents
+import StemmaNode
+
+struct Stats: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Show what the log is made of, and how it grows.",
+    discussion: """
+      The hottest records, the largest partitions, the fields that people disagree about, and the growth by day, \
+      month or year. Reads the whole log once; bytes are those before compression.
+      Examples:
+        stemma stats
+        stemma stats --top 3 --partition 'tenantId=ac*'
+        stemma stats --json | jq '.days | last'
+      """)
+  @Option(help: ArgumentHelp("How long the lists are.", valueName: "count")) var top = 10
+  @Option(help: "Only this model.", completion: .modelNames) var model: String?
+  @Option(
+    parsing: .singleValue, help: ArgumentHelp("Only these partitions; may be repeated.", valueName: "pattern")
+  )
+  var partition: [String] = []
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func validate() throws {
+    if !(1...10_000).contains(top) { throw ValidationError("--top takes a number from 1 to 10000") }
+  }
+
+  func run() throws {
+    let node = try options.open()
+    var filter = LogFilter()
+    if let model {
+      let declared = try RecordWords(node, model: model).model
+      (filter.model, filter.modelName) = (declared, declared.storedName)
+    }
+    if !partition.isEmpty { filter.scope = try node.scope(partition) }
+    let bar = ProgressBar("counting")
+    let statistics = try node.statistics(top: top, filter) { bar.update($0, of: $1) }
+    bar.finish()
+    if format.isJSON {
+      Output.line(statistics.json)
+    } else {
+      write(statistics)
+    }
+    Output.flush()
+  }
+
+  private func write(_ statistics: LogStatistics) {
+    Output.line(
+      "\(grouped(statistics.events)) events of \(grouped(statistics.records)) records in "
+        + "\(counted(Int(statistics.partitionCount), "partition")), \(size(statistics.bytes))")
+    section("models", ["model", "records", "events", "bytes"], statistics.models) { load in
+      ([load.model, grouped(load.records), grouped(load.events), size(load.bytes)], load.events)
+    }
+    section("hottest records", ["record", "events", "bytes", "last"], statistics.hottest) { record in
+      (
+        [
+          "\(record.model) \(printable(record.keyText))", grouped(record.events), size(record.bytes),
+          String(record.last.prefix(10)),
+        ], record.events
+      )
+    }
+    section(
+      "largest partitions", ["partition", "records", "events", "events/day", "bytes"], statistics.partitions
+    ) { load in
+      (
+        [
+          load.partition, grouped(load.records), grouped(load.events), String(format: "%.1f", load.perDay),
+          size(load.bytes),
+        ], load.bytes
+      )
+    }
+    section("fields in conflict", ["field", "open", "resolved"], statistics.fields) { field in
+      (
+        [
+          field.field.map { "\(field.model).\($0)" } ?? "\(field.model) (deleted and changed)",
+          grouped(field.open), grouped(field.resolved),
+        ], field.open + field.resolved
+      )
+    }
+    let (unit, periods) = Self.periods(statistics.days)
+    section("growth by \(unit)", [unit, "events", "bytes"], periods) { period in
+      ([period.date, grouped(period.events), size(period.bytes)], period.events)
+    }
+  }
+
+  /// A table whose rows end in bars; nothing where there are no rows.
+  private func section<Row>(
+    _ title: String, _ header: [String], _ rows: [Row], _ row: (Row) -> (cells: [String], weight: UInt64)
+  ) {
+    if rows.isEmpty { return }
+    Output.line("\n" + Output.styled(title, .bold))
+    var table = TextTable(header, numeric: Set(1..<header.count))
+    let rows = rows.map(row)
+    let highest = rows.map(\.weight).max() ?? 0
+    for (cells, weight) in rows { table.append(cells + [Bar.text(weight, of: highest)]) }
+    table.write(indent: "  ")
+  }
+
+  /// Days, or months, or years: whichever are few enough for one screen.
+  private static func periods(_ days: [LogStatistics.Day]) -> (unit: String, [LogStatistics.Day]) {
+    for (unit, length) in [("day", 10), ("month", 7)] {
+      let periods = gathered(days, length)
+      if periods.count <= 24 { return (unit, periods) }
+    }
+    return ("year", gathered(days, 4))
+  }
+
+  /// Days whose dates begin alike, as one.
+  private static func gathered(_ days: [LogStatistics.Day], _ length: Int) -> [LogStatistics.Day] {
+    var periods: [LogStatistics.Day] = []
+    for day in days {
+      let date = String(day.date.prefix(length))
+      if let last = periods.last, last.date == date {
+        periods[periods.count - 1].events += day.events
+        periods[periods.count - 1].bytes += day.bytes
+      } else {
+        var period = day
+        period.date = date
+        periods.append(period)
+      }
+    }
+    return periods
+  }
+}
+
+/// Small bars of blocks, an eighth of a character fine.
+enum Bar {
+  private static let width = 20
+  private static let eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
+
+  static func text(_ value: UInt64, of highest: UInt64) -> String {
+    guard highest > 0, value > 0 else { return "" }
+    let length = max(1, Int((Double(value) / Double(highest) * Double(width * 8)).rounded()))
+    return String(repeating: "█", count: length / 8) + eighths[length % 8]
+  }
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+import StemmaEvents
+import StemmaNode
+
+struct Verify: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Check every byte of the log, and the tables against it.",
+    discussion: """
+      Says what is damaged, which events that took, how many can still be read, and the command that mends it; \
+      exits with 1 then. `stemma inspect FILE` shows the bytes.
+      Examples:
+        stemma verify
+        stemma verify --json | jq -r '.mend[0]'
+      """)
+  @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let bar = ProgressBar("verifying")
+    let report = try Node.verify(at: try options.locate(), options: options.opening(.read, progress: bar))
+    bar.finish()
+    if format.isJSON {
+      Output.line(report.json)
+    } else {
+      write(report)
+    }
+    Output.flush()
+    if report.isDamaged { throw ExitCode.no }
+  }
+
+  private func write(_ report: VerificationReport) {
+    for damage in report.damage {
+      let place = damage.offset.map { " at byte \($0)" } ?? ""
+      let part = damage.part.map { " (\($0))" } ?? ""
+      let text = "\(damage.file)\(place)\(part): \(printable(damage.what))"
+      Output.line(damage.remedy == .none ? "\(text); ordinary after a crash" : Output.styled(text, .red))
+    }
+    if report.unconfirmed > 0 {
+      Output.line("\(counted(Int(report.unconfirmed), "event")) written, not yet confirmed durable")
+    }
+    guard report.isDamaged else {
+      Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file")): all good")
+      return
+    }
+    if !report.losses.isEmpty {
+      Output.line("lost:")
+      for loss in report.losses { Output.line("  \(loss.text(report.mark))") }
+    }
+    if report.isVague { Output.line("lost: what else these files held cannot be told") }
+    Output.line("\(counted(Int(report.events), "event")) can still be read")
+    Output.line("to mend it:")
+    for command in report.commands { Output.line("  \(command)") }
+  }
+}
