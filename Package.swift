@@ -65,12 +65,21 @@ let package = Package(
     .executableTarget(
       name: "git-history", dependencies: ["StemmaEvents", argumentParser, crypto], path: "Tools/git-history",
       swiftSettings: strict),
+    .target(
+      name: "Measuring", dependencies: [sqlite, argumentParser], path: "Tools/measuring",
+      swiftSettings: strict),
     .executableTarget(
       name: "benchmark",
       dependencies: [
-        "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "CZlib", sqlite, argumentParser,
+        "Measuring", "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "CZlib", sqlite,
+        argumentParser,
       ],
       path: "Tools/benchmark",
+      swiftSettings: strict),
+    .executableTarget(
+      name: "benchmark-library",
+      dependencies: ["Measuring", "Stemma", "StemmaNode", grdb, sqlite, argumentParser],
+      path: "Tools/benchmark-library",
       swiftSettings: strict),
     .executableTarget(
       name: "simulate", dependencies: ["StemmaSimulation", argumentParser], path: "Tools/simulate",

@@ -100,12 +100,3 @@ int stemma_identity(int descriptor, struct stemma_file_identity *identity) {
 #endif
   return 0;
 }
-
-int stemma_preallocate(int descriptor, int64_t offset, int64_t length) {
-#if defined(__linux__)
-  return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, length) == 0 ? 0 : errno;
-#else
-  (void)descriptor, (void)offset, (void)length;
-  return EOPNOTSUPP;
-#endif
-}

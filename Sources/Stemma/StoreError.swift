@@ -25,6 +25,10 @@ public enum StoreError: Error, Sendable, Equatable {
   /// A field of a reference is a part of the record's own key, and the other record differs there.
   case fixedReference(model: String, relationship: String, field: String)
   case closed
+  /// The store was opened for reading only.
+  case readOnly
+  /// What was to be written is written; but a decision that a resolver made of the conflicts that are open could not be.
+  case unresolved(String)
   /// The models that were declared do not fit the node's schema, or are wrong by themselves.
   case models(String)
   /// Anything else, in words: what, where, and what to do next.
@@ -34,14 +38,15 @@ public enum StoreError: Error, Sendable, Equatable {
 extension StoreError: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .notFound(let model, let key): "there is no \(model) \(key)"
-    case .alreadyExists(let model, let key): "\(model) \(key) exists already; update it, or use upsert"
+    case .notFound(let model, let key): Explanations.text(of: .notFound(model: model, key: key))
+    case .alreadyExists(let model, let key): Explanations.text(of: .alreadyExists(model: model, key: key))
     case .requiredReference(let model, let key, let relationship):
-      "\(relationship) of \(model) \(key) is required; link it to another record, or delete this one"
+      Explanations.text(of: .requiredReference(model: model, key: key, relationship: relationship))
     case .restricted(let model, let key, let by, let count):
-      "\(model) \(key) still has \(count) \(by); delete or unlink them first"
+      Explanations.text(of: .restricted(model: model, key: key, by: by, count: count))
     case .revisionMismatch(let model, let key, let expected, let current):
-      "\(model) \(key) is at revision \(current), not \(expected); read it again"
+      Explanations.text(
+        of: .revisionMismatch(model: model, key: key, expected: expected, current: current))
     case .unreadable(let table, let column, let value):
       "\(table).\(column) holds \(value), which its Swift type cannot show"
     case .notFromStore(let model): "this \(model) comes from no store; fetch it to ask for its relationships"
@@ -52,6 +57,8 @@ extension StoreError: CustomStringConvertible {
     case .fixedReference(let model, let relationship, let field):
       "\(field) is a part of the key of this \(model): \(relationship) can only be a record with the same value there"
     case .closed: "the store is closed"
+    case .readOnly: "the store was opened for reading only"
+    case .unresolved(let what): "a conflict stays open, because the resolver's decision does not fit: \(what)"
     case .models(let what), .failed(let what): what
     }
   }

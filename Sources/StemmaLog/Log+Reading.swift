@@ -46,8 +46,22 @@ extension Log {
         around: omissions))
   }
 
+  /// As `events`, or `eventsNewestFirst`, without making the events: for those who look at all of them and need
+  /// few, or only a part of each.
+  package func scan(
+    from: Position = Position(file: 0, index: 0), to: Position? = nil,
+    partitions filter: PartitionFilter? = nil, newestFirst: Bool = false, around omissions: Omissions? = nil
+  ) -> EventScan {
+    let range = from..<max(from, to ?? readEnd)
+    return EventScan(
+      source: ArrivalSource(
+        views, range: range, filter: filter, direction: newestFirst ? .newestFirst : .oldestFirst,
+        fileSystem: fileSystem, around: omissions))
+  }
+
   /// Events before `to` in the order of (partition, model, key), those of one key in arrival order.
-  /// Opens every file at once; memory: one block for each segment, and the journals.
+  /// Opens every file at once, if these are not more than `LogLimits.openSegments`; memory: one block for each
+  /// segment, and the journals.
   package func eventsByKey(
     to: Position? = nil, partitions filter: PartitionFilter? = nil, around omissions: Omissions? = nil
   ) throws(LogError) -> EventReader {

@@ -17,6 +17,8 @@ package enum LogLimits {
   /// How much is written ahead at least and at most; and how long a journal must be to be worth it.
   static let leastAhead: UInt64 = 16 << 10
   static let mostAhead: UInt64 = 1 << 20
+  /// Segments that one reader keeps open at once; with more of them it opens each for every block.
+  static let openSegments = 256
   /// Bytes read at once when a whole file is scanned.
   static let scanChunk = 1 << 20
 

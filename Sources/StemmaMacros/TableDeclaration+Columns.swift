@@ -101,7 +101,11 @@ extension TableDeclaration.Column {
 
   /// An expression that reads it from column `index` of a row.
   func reading(_ index: Int) -> String {
-    representation == nil
+    // A record that is older than the column has null there.
+    if representation == nil, !type.isOptionalType, let literal = defaultValue, literal.isLiteral {
+      return "try row.isNull(\(index)) ? \(literal) : \(codec).read(row, \(index))"
+    }
+    return representation == nil
       ? "try \(codec).read(row, \(index))" : "try row.represented(\(index), as: \(codec).self)"
   }
 

@@ -10,6 +10,9 @@ package struct ConflictDescription: Sendable {
     /// What `resolve --take` uses.
     package var number: Int
     package var value: JSON
+    package var dot: Dot
+    /// Whether somebody decided on it already.
+    package var isResolution: Bool
     package var event: String
     package var version: UInt64
     package var timestamp: Timestamp
@@ -84,7 +87,8 @@ extension Node {
     let description = description
     let candidates = conflict.choices.enumerated().map { index, choice in
       ConflictDescription.Candidate(
-        number: index + 1, value: json(choice.value), event: description.name(choice.event.dot),
+        number: index + 1, value: json(choice.value), dot: choice.event.dot,
+        isResolution: choice.operation == .resolve, event: description.name(choice.event.dot),
         version: choice.version.rawValue, timestamp: choice.timestamp,
         time: description.time(choice.timestamp), origin: mark.displayName(of: choice.event.dot.origin),
         by: authors[choice.event])

@@ -95,7 +95,9 @@ extension Node {
 
   // MARK: The log
 
-  package func scope(_ patterns: [String]) throws(NodeError) -> Scope {
+  package func scope(_ patterns: [String]) throws(NodeError) -> Scope { try Self.scope(patterns) }
+
+  package static func scope(_ patterns: [String]) throws(NodeError) -> Scope {
     do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
   }
 

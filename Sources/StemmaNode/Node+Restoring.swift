@@ -100,6 +100,7 @@ extension Node {
     _ change: FieldChange, _ own: Set<Dot>, in now: RecordState, _ rules: MergeRules
   ) -> FieldChange? {
     let candidates = now.decision(on: change.field, rules).candidates
+    guard candidates.contains(where: { own.contains($0.dot) }) else { return change }
     if let winner = candidates.first, candidates.count > 1, !own.contains(winner.dot) { return nil }
     guard let other = candidates.first(where: { !own.contains($0.dot) }) else { return change }
     var change = change

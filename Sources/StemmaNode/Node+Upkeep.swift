@@ -160,12 +160,20 @@ extension Node {
   ///
   /// - Throws: `refusedSchema` before anything is written.
   package func apply(schema text: String) throws(NodeError) -> SchemaChangeReport {
-    let new = try read(text)
-    return try locked { () throws(NodeError) in
-      try checkLogIsWhole()
+    try apply { _ in text }
+  }
+
+  /// As above, for a schema that is made from the one that is there while nobody else can change it.
+  @discardableResult
+  package func apply(
+    _ extended: (Schema) throws(NodeError) -> String
+  ) throws(NodeError) -> SchemaChangeReport {
+    try locked { () throws(NodeError) in
+      let new = try read(try extended(schema))
       let report = try report(new)
       guard report.refusals.isEmpty else { throw .refusedSchema(report.refusals) }
       guard new.schema != schema else { return report }
+      try checkLogIsWhole()
       do throws(LogError) {
         try ports.replace(
           Self.path(directory, Self.schemaFileName), with: Array(SDL.print(new.schema).utf8), in: directory)

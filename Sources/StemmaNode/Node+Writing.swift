@@ -42,10 +42,25 @@ extension Node {
   /// - Throws: if the group could not be stored; then none of it is there.
   package func write(_ requests: [CommitRequest]) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
     try locked { () throws(NodeError) in
-      let outcomes = try transact(requests)
-      applied = log.token
-      if log.wantsSealing { try seal() }
-      return outcomes
+      var durable: [Swift.Result<Void, NodeError>]?
+      do throws(NodeError) {
+        try transact(requests, &durable)
+        applied = log.token
+      } catch {
+        // Once the log has synced the events, the commit stands: whoever comes next brings the tables up to it.
+        guard durable != nil else { throw error }
+        applied = nil
+        notices.append("the tables are behind the log: \(Explanations.text(of: error))")
+      }
+      if log.wantsSealing { sealOrNote() }
+      return durable ?? []
+    }
+  }
+
+  /// Seals after a commit that stands whether or not this succeeds; it is tried again after the next one.
+  private func sealOrNote() {
+    do throws(NodeError) { try seal() } catch {
+      notices.append("the journal could not be sealed: \(Explanations.text(of: error))")
     }
   }
 
@@ -63,7 +78,10 @@ extension Node {
     }
   }
 
-  private func transact(_ requests: [CommitRequest]) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
+  /// `durable` gets the outcomes as soon as the events are synced.
+  private func transact(
+    _ requests: [CommitRequest], _ durable: inout [Swift.Result<Void, NodeError>]?
+  ) throws(NodeError) {
     try tables.write(NodeError.tables) { transaction throws(NodeError) in
       var outcomes: [Swift.Result<Void, NodeError>] = []
       var commits: [Commit] = []
@@ -89,9 +107,9 @@ extension Node {
         _ = try log.append(commits)
         try log.sync()
       } catch { throw .log(error) }
+      durable = outcomes
       do throws(TablesError) { try transaction.keep(clock: clock.highest) } catch { throw .tables(error) }
       transaction.advance(to: log.token)
-      return outcomes
     }
   }
 

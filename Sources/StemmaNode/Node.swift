@@ -33,6 +33,8 @@ package final class Node {
   package internal(set) var mark: NodeMark
   package internal(set) var schema: Schema
   package internal(set) var schemaWarnings: [Diagnostic] = []
+  /// Rises when another process has changed the schema.
+  package private(set) var schemaChanges = 0
   /// What a person should know about how opening went; one sentence each.
   package internal(set) var notices: [String] = []
 
@@ -66,6 +68,8 @@ package final class Node {
   /// Where the tables of a node are.
   package static func tablesPath(in directory: String) -> String { path(directory, tablesFileName) }
   var tablesPath: String { Self.tablesPath(in: directory) }
+  /// The file of the tables that this instance reads, which are those of the past inside of `withTables(asOf:)`.
+  package var tablesFile: String { tables.path }
 
   package var description: EventDescription { EventDescription(schema: schema, mark: mark) }
 
@@ -116,6 +120,7 @@ package final class Node {
     let schemaBytes = try Self.bytes(of: Self.schemaFileName, in: directory, ports)
     if let before = seen.schema, schemaBytes != before {
       schema = try Self.readSchema(directory, ports)
+      schemaChanges += 1
       try reopenTables()
     }
     seen = (markBytes, schemaBytes)

@@ -37,7 +37,8 @@ extension WriteTransaction {
     return Outcome(model: model.name, key: key, isChanged: events.count > before)
   }
 
-  private func check(_ revision: String, _ model: Model, _ key: Key) throws(NodeError) {
+  /// - Throws: `revisionMismatch` with the current revision, `notFound`.
+  package func check(_ revision: String, _ model: Model, _ key: Key) throws(NodeError) {
     let current = try existing(model, key).revision
     guard current == revision else {
       throw .mutation(

@@ -20,6 +20,16 @@ extension WriteTransaction {
     try create(model, key, state, try checked(values, model, key), milliseconds: nil)
   }
 
+  /// A value that comes in another type than the field's, in the form that the field's type gives it.
+  ///
+  /// - Throws: `value` if that type does not allow it.
+  package func value(_ value: Value, of field: Field, _ model: Model) throws(NodeError) -> Value {
+    if value.isNull { return value }
+    do { return try schema.value(value.json, for: field, of: model.name) } catch {
+      throw .mutation(.value(error))
+    }
+  }
+
   /// Whether a record is there, changes of this commit included.
   package func exists(_ model: Model, _ key: Key) throws(NodeError) -> Bool {
     try state(model, key).exists(rules(model))
@@ -115,9 +125,20 @@ extension WriteTransaction {
         fields: [(name, schema.json(of: target, model: other))]))
   }
 
+  /// The revision of a record as it was when its context was this one; nil: as it is.
+  package func revision(_ model: Model, _ key: Key, readAt read: Context?) throws(NodeError) -> String {
+    let current = try existing(model, key)
+    guard let read, read != current.context else { return current.revision }
+    return try past(model, key, at: read).revision
+  }
+
+  /// - Returns: the model.
   /// - Throws: `notFound` if the record is not there.
-  package func demand(_ modelName: String, _ key: Key) throws(NodeError) {
-    _ = try existing(try model(modelName), key)
+  @discardableResult
+  package func demand(_ modelName: String, _ key: Key) throws(NodeError) -> Model {
+    let model = try model(modelName)
+    _ = try existing(model, key)
+    return model
   }
 
   // MARK: Parts

@@ -10,7 +10,7 @@ import StemmaTables
 /// commit included), becomes an event, and is applied to the tables at once, inside of a transaction that the
 /// node commits after the log has synced the events, or rolls back. So an error anywhere leaves nothing behind.
 package final class WriteTransaction {
-  let schema: Schema
+  package let schema: Schema
   let tables: TablesTransaction
   let isInScope: (Partition) -> Bool
   /// The events of a record that the log holds, in arrival order; without those of this commit group.

@@ -194,7 +194,7 @@ struct NodeCommandTests {
     let none = try work.stemma("-C", "a", "rebuild", "--as-of", "2h", "--into", "none.sqlite", "--json")
     #expect(try none.object().number("events") == 0)
     #expect(try rows(work, "none.sqlite").isEmpty)
-    #expect(try work.attempt("-C", "a", "rebuild", "--as-of", "zzz", "--into", "x.sqlite").status == 65)
+    #expect(try work.attempt("-C", "a", "rebuild", "--as-of", "zzz", "--into", "x.sqlite").status == 64)
     #expect(try work.stemma("-C", "a", "list", "Book", "--json").array().count == 2)
   }
 

@@ -119,4 +119,24 @@ import Testing
       #expect(raw < LogLimits.blockTarget + 1000, "block \(index)")
     }
   }
+
+  /// Reading by key merges all files, and there may be more of them than a process may open.
+  @Test(arguments: [LogLimits.openSegments - 2, LogLimits.openSegments + 1])
+  func manyFilesAreReadWithFewOfThemOpen(segments: Int) throws {
+    let disk = SimulatedFileSystem()
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    var maker = EventMaker(seed: 8)
+    for _ in 0..<segments {
+      _ = try log.append([Commit(maker.commit(1))])
+      try log.seal()
+    }
+    let before = disk.openFiles
+    var reader = try log.eventsByKey()
+    let first = try reader.next()
+    #expect(first != nil)
+    #expect(disk.openFiles - before == (segments > LogLimits.openSegments ? 0 : segments))
+    #expect(try reader.rest().count == segments - 1)
+    let merge = try log.recordFiles.open()
+    #expect(try merge.nextRecord())
+  }
 }

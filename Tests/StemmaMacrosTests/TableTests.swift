@@ -84,7 +84,7 @@ struct TableTests {
           init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
             self.id = try UUID.read(row, 0)
             self.title = try String.read(row, 1)
-            self.isDone = try Bool.read(row, 2)
+            self.isDone = try row.isNull(2) ? false : Bool.read(row, 2)
             self._record = try row.record(3)
           }
           func write(to record: inout Stemma.RecordWriter) {

@@ -19,7 +19,7 @@ struct Laws: AsyncParsableCommand {
   @Option(help: "Parallel workers.") var workers = ProcessInfo.processInfo.activeProcessorCount
 
   func run() async throws {
-    say("seed \(seed)")
+    Report.say("seed \(seed)")
     var passed: UInt64 = 0
     var failed: UInt64 = 0
     for (name, policies) in [
@@ -33,20 +33,17 @@ struct Laws: AsyncParsableCommand {
       for (title, suite) in suites {
         let report = await report(of: suite, policies)
         let counts = report.counts
-        say(
+        Report.say(
           "\(name), \(title): \(counts.histories) histories, \(counts.orders) delivery orders, "
             + "\(counts.closedSets) sets of events, \(counts.deliveries) deliveries")
-        for failure in report.failures { say(failure.description) }
+        for failure in report.failures { Report.say(failure.description) }
         passed += counts.histories
         failed += report.failed
       }
     }
-    say("\(passed) passed, \(failed) failed")
+    Report.say("\(passed) passed, \(failed) failed")
     if failed > 0 { throw ExitCode(1) }
   }
-
-  /// At once, also into a pipe: a suite takes a minute.
-  private func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
   private static let pieceSize = 250
 
@@ -55,18 +52,18 @@ struct Laws: AsyncParsableCommand {
     case sample(Int, upTo: Int, seed: UInt64)
   }
 
-  private struct Report: Sendable {
+  private struct Outcome: Sendable {
     var counts = LawCounts()
     var failures: [LawFailure] = []
     var failed: UInt64 = 0
   }
 
-  private func report(of suite: Suite, _ policies: [Model]) async -> Report {
-    await withTaskGroup(of: Report.self) { group in
+  private func report(of suite: Suite, _ policies: [Model]) async -> Outcome {
+    await withTaskGroup(of: Outcome.self) { group in
       for worker in 0..<workers {
         group.addTask { Self.work(suite, policies, worker: worker, of: workers) }
       }
-      var sum = Report()
+      var sum = Outcome()
       for await report in group {
         sum.counts += report.counts
         sum.failures += report.failures
@@ -76,12 +73,12 @@ struct Laws: AsyncParsableCommand {
     }
   }
 
-  private static func work(_ suite: Suite, _ policies: [Model], worker: Int, of workers: Int) -> Report {
+  private static func work(_ suite: Suite, _ policies: [Model], worker: Int, of workers: Int) -> Outcome {
     switch suite {
     case .all(let events, let contents):
       var laws = MergeLaws(RealMerge(policies), contents: contents, limit: events, checksParts: false)
       laws.checkAll(events: events, share: worker, of: workers)
-      return Report(counts: laws.counts, failures: laws.failures, failed: laws.failed)
+      return Outcome(counts: laws.counts, failures: laws.failures, failed: laws.failed)
     case .sample(let count, let limit, let seed):
       // Pieces with seeds of their own: the histories are the same however many workers there are.
       var laws = MergeLaws(RealMerge(policies), contents: Content.varied, limit: limit)
@@ -90,7 +87,7 @@ struct Laws: AsyncParsableCommand {
         var seeds = SplitMix64(seed: seed &+ UInt64(piece))
         laws.checkSample(of: count / pieces, upTo: limit, seed: seeds.next())
       }
-      return Report(counts: laws.counts, failures: laws.failures, failed: laws.failed)
+      return Outcome(counts: laws.counts, failures: laws.failures, failed: laws.failed)
     }
   }
 }

@@ -84,9 +84,12 @@ struct EventText {
     }
   }
 
+  /// Characters of a value that are shown on one line.
+  static let width = 100
+
   /// A value on one line, cut where it is long.
   static func short(_ value: JSON) -> String {
     let text = value.canonicalText
-    return text.count > 100 ? text.prefix(99) + "…" : text
+    return text.utf8.count > width && text.count > width ? text.prefix(width - 1) + "…" : text
   }
 }

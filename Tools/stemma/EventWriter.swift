@@ -7,7 +7,7 @@ final class EventWriter {
     case full(patch: Bool)
     case oneline
     /// Branches of nodes, or of the one record that is shown.
-    case graph(ofRecord: Bool)
+    case graph(ofRecord: Bool, EventFormat?)
     case template(EventFormat)
     case mutations
     case json(patch: Bool)
@@ -42,10 +42,11 @@ final class EventWriter {
     case .ndjson(let patch): Output.line(try json(stored, note, patch))
     case .template(let template): Output.line(template.line(stored, note, description))
     case .oneline: Output.line(text.summary(stored))
-    case .graph(let ofRecord):
+    case .graph(let ofRecord, let template):
       let drawn = try draw(stored.event, ofRecord: ofRecord)
       if let before = drawn.before { Output.line(before) }
-      Output.line(drawn.line + text.summary(stored))
+      let line = template?.line(stored, note, description) ?? text.summary(stored)
+      Output.line(drawn.line + line)
       if let after = drawn.after { Output.line(after) }
     case .full(let patch):
       if !isFirst { Output.line() }

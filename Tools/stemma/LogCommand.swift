@@ -41,8 +41,9 @@ struct LogCommand: ParsableCommand {
 
   func validate() throws {
     if let n, n < 0 { throw ValidationError("-n takes a number of events") }
-    let forms = [oneline || graph, stat, template != nil, mutations].count { $0 }
+    let forms = [oneline, stat, template != nil, mutations].count { $0 }
     if forms > 1 { throw ValidationError("--oneline, --stat, --format and --mutations exclude each other") }
+    if graph && (stat || mutations) { throw ValidationError("--graph goes with --oneline and --format") }
     if graph && reverse { throw ValidationError("--graph goes from new to old; leave --reverse out") }
     if follow && (graph || stat || reverse || format.json) {
       throw ValidationError("--follow goes with --oneline, --format, --mutations, --ndjson or -p")
@@ -59,6 +60,8 @@ struct LogCommand: ParsableCommand {
       let writer = EventWriter(node, try form())
       if follow {
         try self.follow(node, filter, writer)
+      } else if oneline && !graph && filter.needsNoEvents {
+        try writeLines(node, filter)
       } else {
         var shown = 0
         if n != 0 {
@@ -74,12 +77,24 @@ struct LogCommand: ParsableCommand {
     Output.flush()
   }
 
+  private func writeLines(_ node: Node, _ filter: LogFilter) throws {
+    if n == 0 { return }
+    let writer = OnelineWriter(node)
+    var shown = 0
+    try node.scan(filter, newestFirst: !reverse) { event in
+      Output.write { writer.append(event, to: &$0) }
+      shown += 1
+      return n.map { shown < $0 } ?? true
+    }
+  }
+
   private func form() throws -> EventWriter.Form {
     if mutations { return .mutations }
     if format.json { return .json(patch: patch) }
     if format.ndjson { return .ndjson(patch: patch) }
-    if let template { return .template(try EventFormat(template)) }
-    if graph { return .graph(ofRecord: !selection.key.isEmpty) }
+    let template = try self.template.map { try EventFormat($0) }
+    if graph { return .graph(ofRecord: !selection.key.isEmpty, template) }
+    if let template { return .template(template) }
     return oneline ? .oneline : .full(patch: patch)
   }
 

@@ -7,6 +7,9 @@ enum Output {
   /// Bytes that wait to be written. Commands run on one thread.
   nonisolated(unsafe) private static var buffer: [UInt8] = []
   private static let threshold = 64 << 10
+  /// What waits longer than this is written with the next line: who reads a slow search sees each find at once.
+  private static let patience = Duration.milliseconds(50)
+  nonisolated(unsafe) private static var flushed: ContinuousClock.Instant?
 
   static let isTerminal = isatty(1) == 1
   static let isErrorTerminal = isatty(2) == 1
@@ -18,13 +21,30 @@ enum Output {
   static func line(_ text: String = "") {
     buffer.append(contentsOf: text.utf8)
     buffer.append(10)
-    if buffer.count >= threshold { flush() }
+    flushIfDue()
   }
 
   static func line(_ json: JSON) {
     json.append(to: &buffer)
     buffer.append(10)
-    if buffer.count >= threshold { flush() }
+    flushIfDue()
+  }
+
+  private static func flushIfDue() {
+    guard buffer.count < threshold else {
+      flush()
+      return
+    }
+    let now = ContinuousClock.now
+    if let flushed, now - flushed < patience { return }
+    flush()
+    flushed = now
+  }
+
+  /// Lets `body` append bytes.
+  static func write(_ body: (inout [UInt8]) -> Void) {
+    body(&buffer)
+    flushIfDue()
   }
 
   static func bytes(_ bytes: [UInt8]) {

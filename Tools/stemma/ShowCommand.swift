@@ -50,6 +50,8 @@ struct Show: ParsableCommand {
       let field = outcome.field ?? "existence"
       switch outcome.fate {
       case .shown: Output.line("    \(field): is what is shown.")
+      case .outdone(_, .agree):
+        Output.line("    \(field): says the same as \(outcome.by ?? ""), which had not seen it.")
       case .outdone(_, let rule):
         Output.line("    \(field): stands against \(outcome.by ?? ""), which is shown (\(rule.name)).")
       case .superseded: Output.line("    \(field): written again by \(outcome.by ?? ""), which had seen it.")

@@ -17,8 +17,4 @@ struct stemma_file_identity {
 };
 int stemma_identity(int descriptor, struct stemma_file_identity *identity);
 
-// Reserves `length` bytes from `offset` without changing the file's size. Returns 0, or errno
-// (EOPNOTSUPP where the file system cannot).
-int stemma_preallocate(int descriptor, int64_t offset, int64_t length);
-
 #endif

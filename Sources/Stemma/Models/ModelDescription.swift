@@ -26,7 +26,10 @@ public struct ModelDescription: Sendable {
         return "\"\(value.datum.value.json.text)\""
       }
       canonical = { datum in
-        do throws(StoreError) { return try Value(datum: datum).datum } catch { return nil }
+        do throws(StoreError) { return try Value(datum: datum).datum } catch {
+          // A record that is older than the column.
+          return datum.isNull ? defaultValue?.datum : nil
+        }
       }
     }
   }

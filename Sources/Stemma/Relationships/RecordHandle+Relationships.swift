@@ -18,7 +18,8 @@ extension RecordHandle {
     _ type: Target.Type, _ name: String, of model: String, _ parts: Target.PrimaryKey.OptionalParts
   ) async throws -> Target {
     guard let target = try await parent(type, name, of: model, parts) else {
-      let key = Target.PrimaryKey(optionalParts: parts).map { KeyWords($0).description } ?? ""
+      let store = try store(of: model)
+      let key = try Target.PrimaryKey(optionalParts: parts).map { try store.text(of: $0, type) } ?? ""
       throw StoreError.dangling(model: model, relationship: name, target: "\(Target.modelName) \(key)")
     }
     return target

@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaNode
 import StemmaSchema
 import StemmaTables
 
@@ -40,9 +41,11 @@ extension Store.Transaction {
     }
     let keys = try joinKeys(table, try pair(near, key, far, target))
     guard !keys.isEmpty else {
-      throw StoreError.failed(
-        "\(name) of \(owner.name) \(Self.key(of: key).parts.map(\.text).joined(separator: ", ")) does not lead to that record"
-      )
+      throw NodeError.mutation(
+        .notLinked(
+          model: owner.name,
+          key: KeyWords.text(Self.key(of: key), of: try write.demand(owner.name, Self.key(of: key))),
+          relationship: name))
     }
     let model = try store.model(of: table)
     for key in keys { try write.delete(model, key) }

@@ -1,40 +1,152 @@
+import StemmaNode
 import StemmaSchema
 
-/// The models that a program declares, as it names them when it opens a store.
+/// The models that a program declares, as it names them when it opens a store, and those that they lead to.
 struct DeclaredModels: Sendable {
   let tables: [any Table.Type]
 
-  /// A schema of these models alone.
-  func sdl() -> String { sdl(extending: Schema()) }
+  /// - Throws: `models` if two types have one name.
+  init(_ named: [any Table.Type]) throws(StoreError) {
+    var tables: [any Table.Type] = []
+    var open = named[...]
+    while let table = open.popFirst() {
+      if let known = tables.first(where: { $0.modelName == table.modelName }) {
+        guard ObjectIdentifier(known) == ObjectIdentifier(table) else {
+          throw .models("two types declare the model \(table.modelName); rename one of them")
+        }
+        continue
+      }
+      tables.append(table)
+      for relationship in table.description.relationships {
+        open.append(relationship.target())
+        if let join = relationship.join { open.append(join()) }
+      }
+    }
+    self.tables = tables
+  }
 
-  /// The schema with these models in it: in the place of those of the same name, new ones at the end. Models that
-  /// this program does not declare stay as they are.
-  func sdl(extending schema: Schema) -> String {
-    let declared = Dictionary(
-      tables.map { ($0.modelName, $0.description) }, uniquingKeysWith: { first, _ in first })
-    var enumerations: [(name: String, cases: [String])] = []
-    for table in tables {
-      for enumeration in table.description.enumerations
-      where !enumerations.contains(where: { $0.name == enumeration.name }) {
-        enumerations.append(enumeration)
-      }
-    }
-    let kept = Schema(
-      models: schema.models.filter { declared[$0.name] == nil },
-      enums: schema.enums.filter { known in !enumerations.contains { $0.name == known.name } },
-      embeddedTypes: schema.embeddedTypes)
-    var parts = enumerations.map { "enum \($0.name) {\n\($0.cases.map { "  \($0)\n" }.joined())}\n" }
+  /// A schema of these models alone.
+  ///
+  /// - Throws: `models` with what is wrong with them.
+  func schema() throws(StoreError) -> Schema {
+    var parts: [String] = []
     var written: Set<String> = []
-    // In the order of the schema that is there, so that opening twice changes nothing.
-    for model in schema.models {
-      if let description = declared[model.name] {
-        parts.append(description.sdl)
-        written.insert(model.name)
+    for enumeration in tables.flatMap({ $0.description.enumerations })
+    where written.insert(enumeration.name).inserted {
+      parts.append("enum \(enumeration.name) {\n\(enumeration.cases.map { "  \($0)\n" }.joined())}\n")
+    }
+    parts += tables.map { $0.description.sdl }
+    do { return try SDL.read(parts.joined(separator: "\n")).schema } catch {
+      throw .models("the declared models are wrong: \(error.description)")
+    }
+  }
+
+  /// The node's schema with these models in it.
+  ///
+  /// What a program does not declare stays: models, fields that can be null, cases of enums, indexes, relationships. So a
+  /// node can serve programs of different age.
+  func extending(_ known: Schema) throws(StoreError) -> Schema {
+    let own = try schema()
+    var models: [Model] = []
+    for model in known.models {
+      models.append(
+        try own.model(named: model.name).map { (own) throws(StoreError) in try model.extended(by: own) }
+          ?? model)
+    }
+    models += own.models.filter { known.model(named: $0.name) == nil }
+    var enums = known.enums
+    for type in own.enums {
+      guard let index = enums.firstIndex(where: { $0.name == type.name }) else {
+        enums.append(type)
+        continue
+      }
+      enums[index].cases += type.cases.filter { !enums[index].cases.contains($0) }
+    }
+    // The printed form implies a join model that nobody declares; one that a program adds to has to be declared.
+    let implied = Set(models.flatMap { $0.relationships.compactMap(\.joinModel) })
+    let changed = implied.filter { name in
+      models.first { $0.name == name }?.fields != known.model(named: name)?.fields
+    }
+    for index in models.indices {
+      models[index].relationships.removeAll { $0.joinModel.map(changed.contains) ?? false }
+    }
+    return Schema(models: models, enums: enums, embeddedTypes: known.embeddedTypes)
+  }
+
+  /// - Throws: `models` if a field that a program declares is not in the node's schema, which is not to be changed.
+  func check(_ known: Schema) throws(StoreError) {
+    for own in try schema().models {
+      guard let model = known.model(named: own.name) else {
+        throw .models("the node has no model \(own.name), and the store was opened for reading only")
+      }
+      for field in own.fields where model.field(named: field.name) == nil {
+        throw .models(
+          "the node has no field \(own.name).\(field.name), and the store was opened for reading only")
       }
     }
-    for table in tables where written.insert(table.modelName).inserted {
-      parts.append(table.description.sdl)
+  }
+}
+
+extension Model {
+  /// The node's model with what a program declares of it. Whether that may be is judged by whoever applies it.
+  fileprivate func extended(by own: Model) throws(StoreError) -> Model {
+    var fields: [Field] = []
+    for (index, field) in self.fields.enumerated() {
+      if let declared = own.fields.first(where: { $0.storedName == field.storedName || $0.name == field.name }
+      ) {
+        fields.append(field.extended(by: declared))
+        continue
+      }
+      // Another key is another model; whether that may be is not decided here.
+      if isKeyField(index) { continue }
+      let isGiven =
+        !field.isRequired || field.defaultValue != nil || field.name == createdAt || field.name == updatedAt
+      guard isGiven else {
+        throw .models(
+          "\(name).\(field.name) is required in the node's schema, and the type \(own.name) has no property for it; add one"
+        )
+      }
+      fields.append(field)
     }
-    return parts.joined(separator: "\n") + "\n" + SDL.print(kept)
+    fields += own.fields.filter { declared in !fields.contains { $0.name == declared.name } }
+    let key = own.keyFields.map { own.fields[$0].name }
+    var indexes = self.indexes.filter { index in !own.indexes.contains { $0.name == index.name } }
+    indexes += own.indexes
+    var relationships = self.relationships.map { known in own.relationship(named: known.name) ?? known }
+    relationships += own.relationships.filter { relationship(named: $0.name) == nil }
+    return Model(
+      name: own.name, storedName: storedName, tableName: own.tableName, fields: fields,
+      keyFields: key.compactMap { name in fields.firstIndex { $0.name == name } },
+      partitionDepth: own.partitionDepth, relationships: relationships, indexes: indexes,
+      // A program that says nothing of them takes what the node has.
+      conflictPolicy: own.conflictPolicy == .automerge ? conflictPolicy : own.conflictPolicy,
+      deletePolicy: own.deletePolicy == .byVersion ? deletePolicy : own.deletePolicy,
+      createdAt: own.createdAt ?? createdAt, updatedAt: own.updatedAt ?? updatedAt)
+  }
+}
+
+extension Field {
+  fileprivate func extended(by declared: Field) -> Field {
+    var field = declared
+    field.storedName = storedName
+    field.defaultValue = declared.defaultValue ?? defaultValue
+    if declared.type.holdsAll(of: type) { field.type = type }
+    return field
+  }
+}
+
+extension FieldType {
+  /// Whether the Swift type takes whatever the node's stricter one allows: a `String` property a field of type AWSEmail.
+  fileprivate func holdsAll(of strict: FieldType) -> Bool {
+    guard isList == strict.isList, elementsRequired == strict.elementsRequired || !isList else {
+      return false
+    }
+    switch (base, strict.base) {
+    case (.scalar(.string), .enumeration): return true
+    case (.scalar(.string), .scalar(let scalar)):
+      return ![.int, .float, .boolean, .awsTimestamp, .awsJSON].contains(scalar)
+    case (.scalar(.int), .scalar(.awsTimestamp)): return true
+    default: return false
+    }
   }
 }

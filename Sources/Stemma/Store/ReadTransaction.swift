@@ -22,7 +22,7 @@ extension Store {
     /// - Throws: `notFound`.
     public func find<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws -> Row {
       guard let row = try get(type, byIdentifier: key) else {
-        throw StoreError.notFound(model: Row.modelName, key: KeyWords(key).description)
+        throw StoreError.notFound(model: Row.modelName, key: try store.text(of: key, Row.self))
       }
       return row
     }
@@ -56,7 +56,7 @@ extension Store {
 
 extension Statement {
   func read<Result>(
-    _ text: StatementText, _ store: Store, _ body: (RowCursor) throws -> Result
+    _ text: StatementText, _ store: Store?, _ body: (RowCursor) throws -> Result
   ) throws -> Result {
     // A read that ends early must not leave the statement, and with it a transaction, open.
     defer { reset() }

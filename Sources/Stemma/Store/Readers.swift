@@ -11,6 +11,7 @@ final class Readers: Sendable {
   private let queues: [Reader]
   private let nextQueue = Atomic<Int>(0)
   private let idle = Mutex<[Idle]>([])
+  private let isClosed = Atomic<Bool>(false)
   /// Rises with each commit of this store: what was known of the tables' file may be wrong then.
   private let commits = Atomic<Int>(0)
 
@@ -39,6 +40,12 @@ final class Readers: Sendable {
   /// Says that a commit was made, so that every read that begins later shows it.
   func noteCommit() { commits.wrappingAdd(1, ordering: .releasing) }
 
+  /// Lets reads that are under way end, and refuses others.
+  func close() {
+    isClosed.store(true, ordering: .releasing)
+    idle.withLock { $0 = [] }
+  }
+
   /// Runs `body` on this thread with a connection to the tables that are there now.
   func readHere<Result>(_ body: (ReadConnection) throws -> Result) throws -> Result {
     let reader = try borrow()
@@ -52,7 +59,14 @@ final class Readers: Sendable {
     return try await queues[abs(turn % Self.queueCount)].run { try self.readHere(body) }
   }
 
+  /// A new connection.
+  func connection() throws -> ReadConnection {
+    if isClosed.load(ordering: .acquiring) { throw StoreError.closed }
+    return try ReadConnection(path)
+  }
+
   private func borrow() throws -> Idle {
+    if isClosed.load(ordering: .acquiring) { throw StoreError.closed }
     let (commits, now) = (commits.load(ordering: .acquiring), ContinuousClock.now)
     while let reader = idle.withLock({ $0.popLast() }) {
       if reader.commits == commits, now - reader.checked < Self.checkInterval { return reader }
@@ -65,6 +79,7 @@ final class Readers: Sendable {
   }
 
   private func giveBack(_ reader: Idle) {
+    guard !isClosed.load(ordering: .acquiring) else { return }
     idle.withLock { if $0.count < Self.idleLimit { $0.append(reader) } }
   }
 }

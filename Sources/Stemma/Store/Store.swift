@@ -3,6 +3,7 @@ import StemmaEvents
 import StemmaNode
 import StemmaSchema
 import StemmaTables
+import Synchronization
 
 /// An offline-first store: a node in a directory, which the command-line tool can open too.
 ///
@@ -13,51 +14,64 @@ public final class Store: Sendable {
   public let directory: URL
   let writer = Writer()
   private let readers: Readers
-  private let declared: [ObjectIdentifier: Model]
-  let changes = ChangeFeed()
+  /// The models of the declared types as the node's schema has them, and which state of the schema that is.
+  private let declared: Mutex<(types: [ObjectIdentifier: Model], schemaChanges: Int)>
+  private let tables: [any Table.Type]
+  let options: Options
+  let changes: ChangeFeed
+  let resolvers = Resolvers()
   /// Whether the directory goes when the store does.
   private let isTemporary: Bool
 
   /// Opens the store in a directory, or makes one.
   ///
   /// Models that are new to the node, and other additions, are applied; whatever could not hold for the events that
-  /// are there is refused before anything is written.
+  /// are there is refused before anything is written. Models that the named ones lead to need not be named.
   /// - Throws: `models` if the models do not fit, `failed` if the directory cannot be used.
-  public convenience init(at directory: URL, models: any Table.Type...) async throws {
-    try await self.init(directory, models, isTemporary: false)
+  public convenience init(
+    at directory: URL, options: Options = Options(), models: any Table.Type...
+  ) async throws {
+    try await self.init(directory, options, models, isTemporary: false)
   }
 
-  public convenience init(at directory: String, models: any Table.Type...) async throws {
-    try await self.init(URL(fileURLWithPath: directory), models, isTemporary: false)
+  public convenience init(
+    at directory: String, options: Options = Options(), models: any Table.Type...
+  ) async throws {
+    try await self.init(URL(fileURLWithPath: directory), options, models, isTemporary: false)
   }
 
   /// A store that leaves nothing behind: for tests and previews. Everything works as in any other; its files are in a
   /// temporary directory that is deleted with the store.
-  public static func temporary(models: any Table.Type...) async throws -> Store {
-    try await temporary(models: models)
+  public static func temporary(
+    options: Options = Options(), models: any Table.Type...
+  ) async throws -> Store {
+    try await temporary(options: options, models: models)
   }
 
-  public static func temporary(models: [any Table.Type]) async throws -> Store {
+  public static func temporary(
+    options: Options = Options(), models: [any Table.Type]
+  ) async throws -> Store {
     let directory = FileManager.default.temporaryDirectory
       .appendingPathComponent("stemma-\(UUID().uuidString)")
-    return try await Store(directory, models, isTemporary: true)
+    return try await Store(directory, options, models, isTemporary: true)
   }
 
-  private init(_ directory: URL, _ tables: [any Table.Type], isTemporary: Bool) async throws {
+  private init(
+    _ directory: URL, _ options: Options, _ models: [any Table.Type], isTemporary: Bool
+  ) async throws {
     self.directory = directory
+    self.options = options
     self.isTemporary = isTemporary
     let path = directory.path
     readers = Readers(Node.tablesPath(in: path))
+    changes = ChangeFeed(readers)
     let schema: Schema
-    do { schema = try await writer.open(path, DeclaredModels(tables: tables)) } catch {
-      throw StoreError.translated(error)
-    }
-    var models: [ObjectIdentifier: Model] = [:]
-    for table in tables {
-      guard let model = schema.model(named: table.modelName) else { continue }
-      models[ObjectIdentifier(table)] = model
-    }
-    declared = models
+    do {
+      let models = try DeclaredModels(models)
+      schema = try await writer.open(path, models, options)
+      tables = models.tables
+    } catch { throw StoreError.translated(error) }
+    declared = Mutex((Self.models(of: tables, in: schema), 0))
   }
 
   deinit {
@@ -66,12 +80,40 @@ public final class Store: Sendable {
     do { try FileManager.default.removeItem(at: directory) } catch {}
   }
 
+  /// Ends the store: what is being written is finished, then reads, writes and observations end with `closed`.
+  public func close() async {
+    await writer.close()
+    readers.close()
+    changes.finish()
+  }
+
+  private static func models(
+    of tables: [any Table.Type], in schema: Schema
+  ) -> [ObjectIdentifier: Model] {
+    var models: [ObjectIdentifier: Model] = [:]
+    for table in tables { models[ObjectIdentifier(table)] = schema.model(named: table.modelName) }
+    return models
+  }
+
   /// The model of a type, as the node's schema has it.
   func model(of table: any Table.Type) throws(StoreError) -> Model {
-    guard let model = declared[ObjectIdentifier(table)] else {
+    guard let model = declared.withLock({ $0.types[ObjectIdentifier(table)] }) else {
       throw .models("\(table.modelName) was not among the models that the store was opened with")
     }
     return model
+  }
+
+  /// A key as errors name it, and as the tool reads it.
+  func text(of key: some TableKey, _ table: any Table.Type) throws(StoreError) -> String {
+    KeyWords.text(Transaction.key(key), of: try model(of: table))
+  }
+
+  /// Takes in what another process has made of the schema.
+  private func takeIn(_ schema: Schema, _ schemaChanges: Int) {
+    declared.withLock { declared in
+      guard declared.schemaChanges != schemaChanges else { return }
+      declared = (Self.models(of: tables, in: schema), schemaChanges)
+    }
   }
 
   // MARK: Writing
@@ -86,18 +128,27 @@ public final class Store: Sendable {
   public func write<Result: Sendable>(
     by: String? = nil, note: String? = nil, _ body: @escaping @Sendable (Transaction) throws -> Result
   ) async throws -> Result {
+    if options.isReadOnly { throw StoreError.readOnly }
+    let result: Result
     do {
-      let result = try await writer.commit(CommitNote(by: by, note: note)) { [self] write in
+      result = try await writer.commit(CommitNote(by: by, note: note)) { [self] write, schemaChanges in
+        takeIn(write.schema, schemaChanges)
         let transaction = Transaction(self, write)
         do { return try body(transaction) } catch {
           transaction.takeBack()
           throw error
         }
       }
-      readers.noteCommit()
-      changes.publish()
-      return result
     } catch { throw StoreError.translated(error) }
+    noteCommit()
+    try await resolveConflicts()
+    return result
+  }
+
+  /// Says that the tables have changed.
+  func noteCommit() {
+    readers.noteCommit()
+    changes.publish()
   }
 
   // MARK: Reading
@@ -138,19 +189,8 @@ public final class Store: Sendable {
   /// - Throws: `notFound`.
   public func find<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) async throws -> Row {
     guard let row = try await get(type, byIdentifier: key) else {
-      throw StoreError.notFound(model: Row.modelName, key: KeyWords(key).description)
+      throw StoreError.notFound(model: Row.modelName, key: try text(of: key, Row.self))
     }
     return row
-  }
-}
-
-/// A key as errors name it.
-struct KeyWords: CustomStringConvertible {
-  let description: String
-
-  init(_ key: some TableKey) {
-    var record = RecordWriter()
-    key.write(to: &record)
-    description = record.key.map { $0?.text ?? "?" }.joined(separator: ", ")
   }
 }

@@ -34,13 +34,7 @@ extension Store {
     private func row<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row? {
       let model = try store.model(of: Row.self)
       guard let (state, rules) = try write.shown(model, key) else { return nil }
-      let description = Row.description
-      var values = key.parts.map(\.value)
-      for column in description.columns.dropFirst(description.keyCount) {
-        guard let field = model.field(named: column.name) else { throw Self.unknown(column, model) }
-        values.append(state.value(of: field.storedName, rules))
-      }
-      memory.show(values, state.context)
+      memory.show(try Row.description.values(of: key, state, model, rules), state.context)
       return try Row(RowReader(memory, Row.self))
     }
 
@@ -138,7 +132,8 @@ extension Store {
 
     private func present<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row {
       guard let row = try row(type, key) else {
-        throw StoreError.notFound(model: Row.modelName, key: key.parts.map(\.text).joined(separator: ", "))
+        throw StoreError.notFound(
+          model: Row.modelName, key: KeyWords.text(key, of: try store.model(of: Row.self)))
       }
       return row
     }
@@ -156,7 +151,10 @@ extension Store {
       assignments.reserveCapacity(values.count)
       for (column, value) in zip(description.columns.dropFirst(description.keyCount), values) {
         guard let field = model.field(named: column.name) else { throw Self.unknown(column, model) }
-        assignments.append(Assignment(field.storedName, value))
+        // The node's schema may be stricter: a String property can be a field of type AWSEmail.
+        let isChecked = field.type.base != column.type.base
+        assignments.append(
+          Assignment(field.storedName, isChecked ? try write.value(value, of: field, model) : value))
       }
       return assignments
     }

@@ -12,17 +12,18 @@ actor Writer {
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   private var node: Node?
+  private nonisolated let closed = Atomic<Bool>(false)
   private nonisolated let waiting = Mutex<[PendingCommit]>([])
 
   /// A commit that is asked for, and what came of it.
   private final class PendingCommit: Sendable {
+    typealias Body = @Sendable (WriteTransaction, _ schemaChanges: Int) throws(NodeError) -> Void
+
     let note: CommitNote
-    let body: @Sendable (WriteTransaction) throws(NodeError) -> Void
+    let body: Body
     let outcome = Mutex<Result<Void, NodeError>?>(nil)
 
-    init(
-      _ note: CommitNote, _ body: @escaping @Sendable (WriteTransaction) throws(NodeError) -> Void
-    ) {
+    init(_ note: CommitNote, _ body: @escaping Body) {
       self.note = note
       self.body = body
     }
@@ -41,15 +42,43 @@ actor Writer {
   }
 
   /// Opens the node in a directory, or makes one, and gives it the models that a program declares.
-  func open(_ directory: String, _ declared: DeclaredModels) throws -> Schema {
-    let options = Node.OpeningOptions(mode: .write)
+  func open(_ directory: String, _ declared: DeclaredModels, _ settings: Store.Options) throws -> Schema {
+    var options = Node.OpeningOptions(mode: settings.isReadOnly ? .read : .write)
+    options.wait = settings.wait
     let node: Node
-    do throws(NodeError) { node = try Node.open(at: directory, options) } catch .noNode {
-      node = try Node.create(at: directory, schema: declared.sdl(), options: options)
+    do throws(NodeError) { node = try Node.open(at: directory, options) } catch {
+      guard case .noNode = error, !settings.isReadOnly else { throw error }
+      node = try Self.create(directory, declared, settings, options)
     }
-    _ = try node.apply(schema: declared.sdl(extending: node.schema))
+    if settings.isReadOnly {
+      try declared.check(node.schema)
+    } else {
+      var refusal: StoreError?
+      do throws(NodeError) {
+        try node.apply { (known) throws(NodeError) in
+          do throws(StoreError) { return SDL.print(try declared.extending(known)) } catch {
+            refusal = error
+            throw .abandoned
+          }
+        }
+      } catch { throw refusal ?? error }
+    }
     self.node = node
     return node.schema
+  }
+
+  private static func create(
+    _ directory: String, _ declared: DeclaredModels, _ settings: Store.Options, _ options: Node.OpeningOptions
+  ) throws -> Node {
+    let schema = SDL.print(try declared.schema())
+    do throws(NodeError) {
+      let scope = settings.partitions.isEmpty ? .everything : try Node.scope(settings.partitions)
+      return try Node.create(
+        at: directory, schema: schema, name: settings.name, scope: scope, options: options)
+    } catch .alreadyANode {
+      // Somebody else was faster.
+      return try Node.open(at: directory, options)
+    }
   }
 
   /// Runs `body` with the node.
@@ -58,15 +87,21 @@ actor Writer {
     return try body(node)
   }
 
-  func close() { node = nil }
+  func close() {
+    node = nil
+    closed.store(true, ordering: .releasing)
+  }
+
+  nonisolated var isClosed: Bool { closed.load(ordering: .acquiring) }
 
   /// Makes one commit; it is durable when this returns.
   nonisolated func commit<Result: Sendable>(
-    _ note: CommitNote, _ body: @escaping @Sendable (WriteTransaction) throws -> Result
+    _ note: CommitNote,
+    _ body: @escaping @Sendable (_ write: WriteTransaction, _ schemaChanges: Int) throws -> Result
   ) async throws -> Result {
     let result = Outcome<Result>()
-    let pending = PendingCommit(note) { transaction throws(NodeError) in
-      do { result.set(.success(try body(transaction))) } catch {
+    let pending = PendingCommit(note) { transaction, schemaChanges throws(NodeError) in
+      do { result.set(.success(try body(transaction, schemaChanges))) } catch {
         result.set(.failure(error))
         throw .abandoned
       }
@@ -88,7 +123,12 @@ actor Writer {
     guard !group.isEmpty else { return }
     guard let node else { throw StoreError.closed }
     do throws(NodeError) {
-      let outcomes = try node.write(group.map { Node.CommitRequest($0.note, $0.body) })
+      let requests = group.map { pending in
+        Node.CommitRequest(pending.note) { write throws(NodeError) in
+          try pending.body(write, node.schemaChanges)
+        }
+      }
+      let outcomes = try node.write(requests)
       for (pending, outcome) in zip(group, outcomes) { pending.outcome.withLock { $0 = outcome } }
     } catch {
       for pending in group { pending.outcome.withLock { $0 = .failure(error) } }

@@ -55,6 +55,9 @@ public struct ColumnType: Sendable, Hashable {
   public static let phone = ColumnType(.awsPhone)
   public static let ipAddress = ColumnType(.awsIPAddress)
 
+  /// Of one element, if it is a list.
+  var base: FieldType.Base { enumeration.map { .enumeration($0) } ?? .scalar(scalar) }
+
   /// As SDL spells it.
   var typeText: String {
     let name = enumeration ?? scalar.rawValue

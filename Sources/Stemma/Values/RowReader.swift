@@ -177,6 +177,9 @@ public struct RowCursor {
     source = RowSource(statement.handle, store)
   }
 
+  /// The statement that stands on the current row.
+  var handle: OpaquePointer { statement.handle }
+
   /// The row that `next` came to. `table`: the one whose columns it begins with.
   public func row(of table: (any Table.Type)?) -> RowReader { RowReader(source, table) }
 

@@ -64,6 +64,8 @@ package struct BlockReader: Sendable {
   /// How many events.
   package var count: Int { rows.rows.count }
 
+  package func arrival(_ index: Int) -> UInt64 { rows.rows[index].arrival }
+
   /// The notes of commits of which events are in the block, by commit.
   package var notes: [(commit: CommitID, note: CommitNote)] { rows.notes }
 
@@ -118,13 +120,30 @@ package struct BlockReader: Sendable {
   /// All events in arrival order.
   package func events() throws(EventsError) -> [BlockEvent] {
     let maker = EventMaker(self, try values())
-    return rows.rows.indices.map { maker.event($0) }
+    let keys = keys
+    return rows.rows.indices.map { maker.event($0, keys) }
   }
 
   /// All events by (partition, model, key), those of one key in arrival order.
   package func eventsByKey() throws(EventsError) -> [BlockEvent] {
     let maker = EventMaker(self, try values())
-    return indexesByKey().map { maker.event(Int($0)) }
+    let keys = keys
+    return indexesByKey().map { maker.event(Int($0), keys) }
+  }
+
+  /// The number of a record among the block's keys, nil if it has no event here. O(keys), no allocation.
+  package func number(of record: Record) -> Int? {
+    for key in 0..<keyCount {
+      let run = keyTable.runs[Int(keyTable.runOfKey[key])]
+      let bytes = keyTable.key(key)
+      if bytes.count == record.key.bytes.count, bytes.elementsEqual(record.key.bytes),
+        names.partitions[run.partition] == record.partition,
+        names.names[run.model].hasSameBytes(as: record.model)
+      {
+        return key
+      }
+    }
+    return nil
   }
 
   /// The events' places in arrival order, sorted by key, stable.
@@ -201,27 +220,29 @@ private struct StoredStream: Sendable {
   }
 }
 
-/// Makes whole events; those of one key share the key's bytes.
-private struct EventMaker {
+/// Makes whole events.
+struct EventMaker: Sendable {
   private let names: BlockNames
   private let rows: BlockRows
   private let values: BlockValues
-  private let keys: [BlockReader.Record]
   /// Where each event's assignments begin.
-  private var firstAssignments: [UInt32] = []
+  private let firstAssignments: [UInt32]
 
   init(_ reader: BlockReader, _ values: BlockValues) {
     names = reader.names
     rows = reader.rows
-    keys = reader.keys
     self.values = values
     firstAssignments = reader.firstAssignments
   }
 
-  func event(_ index: Int) -> BlockEvent {
+  /// `keys`: all of the block's, so that the events of one key share its bytes.
+  func event(_ index: Int, _ keys: [BlockReader.Record]) -> BlockEvent {
+    event(index, of: keys[Int(rows.rows[index].key)])
+  }
+
+  func event(_ index: Int, of record: BlockReader.Record) -> BlockEvent {
     let row = rows.rows[index]
     let shape = names.shapes[Int(row.shape)]
-    let record = keys[Int(row.key)]
     var assignments: [Assignment] = []
     assignments.reserveCapacity(shape.fields.count)
     for (place, field) in shape.fields.enumerated() {

@@ -231,4 +231,7 @@ package enum System {
   package static let noSpace = ENOSPC
   package static let badDescriptor = EBADF
   package static let isDirectory = EISDIR
+  package static let interrupted = EINTR
+  package static let tooManyFiles = EMFILE
+  package static let noAccess = EACCES
 }

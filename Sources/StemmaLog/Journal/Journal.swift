@@ -343,19 +343,31 @@ struct Journal: Sendable {
       guard UInt64(block.count) == mark.past - mark.first else {
         throw .malformed("journal frame", "\(block.count) events")
       }
+      for index in 0..<block.count where block.arrival(index) != mark.first + UInt64(index) {
+        throw .malformed("arrival", "\(block.arrival(index))")
+      }
       return block
     }
   }
 
-  /// The events of a frame in arrival order, numbered as they stand in this file. Throws `.damaged`.
-  func events(_ mark: Int, of block: BlockReader) throws(LogError) -> [BlockEvent] {
-    let first = marks[mark].first
-    return try decoding(path, marks[mark].offset) { () throws(EventsError) in
-      let events = try block.events()
-      for (index, event) in events.enumerated() where event.arrival != first + UInt64(index) {
-        throw .malformed("arrival", "\(event.arrival)")
-      }
-      return events
+  /// The block of a frame, to read its events one by one. Throws `.damaged`, for every hole too.
+  func contents(of part: JournalPart) throws(LogError) -> BlockContents {
+    let block = try block(of: part)
+    return try decoding(path, offset(of: part)) { () throws(EventsError) in try BlockContents(block) }
+  }
+
+  /// The block of a frame. Throws `.damaged`, for every hole too.
+  func block(of part: JournalPart) throws(LogError) -> BlockReader {
+    switch part {
+    case .hole(let hole): throw .damaged(path: path, offset: hole.offset, hole.flaw)
+    case .frame(let index): try block(index)
+    }
+  }
+
+  func offset(of part: JournalPart) -> UInt64 {
+    switch part {
+    case .hole(let hole): hole.offset
+    case .frame(let index): marks[index].offset
     }
   }
 
@@ -386,12 +398,9 @@ struct Journal: Sendable {
 
   /// The events and notes of a frame. Throws `.damaged`, for every hole too.
   func read(_ part: JournalPart) throws(LogError) -> NumberedEvents {
-    switch part {
-    case .hole(let hole): throw .damaged(path: path, offset: hole.offset, hole.flaw)
-    case .frame(let index):
-      let block = try block(index)
-      return NumberedEvents(events: try events(index, of: block), notes: block.notes)
-    }
+    let block = try block(of: part)
+    let events = try decoding(path, offset(of: part)) { () throws(EventsError) in try block.events() }
+    return NumberedEvents(events: events, notes: block.notes)
   }
 
   /// All events with an index below `limit`, and the notes. Memory: all of them. Throws `.damaged`.
@@ -409,8 +418,7 @@ struct Journal: Sendable {
 
   func collect(into runs: inout RunCollector) throws(LogError) {
     for part in parts(in: 0..<UInt64.max) {
-      let offset = if case .frame(let index) = part { marks[index].offset } else { size }
-      for event in try read(part).events { try runs.add(event.event, offset: offset) }
+      for event in try read(part).events { try runs.add(event.event, offset: offset(of: part)) }
     }
   }
 

@@ -1,7 +1,7 @@
 import StemmaEvents
 
 /// Gives events in the order in which this node came to hold them, or newest first. Memory: the blocks of one
-/// segment at most; of a journal one frame.
+/// segment at most; of a journal one frame. Only events that are asked for are made.
 struct ArrivalSource: EventSource {
   enum Direction: Sendable { case oldestFirst, newestFirst }
 
@@ -45,6 +45,11 @@ struct ArrivalSource: EventSource {
   }
 
   mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+    try scan().map { ($0.stored, $0.note) }
+  }
+
+  /// The next event, not made yet.
+  mutating func scan() throws(LogError) -> ScannedEvent? {
     while true {
       if let event = try nextOfFile() { return event }
       cursor = nil
@@ -56,7 +61,7 @@ struct ArrivalSource: EventSource {
 
   /// The cursor is taken out while it changes, so that its arrays are not copied, and put back in any case:
   /// after an error the next call must meet the same error.
-  private mutating func nextOfFile() throws(LogError) -> (StoredEvent, CommitNote?)? {
+  private mutating func nextOfFile() throws(LogError) -> ScannedEvent? {
     switch cursor {
     case .segment(var arrival):
       cursor = nil
@@ -100,7 +105,7 @@ private struct SegmentArrival: Sendable {
   private let omissions: Omissions?
   /// Blocks that are not open yet, the next one last.
   private var waiting: [BlockEntry] = []
-  private var cursors: [EventRun] = []
+  private var cursors: [BlockRun] = []
   private var heap = MergeHeap<Candidate>()
 
   init(
@@ -129,27 +134,32 @@ private struct SegmentArrival: Sendable {
     rank(isReversed ? block.lastArrival : block.firstArrival)
   }
 
-  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+  mutating func next() throws(LogError) -> ScannedEvent? {
     while let block = waiting.last, heap.first.map({ rank(ofFirst: block) < $0.rank }) ?? true {
       try open(block)
       waiting.removeLast()
     }
-    guard let slot = heap.first?.slot, let event = cursors[slot].current else { return nil }
-    let result = cursors[slot].stored(event, place: segment.header.place)
-    cursors[slot].advance()
-    heap.replaceFirst(with: cursors[slot].current.map { Candidate(rank: rank($0.arrival), slot: slot) })
-    if cursors[slot].current == nil { cursors[slot] = EventRun() }
-    return result
+    guard let slot = heap.first?.slot else { return nil }
+    let event = cursors[slot].take(place: segment.header.place)
+    if let arrival = cursors[slot].arrival {
+      heap.replaceFirst(with: Candidate(rank: rank(arrival), slot: slot))
+    } else {
+      heap.replaceFirst(with: nil)
+      cursors[slot] = BlockRun()
+    }
+    return event
   }
 
   private mutating func open(_ entry: BlockEntry) throws(LogError) {
-    let read = try omissions.reading { () throws(LogError) in try segment.contents(of: entry) }
-    guard var events = read?.events, let notes = read?.notes else { return }
-    events.removeAll { !indices.contains($0.arrival) || wanted?.contains($0.event.partition) == false }
-    if isReversed { events.reverse() }
-    guard let first = events.first else { return }
-    cursors.append(EventRun(events, notes: notes))
-    heap.insert(Candidate(rank: rank(first.arrival), slot: cursors.count - 1))
+    let read = try omissions.reading { () throws(LogError) in
+      let block = try segment.block(entry)
+      return try decoding(segment.path, entry.offset) { () throws(EventsError) in try BlockContents(block) }
+    }
+    guard let read else { return }
+    let run = BlockRun(read, indices, isReversed: isReversed) { wanted?.contains($0) ?? true }
+    guard let first = run.arrival else { return }
+    cursors.append(run)
+    heap.insert(Candidate(rank: rank(first), slot: cursors.count - 1))
   }
 }
 
@@ -162,7 +172,7 @@ private struct JournalArrival: Sendable {
   private let omissions: Omissions?
   /// Frames and holes to come, the next one last.
   private var parts: [JournalPart]
-  private var cursor = EventRun()
+  private var cursor = BlockRun()
 
   init(
     _ journal: Journal, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
@@ -177,21 +187,14 @@ private struct JournalArrival: Sendable {
     if !isReversed { parts.reverse() }
   }
 
-  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+  mutating func next() throws(LogError) -> ScannedEvent? {
     while true {
-      if let event = cursor.current {
-        cursor.advance()
-        return cursor.stored(event, place: journal.number)
-      }
+      if let event = cursor.take(place: journal.number) { return event }
       guard let part = parts.last else { return nil }
-      let read = try omissions.reading { () throws(LogError) in try journal.read(part) }
+      let read = try omissions.reading { () throws(LogError) in try journal.contents(of: part) }
       parts.removeLast()
-      guard var events = read?.events, let notes = read?.notes else { continue }
-      events.removeAll { event in
-        !indices.contains(event.arrival) || filter.map { !$0(event.event.partition) } ?? false
-      }
-      if isReversed { events.reverse() }
-      cursor = EventRun(events, notes: notes)
+      guard let read else { continue }
+      cursor = BlockRun(read, indices, isReversed: isReversed) { filter?($0) ?? true }
     }
   }
 }

@@ -49,6 +49,73 @@ enum FileView: Sendable {
   }
 }
 
+/// One event of a block, not made yet.
+package struct ScannedEvent: Sendable {
+  package let block: BlockContents
+  /// Its place in the block.
+  package let index: Int
+  package let position: Position
+
+  package var stored: StoredEvent { StoredEvent(block.event(index), at: position) }
+  package var note: CommitNote? { block.note(index) }
+}
+
+/// As an `EventReader`, without making the events.
+package struct EventScan: Sendable {
+  fileprivate var source: ArrivalSource
+
+  init(source: ArrivalSource) { self.source = source }
+
+  package mutating func next() throws(LogError) -> ScannedEvent? { try source.scan() }
+}
+
+/// Some events of one block, being given out.
+struct BlockRun: Sendable {
+  private let block: BlockContents?
+  /// Places in the block, the next one last.
+  private var indices: [UInt32]
+
+  init() {
+    block = nil
+    indices = []
+  }
+
+  /// Those whose arrival is in a range and whose partition is wanted (nil: all), forwards or backwards.
+  init(
+    _ block: BlockContents, _ arrivals: Range<UInt64>, isReversed: Bool,
+    _ isWanted: (Partition) -> Bool
+  ) {
+    self.block = block
+    let wanted = (0..<block.reader.keyCount).map { isWanted(block.reader.partition(ofKey: $0)) }
+    indices = []
+    indices.reserveCapacity(block.count)
+    for index in 0..<block.count {
+      if arrivals.contains(block.arrival(index)), wanted[block.key(index)] { indices.append(UInt32(index)) }
+    }
+    if !isReversed { indices.reverse() }
+  }
+
+  /// Those of one key, forwards.
+  init(_ block: BlockContents, below limit: UInt64, key: Int) {
+    self.block = block
+    indices = []
+    for index in stride(from: block.count - 1, through: 0, by: -1)
+    where block.key(index) == key && block.arrival(index) < limit { indices.append(UInt32(index)) }
+  }
+
+  var arrival: UInt64? {
+    guard let block, let index = indices.last else { return nil }
+    return block.arrival(Int(index))
+  }
+
+  mutating func take(place: UInt64) -> ScannedEvent? {
+    guard let block, let index = indices.popLast() else { return nil }
+    return ScannedEvent(
+      block: block, index: Int(index),
+      position: Position(file: place, index: block.arrival(Int(index))))
+  }
+}
+
 /// Decoded events of one block or journal, being given out.
 struct EventRun: Sendable {
   private(set) var events: [BlockEvent]

@@ -25,7 +25,8 @@ struct KeySource: EventSource {
       let limit = view.place == end.file ? end.index : .max
       if limit == 0 { continue }
       let opened = try omissions.reading { () throws(LogError) in
-        try KeyCursor(view, below: limit, filter, fileSystem, omissions)
+        try KeyCursor(
+          view, below: limit, filter, fileSystem, omissions, staysOpen: views.count <= LogLimits.openSegments)
       }
       guard var cursor = opened else { continue }
       if let event = try cursor.current() {
@@ -62,7 +63,7 @@ private struct KeyCursor: Sendable {
 
   init(
     _ view: FileView, below limit: UInt64, _ filter: PartitionFilter?, _ fileSystem: any FileSystem,
-    _ omissions: Omissions?
+    _ omissions: Omissions?, staysOpen: Bool
   ) throws(LogError) {
     self.omissions = omissions
     place = view.place
@@ -70,7 +71,7 @@ private struct KeyCursor: Sendable {
     switch view {
     case .damaged(let damage, _): throw damage.error
     case .segment(let header, let path):
-      let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
+      let segment = try Segment(path: path, header: header, fileSystem: fileSystem, staysOpen: staysOpen)
       let footer = try segment.footer()
       var blocks = footer.blocks
       if let filter {

@@ -6,7 +6,7 @@ package struct RecordFiles: Sendable {
   fileprivate let views: [FileView]
   fileprivate let fileSystem: any FileSystem
 
-  /// Opens every file. Memory: one block for each segment, and the journals.
+  /// Opens every file, if these are not more than `LogLimits.openSegments`. Memory: one block for each segment, and the journals.
   package func open() throws(LogError) -> RecordMerge { try RecordMerge(views, fileSystem) }
 }
 
@@ -35,7 +35,9 @@ package final class RecordMerge {
       switch view {
       case .damaged(let damage, _): throw damage.error
       case .segment(let header, let path):
-        let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
+        let segment = try Segment(
+          path: path, header: header, fileSystem: fileSystem, staysOpen: views.count <= LogLimits.openSegments
+        )
         try add(SegmentBlocks(segment: segment, entries: try segment.footer().blocks))
       case .journal(let journal): try add(JournalBlocks(try journal.contents().events, path: journal.path))
       }

@@ -1,6 +1,7 @@
 import StemmaEvents
 
-/// Gives the events of one record in arrival order. Memory: those of one file.
+/// Gives the events of one record in arrival order. Memory: those of one file. Of a block only the events of the
+/// record are made, and its values are unpacked only if it has any.
 struct RecordSource: EventSource {
   /// Files to come, the next one last.
   private var views: [FileView]
@@ -8,7 +9,8 @@ struct RecordSource: EventSource {
   private let end: Position
   private let fileSystem: any FileSystem
   private let omissions: Omissions?
-  private var run = EventRun()
+  /// Of the file `place`, the next one last.
+  private var runs: [BlockRun] = []
   private var place: UInt64 = 0
 
   init(
@@ -24,54 +26,67 @@ struct RecordSource: EventSource {
 
   mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
     while true {
-      if let event = run.current {
-        run.advance()
-        return run.stored(event, place: place)
+      while !runs.isEmpty {
+        if let event = runs[runs.count - 1].take(place: place) { return (event.stored, event.note) }
+        runs.removeLast()
       }
       guard let view = views.last else { return nil }
-      let read = try omissions.reading { () throws(LogError) in try contents(of: view) }
+      let read = try omissions.reading { () throws(LogError) in try self.runs(of: view) }
       place = view.place
-      run = EventRun(read?.events ?? [], notes: read?.notes ?? [:])
+      runs = (read ?? []).reversed()
       views.removeLast()
     }
   }
 
-  private func contents(of view: FileView) throws(LogError) -> NumberedEvents {
+  private func runs(of view: FileView) throws(LogError) -> [BlockRun] {
     let limit = view.place == end.file ? end.index : .max
-    var contents: NumberedEvents
     switch view {
     case .damaged(let damage, _): throw damage.error
-    case .journal(let journal): contents = try journal.contents(below: limit, around: omissions)
-    case .segment(let header, let path):
-      let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
-      contents = try segment.contents(of: record, around: omissions)
-    }
-    contents.events.removeAll { $0.arrival >= limit || RecordKey($0.event) != record }
-    return contents
-  }
-}
-
-extension Segment {
-  /// The contents of the blocks in which a record may stand: among its events those of others.
-  fileprivate func contents(
-    of record: RecordKey, around omissions: Omissions?
-  ) throws(LogError) -> NumberedEvents {
-    // Without the filter more is read, and nothing is missed.
-    let keys = try omissions.reading { () throws(LogError) in try filter() }
-    guard keys?.mayContain(record) ?? true else { return NumberedEvents() }
-    let footer = try footer()
-    var contents = NumberedEvents()
-    guard let run = footer.partitions.first(where: { $0.partition == record.partition }) else {
-      return contents
-    }
-    for index in run.blocks where footer.mayStand(record, inBlock: index) {
-      let read = try omissions.reading { () throws(LogError) in
-        try self.contents(of: footer.blocks[index])
+    case .journal(let journal):
+      var runs: [BlockRun] = []
+      for part in journal.parts(in: 0..<limit) {
+        let run = try run(journal.path, journal.offset(of: part), below: limit) { () throws(LogError) in
+          try journal.block(of: part)
+        }
+        if let run { runs.append(run) }
       }
-      if let read { contents.add(read) }
+      return runs
+    case .segment(let header, let path):
+      return try runs(of: try Segment(path: path, header: header, fileSystem: fileSystem), below: limit)
     }
-    contents.events.sort { $0.arrival < $1.arrival }
-    return contents
+  }
+
+  private func runs(of segment: Segment, below limit: UInt64) throws(LogError) -> [BlockRun] {
+    // Without the filter more is read, and nothing is missed.
+    let keys = try omissions.reading { () throws(LogError) in try segment.filter() }
+    guard keys?.mayContain(record) ?? true else { return [] }
+    let footer = try segment.footer()
+    guard let partition = footer.partitions.first(where: { $0.partition == record.partition }) else {
+      return []
+    }
+    var runs: [BlockRun] = []
+    for index in partition.blocks where footer.mayStand(record, inBlock: index) {
+      let entry = footer.blocks[index]
+      let run = try run(segment.path, entry.offset, below: limit) { () throws(LogError) in
+        try segment.block(entry)
+      }
+      if let run { runs.append(run) }
+    }
+    return runs
+  }
+
+  /// The record's events in a block; nil if it has none, or cannot be read and that is noted.
+  private func run(
+    _ path: String, _ offset: UInt64, below limit: UInt64, _ block: () throws(LogError) -> BlockReader
+  ) throws(LogError) -> BlockRun? {
+    return try omissions.reading { () throws(LogError) -> BlockRun? in
+      let block = try block()
+      let wanted = BlockReader.Record(
+        partition: record.partition, model: record.model, key: record.key)
+      guard let key = block.number(of: wanted) else { return nil }
+      let contents = try decoding(path, offset) { () throws(EventsError) in try BlockContents(block) }
+      return BlockRun(contents, below: limit, key: key)
+    } ?? nil
   }
 }
 

@@ -9,9 +9,13 @@ struct Segment: Sendable {
   let fileSize: UInt64
   let trailer: SegmentTrailer
 
-  /// Throws `.damaged` if the trailer is not whole.
-  init(path: String, header: SegmentHeader, fileSystem: any FileSystem) throws(LogError) {
-    let file = try fileSystem.open(path, .read)
+  /// Throws `.damaged` if the trailer is not whole. `staysOpen`: false where so many are read at once that
+  /// descriptors could run out.
+  init(
+    path: String, header: SegmentHeader, fileSystem: any FileSystem, staysOpen: Bool = true
+  ) throws(LogError) {
+    let file: any File =
+      staysOpen ? try fileSystem.open(path, .read) : ReopenedFile(path: path, fileSystem: fileSystem)
     let size = try file.size()
     let least = UInt64(header.size + SegmentTrailer.size)
     guard size >= least else {

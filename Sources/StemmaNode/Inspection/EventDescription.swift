@@ -16,9 +16,14 @@ package struct EventDescription: Sendable {
   }
 
   package func model(of event: Event) -> Model? { modelsByStoredName[event.model] }
+  package func model(storedName name: String) -> Model? { modelsByStoredName[name] }
+
+  package func name(of origin: Origin) -> String { mark.displayName(of: origin) }
 
   /// `name:sequence`; with the partition it names the event everywhere.
   package func name(_ dot: Dot) -> String { "\(mark.displayName(of: dot.origin)):\(dot.sequence)" }
+
+  package func originName(_ origin: Origin) -> String { mark.displayName(of: origin) }
 
   /// Reads `name:sequence` back. Nil if no origin has that name.
   package func dots(named text: String) -> [Dot] {

@@ -69,7 +69,8 @@ extension Node {
       field: field?.name, shown: decision.shown.json, rule: decision.rule,
       candidates: candidates.enumerated().map { index, candidate in
         FieldDecision.Candidate(
-          number: index + 1, value: value(candidate).json, event: description.name(candidate.dot),
+          number: index + 1, value: value(candidate).json, dot: candidate.dot,
+          isResolution: candidate.isResolution, event: description.name(candidate.dot),
           version: candidate.version.rawValue, timestamp: candidate.timestamp,
           time: description.time(candidate.timestamp),
           origin: mark.displayName(of: candidate.dot.origin), by: life.note(of: candidate.dot).by)

@@ -32,19 +32,34 @@ package struct LogFilter: Sendable {
     if let operations, !operations.contains(event.operation) { return false }
     if let commits, !commits.contains(event.commit) { return false }
     if let field, !event.assignments.contains(where: { $0.field == field }) { return false }
-    if let since, !isSince(stored, since) { return false }
+    if let since, !isSince(since, event.timestamp, stored.position) { return false }
     if let until, !until.includes(stored) { return false }
     if !scope.isEverything, !scope.contains(event.partition) { return false }
     if let text { return contains(event, note(), text) }
     return true
   }
 
-  private func isSince(_ stored: StoredEvent, _ moment: Moment) -> Bool {
+  private func isSince(_ moment: Moment, _ timestamp: Timestamp, _ position: Position) -> Bool {
     switch moment {
     case .now: false
-    case .time(let timestamp): stored.event.timestamp.milliseconds >= timestamp.milliseconds
-    case .position(let position): stored.position >= position
+    case .time(let first): timestamp.milliseconds >= first.milliseconds
+    case .position(let first): position >= first
     }
+  }
+
+  /// Whether events can be told apart without making them: nothing is asked of key, fields and notes.
+  package var needsNoEvents: Bool { key == nil && field == nil && text == nil }
+
+  /// As `contains`, of a filter that `needsNoEvents`. The scope is left to the reader.
+  func contains(_ event: ScannedEvent) -> Bool {
+    let (block, index) = (event.block, event.index)
+    if let modelName, block.reader.model(ofKey: block.key(index)) != modelName { return false }
+    if let origins, !origins.contains(block.dot(index).origin) { return false }
+    if let operations, !operations.contains(block.operation(index)) { return false }
+    if let commits, !commits.contains(block.commit(index)) { return false }
+    let (timestamp, position) = (block.timestamp(index), event.position)
+    if let since, !isSince(since, timestamp, position) { return false }
+    return until.map { $0.includes(timestamp, position) } ?? true
   }
 
   private func contains(_ event: Event, _ note: CommitNote, _ text: String) -> Bool {
@@ -118,6 +133,21 @@ extension Node {
       }
       // All that can be read was given; that something is missing must not go unsaid.
       if let damage = omissions.damage.first { throw damage.error }
+    }
+  }
+
+  /// As `forEachEvent` for a filter that `needsNoEvents`, without making the events.
+  package func scan(
+    _ filter: LogFilter, newestFirst: Bool, _ body: (ScannedEvent) throws -> Bool
+  ) throws(NodeError) {
+    try Self.wrapping {
+      var scan = log.scan(
+        from: filter.positions.lowerBound, to: filter.until?.end, partitions: filter.partitions,
+        newestFirst: newestFirst)
+      while let event = try scan.next() {
+        guard filter.contains(event) else { continue }
+        if try !body(event) { return }
+      }
     }
   }
 

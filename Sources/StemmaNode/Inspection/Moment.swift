@@ -11,7 +11,17 @@ package enum Moment: Hashable, Sendable {
   case time(Timestamp)
   case position(Position)
 
-  package func includes(_ stored: StoredEvent) -> Bool { filter.includes(stored) }
+  package func includes(_ stored: StoredEvent) -> Bool {
+    includes(stored.event.timestamp, stored.position)
+  }
+
+  func includes(_ timestamp: Timestamp, _ position: Position) -> Bool {
+    switch self {
+    case .now: true
+    case .time(let latest): timestamp <= latest
+    case .position(let last): position <= last
+    }
+  }
 
   package var filter: RebuildFilter {
     switch self {

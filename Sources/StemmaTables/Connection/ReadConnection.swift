@@ -38,6 +38,11 @@ package final class ReadConnection {
   /// Whether another file stands in the place of this one, as after a rebuild: then open a new connection.
   package var isReplaced: Bool { FileIdentity(of: path) != identity }
 
+  /// Differs from its last value if another connection has committed since.
+  package func changeCounter() throws(TablesError) -> Int64 {
+    try connection.integer("PRAGMA data_version") ?? 0
+  }
+
   /// A prepared statement, reset and without the parameters of its last use.
   ///
   /// - Throws: `notAQuery` for one that would change something.

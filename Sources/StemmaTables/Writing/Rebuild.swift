@@ -13,7 +13,7 @@ package enum RebuildFilter: Sendable, Equatable {
   /// Those that this node held when the event at this position was its newest.
   case position(Position)
 
-  package func includes(_ stored: StoredEvent) -> Bool {
+  func includes(_ stored: StoredEvent) -> Bool {
     switch self {
     case .all: true
     case .time(let latest): stored.event.timestamp <= latest

@@ -1,5 +1,6 @@
 import CZlib
 import Foundation
+import Measuring
 
 /// The deflated streams of a log's blocks, found without reading anything else of them.
 ///

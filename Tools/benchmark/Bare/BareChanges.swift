@@ -1,5 +1,6 @@
 import Foundation
 import GRDBSQLite
+import Measuring
 
 /// Changes that have been parsed, each the parameters of one prepared statement: what a program without a log
 /// would do with the same input.

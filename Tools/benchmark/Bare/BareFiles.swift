@@ -1,5 +1,6 @@
 import CZlib
 import Foundation
+import Measuring
 
 /// Files and zlib by their bare calls.
 enum BareFiles {

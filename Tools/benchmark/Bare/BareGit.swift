@@ -1,4 +1,5 @@
 import Foundation
+import Measuring
 
 extension BareChanges {
   /// The mutations of the data set git-grdb as statements, written by hand for its four tables: a link of a commit

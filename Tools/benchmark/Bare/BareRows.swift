@@ -1,5 +1,6 @@
 import Foundation
 import GRDBSQLite
+import Measuring
 
 /// All rows of a node's tables in memory, to be inserted again by bare SQLite in key order.
 struct BareRows {

@@ -1,4 +1,5 @@
 import Foundation
+import Measuring
 import StemmaNode
 
 /// Cloning a node, against copying its log's files and inserting the rows of its tables by bare SQLite.

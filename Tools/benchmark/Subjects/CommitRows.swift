@@ -1,5 +1,6 @@
 import Foundation
 import GRDBSQLite
+import Measuring
 import StemmaEvents
 import StemmaNode
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Measuring
 
 /// Peak memory (the largest resident set) of the tool's commands on a large node.
 func measureMemory(_ bench: Bench) throws {

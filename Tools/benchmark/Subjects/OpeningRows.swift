@@ -1,3 +1,4 @@
+import Measuring
 import StemmaNode
 
 /// Opening a large node, against one with a hundredth of the events.

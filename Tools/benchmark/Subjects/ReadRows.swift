@@ -1,3 +1,4 @@
+import Measuring
 import StemmaLog
 
 /// Reading the whole log in arrival order, against inflating its blocks and nothing else.

@@ -1,4 +1,5 @@
 import Foundation
+import Measuring
 import StemmaNode
 
 /// Rebuilding the tables from the log, against bare inserts of the rows that result, in key order, into the same

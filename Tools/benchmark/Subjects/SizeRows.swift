@@ -1,4 +1,5 @@
 import Foundation
+import Measuring
 import StemmaNode
 
 /// The size of a sealed log with everything that merging needs, against `gzip -9` of the imported lines, which

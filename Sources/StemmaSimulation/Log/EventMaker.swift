@@ -1,22 +1,21 @@
 import StemmaEvents
 import StemmaLog
-import StemmaSimulation
 
 /// Makes events as a node would: sequences without holes, contexts that cover what the record has.
-struct EventMaker {
-  var random: SplitMix64
+package struct EventMaker: Sendable {
+  private var random: SplitMix64
   /// Names of the partitions that events may go to.
-  var partitions = ["a", "b", "c"]
-  var keysPerPartition = 5
+  package var partitions = ["a", "b", "c"]
+  package var keysPerPartition = 5
   private var sequences: [EventName: UInt64] = [:]
   private var contexts: [RecordKey: (Context, Version)] = [:]
   private var commits: [Origin: UInt64] = [:]
   private var time: UInt64 = 1_700_000_000_000
 
-  init(seed: UInt64) { random = SplitMix64(seed: seed) }
+  package init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
   /// One commit of `count` events by one origin.
-  mutating func commit(_ count: Int, origin: Origin = Origin(7), textLength: Int = 12) -> [Event] {
+  package mutating func commit(_ count: Int, origin: Origin = Origin(7), textLength: Int = 12) -> [Event] {
     commits[origin, default: 0] += 1
     let id = CommitID(origin, commits[origin, default: 0])
     return (0..<count).map { _ in event(origin, id, textLength) }
@@ -51,7 +50,7 @@ struct EventMaker {
 
 extension EventReader {
   /// All that is left.
-  mutating func rest() throws(LogError) -> [StoredEvent] {
+  package mutating func rest() throws(LogError) -> [StoredEvent] {
     var events: [StoredEvent] = []
     while let event = try next() { events.append(event) }
     return events
@@ -59,23 +58,9 @@ extension EventReader {
 }
 
 extension Log {
-  func allEvents() throws(LogError) -> [Event] {
+  /// All events in arrival order.
+  package func allEvents() throws(LogError) -> [Event] {
     var reader = events()
     return try reader.rest().map(\.event)
   }
-}
-
-/// The naive order of (partition, model, key), then position.
-func sortedByKey(_ events: [StoredEvent]) -> [StoredEvent] {
-  events.sorted { a, b in
-    let (keyA, keyB) = (RecordKey(a.event), RecordKey(b.event))
-    return keyA == keyB ? a.position < b.position : keyA < keyB
-  }
-}
-
-let testLog = LogID(0x0123_4567_89ab_cdef)
-
-func hex(_ bytes: [UInt8]) -> String {
-  let digits = Array("0123456789abcdef")
-  return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
 }

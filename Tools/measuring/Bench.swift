@@ -1,20 +1,20 @@
 import Foundation
 
 /// What all subjects share: how much is measured, where files are made, and the rows so far.
-final class Bench {
-  let events: Int
-  let rounds: Int
-  let isLong: Bool
+package final class Bench {
+  package let events: Int
+  package let rounds: Int
+  package let isLong: Bool
   /// The `stemma` tool; nil: rows that run it are left out.
-  let tool: String?
-  let folder: String
+  package let tool: String?
+  package let folder: String
   /// The folder of real data sets.
-  let data: String?
-  private(set) var rows: [Row] = []
+  package let data: String?
+  package private(set) var rows: [Row] = []
   private var printed = 0
   private var made: [String: Any] = [:]
 
-  init(events: Int, rounds: Int, isLong: Bool, tool: String?, parent: String) throws {
+  package init(events: Int, rounds: Int, isLong: Bool, tool: String?, parent: String) throws {
     self.events = events
     self.rounds = rounds
     self.isLong = isLong
@@ -24,10 +24,10 @@ final class Bench {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
   }
 
-  func path(_ name: String) -> String { folder + "/" + name }
+  package func path(_ name: String) -> String { folder + "/" + name }
 
   /// A path of this name at which nothing is.
-  func fresh(_ name: String) throws -> String {
+  package func fresh(_ name: String) throws -> String {
     let path = path(name)
     for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
       try FileManager.default.removeItem(atPath: path + suffix)
@@ -36,32 +36,40 @@ final class Bench {
   }
 
   /// Makes something once for all subjects that use it.
-  func shared<Value>(_ name: String, _ make: () throws -> Value) throws -> Value {
+  package func shared<Value>(_ name: String, _ make: () throws -> Value) throws -> Value {
     if let value = made[name] as? Value { return value }
     let value = try make()
     made[name] = value
     return value
   }
 
-  func forget(_ name: String) { made[name] = nil }
+  package func shared<Value>(_ name: String, _ make: () async throws -> Value) async throws -> Value {
+    if let value = made[name] as? Value { return value }
+    let value = try await make()
+    made[name] = value
+    return value
+  }
 
-  func removeFiles() {
+  package func forget(_ name: String) { made[name] = nil }
+
+  package func removeFiles() {
     do { try FileManager.default.removeItem(atPath: folder) } catch { say("\(folder) stays: \(error)") }
   }
 
   /// Progress goes to standard error.
-  func say(_ text: String) { FileHandle.standardError.write(Data("… \(text)\n".utf8)) }
+  package func say(_ text: String) { FileHandle.standardError.write(Data("… \(text)\n".utf8)) }
 
   // MARK: Rows
 
-  func add(_ name: String, ours: Double, baseline: Double, _ unit: String, _ goal: Row.Goal) {
+  package func add(_ name: String, ours: Double, baseline: Double, _ unit: String, _ goal: Row.Goal) {
     rows.append(Row(name: name, ours: ours, baseline: baseline, unit: unit, goal: goal))
   }
 
   /// Adds a row for wall time and one for CPU time of what does `count` things. `waits`: mostly for the disk, so
   /// that no goal is set for its CPU time.
-  func add(_ name: String, _ costs: Costs, count: Int, _ unit: String, _ goal: Row.Goal, waits: Bool = false)
-  {
+  package func add(
+    _ name: String, _ costs: Costs, count: Int, _ unit: String, _ goal: Row.Goal, waits: Bool = false
+  ) {
     let count = Double(count)
     add(name, ours: count / costs.ours.wall, baseline: count / costs.baseline.wall, unit + "/s", goal)
     add(
@@ -69,7 +77,7 @@ final class Bench {
       waits ? .none : goal)
   }
 
-  func takeNewRows() -> [Row] {
+  package func takeNewRows() -> [Row] {
     if printed == 0 { Report.printHead() }
     defer { printed = rows.count }
     return Array(rows[printed...])
@@ -77,26 +85,32 @@ final class Bench {
 }
 
 /// What something took, in seconds.
-struct Cost {
-  var wall = Double.infinity
+package struct Cost {
+  package var wall = Double.infinity
   /// Of all threads of this process, in user and system mode.
-  var cpu = Double.infinity
+  package var cpu = Double.infinity
 
-  func best(_ other: Cost) -> Cost { Cost(wall: min(wall, other.wall), cpu: min(cpu, other.cpu)) }
+  package func best(_ other: Cost) -> Cost { Cost(wall: min(wall, other.wall), cpu: min(cpu, other.cpu)) }
 
-  static func of(_ body: () throws -> Void) rethrows -> Cost {
+  package static func of(_ body: () throws -> Void) rethrows -> Cost {
     let (wall, cpu) = (wallSeconds(), cpuSeconds())
     try body()
     return Cost(wall: wallSeconds() - wall, cpu: cpuSeconds() - cpu)
   }
 
-  static func wallSeconds() -> Double {
+  package static func of(_ body: () async throws -> Void) async rethrows -> Cost {
+    let (wall, cpu) = (wallSeconds(), cpuSeconds())
+    try await body()
+    return Cost(wall: wallSeconds() - wall, cpu: cpuSeconds() - cpu)
+  }
+
+  package static func wallSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  static func cpuSeconds() -> Double {
+  package static func cpuSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
@@ -104,14 +118,16 @@ struct Cost {
 }
 
 /// The best of each side.
-struct Costs {
-  var ours = Cost()
-  var baseline = Cost()
+package struct Costs {
+  package var ours = Cost()
+  package var baseline = Cost()
 }
 
 extension Bench {
   /// Measures both sides by turns. Each body prepares itself and tells what the measured part took.
-  func byTurns(rounds: Int? = nil, ours: () throws -> Cost, baseline: () throws -> Cost) rethrows -> Costs {
+  package func byTurns(rounds: Int? = nil, ours: () throws -> Cost, baseline: () throws -> Cost) rethrows
+    -> Costs
+  {
     var costs = Costs()
     for _ in 0..<(rounds ?? self.rounds) {
       costs.baseline = costs.baseline.best(try baseline())
@@ -119,10 +135,21 @@ extension Bench {
     }
     return costs
   }
+
+  package func byTurns(
+    rounds: Int? = nil, ours: () async throws -> Cost, baseline: () async throws -> Cost
+  ) async rethrows -> Costs {
+    var costs = Costs()
+    for _ in 0..<(rounds ?? self.rounds) {
+      costs.baseline = costs.baseline.best(try await baseline())
+      costs.ours = costs.ours.best(try await ours())
+    }
+    return costs
+  }
 }
 
 /// A measurement that makes no sense: the two sides do not end in the same rows, for example.
-struct BenchError: Error, CustomStringConvertible {
-  let description: String
-  init(_ description: String) { self.description = description }
+package struct BenchError: Error, CustomStringConvertible {
+  package let description: String
+  package init(_ description: String) { self.description = description }
 }

@@ -2,10 +2,10 @@ import Foundation
 import GRDBSQLite
 
 /// SQLite's C interface, with as little as possible in between.
-final class BareSQLite {
-  let handle: OpaquePointer
+package final class BareSQLite {
+  package let handle: OpaquePointer
 
-  init(_ path: String, _ pragmas: [String] = []) throws {
+  package init(_ path: String, _ pragmas: [String] = []) throws {
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_CREATE | SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX
     guard sqlite3_open_v2(path, &opened, flags, nil) == SQLITE_OK, let opened else {
@@ -17,11 +17,11 @@ final class BareSQLite {
 
   deinit { sqlite3_close_v2(handle) }
 
-  func execute(_ sql: String) throws {
+  package func execute(_ sql: String) throws {
     guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw failure(sql) }
   }
 
-  func prepare(_ sql: String) throws -> OpaquePointer {
+  package func prepare(_ sql: String) throws -> OpaquePointer {
     var statement: OpaquePointer?
     let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
     guard sqlite3_prepare_v3(handle, sql, -1, flags, &statement, nil) == SQLITE_OK, let statement else {
@@ -30,7 +30,7 @@ final class BareSQLite {
     return statement
   }
 
-  func texts(_ sql: String) throws -> [[String]] {
+  package func texts(_ sql: String) throws -> [[String]] {
     let statement = try prepare(sql)
     defer { sqlite3_finalize(statement) }
     var rows: [[String]] = []
@@ -43,21 +43,21 @@ final class BareSQLite {
     return rows
   }
 
-  func failure(_ what: String) -> BenchError {
+  package func failure(_ what: String) -> BenchError {
     BenchError("SQLite: \(String(cString: sqlite3_errmsg(handle))) in \(what)")
   }
 
   // MARK: The tables of a node
 
-  struct Table {
-    let name: String
-    let create: String
-    let columns: [String]
-    let key: [String]
+  package struct Table {
+    package let name: String
+    package let create: String
+    package let columns: [String]
+    package let key: [String]
   }
 
   /// The tables of the schema's models, without Stemma's own.
-  func modelTables() throws -> [Table] {
+  package func modelTables() throws -> [Table] {
     try texts(
       "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\' ORDER BY name"
     ).map { row in
@@ -67,14 +67,14 @@ final class BareSQLite {
     }
   }
 
-  func indexStatements() throws -> [String] {
+  package func indexStatements() throws -> [String] {
     try texts(
       "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name NOT LIKE '\\_%' ESCAPE '\\' ORDER BY name"
     ).map { $0[0] }
   }
 
   /// Throws unless the models' tables of another file have the same rows. `leavingOut`: columns not compared.
-  func checkSameRows(as other: String, leavingOut: Set<String> = []) throws {
+  package func checkSameRows(as other: String, leavingOut: Set<String> = []) throws {
     try execute("ATTACH '\(other)' AS other")
     defer { do { try execute("DETACH other") } catch {} }
     for table in try modelTables() {

@@ -1,32 +1,32 @@
 import Foundation
 
 /// One line of the table: a measurement, what it is compared with, and what is wanted.
-struct Row: Encodable {
-  enum Goal {
+package struct Row: Encodable {
+  package enum Goal {
     case atLeast(Double)
     case atMost(Double)
     /// Shown for comparison only.
     case none
   }
 
-  let name: String
-  let ours: Double
-  let baseline: Double
+  package let name: String
+  package let ours: Double
+  package let baseline: Double
   /// Of both numbers.
-  let unit: String
-  let goal: Goal
+  package let unit: String
+  package let goal: Goal
 
   /// Ours by the baseline.
-  var ratio: Double { baseline == 0 ? .infinity : ours / baseline }
+  package var ratio: Double { baseline == 0 ? .infinity : ours / baseline }
 
-  var wanted: Double? {
+  package var wanted: Double? {
     switch goal {
     case .atLeast(let limit), .atMost(let limit): limit
     case .none: nil
     }
   }
 
-  var reached: Bool? {
+  package var reached: Bool? {
     switch goal {
     case .atLeast(let limit): ratio >= limit
     case .atMost(let limit): ratio <= limit
@@ -34,7 +34,7 @@ struct Row: Encodable {
     }
   }
 
-  var goalText: String {
+  package var goalText: String {
     switch goal {
     case .atLeast(let limit): "≥ \(Report.number(limit))"
     case .atMost(let limit): "≤ \(Report.number(limit))"
@@ -44,7 +44,7 @@ struct Row: Encodable {
 
   private enum CodingKeys: String, CodingKey { case name, ours, baseline, unit, ratio, wanted, reached }
 
-  func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var members = encoder.container(keyedBy: CodingKeys.self)
     try members.encode(name, forKey: .name)
     try members.encode(ours, forKey: .ours)
@@ -56,15 +56,15 @@ struct Row: Encodable {
   }
 }
 
-enum Report {
-  static func json(_ rows: [Row]) throws -> String {
+package enum Report {
+  package static func json(_ rows: [Row]) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .withoutEscapingSlashes]
     return String(decoding: try encoder.encode(rows), as: UTF8.self)
   }
 
   /// Three figures that count.
-  static func number(_ number: Double) -> String {
+  package static func number(_ number: Double) -> String {
     guard number.isFinite else { return "-" }
     let magnitude = abs(number)
     if magnitude >= 1000 { return String(Int(number.rounded())) }
@@ -85,9 +85,9 @@ enum Report {
     return line
   }
 
-  static func printHead() { print(line(["", "ours", "baseline", "unit", "ratio", "wanted", ""])) }
+  package static func printHead() { print(line(["", "ours", "baseline", "unit", "ratio", "wanted", ""])) }
 
-  static func print(_ rows: [Row]) {
+  package static func print(_ rows: [Row]) {
     for row in rows {
       print(
         line([
@@ -97,7 +97,7 @@ enum Report {
     }
   }
 
-  static func printSummary(_ rows: [Row]) {
+  package static func printSummary(_ rows: [Row]) {
     let missed = rows.filter { $0.reached == false }.count
     print("\(rows.filter { $0.reached == true }.count) reached, \(missed) missed")
   }

@@ -26,6 +26,14 @@ package final class SimulatedFileSystem: FileSystem {
     }
   }
 
+  /// A disk that breaks its word: what relies on it must be caught by whoever tests with it.
+  package enum Lie: Sendable, CaseIterable {
+    /// Syncs of files confirm what they did not do.
+    case fileSyncs
+    /// Syncs of directories do.
+    case directorySyncs
+  }
+
   /// Torn writes keep or lose pieces of this size.
   static let sector = 512
 
@@ -65,7 +73,12 @@ package final class SimulatedFileSystem: FileSystem {
 
   private let state: Mutex<State>
 
-  package init(seed: UInt64 = 1) { state = Mutex(State(chooser: SplitMix64(seed: seed))) }
+  let lie: Lie?
+
+  package init(seed: UInt64 = 1, lie: Lie? = nil) {
+    self.lie = lie
+    state = Mutex(State(chooser: SplitMix64(seed: seed)))
+  }
 
   /// What was asked of the file system, one line each, failed operations too.
   package var operations: [String] { state.withLock { $0.operations } }
@@ -123,7 +136,7 @@ package final class SimulatedFileSystem: FileSystem {
 
   /// A copy of all names and bytes, with nothing unsynced, no faults, and a count of operations of its own.
   package func copy(seed: UInt64 = 1) -> SimulatedFileSystem {
-    let copy = SimulatedFileSystem(seed: seed)
+    let copy = SimulatedFileSystem(seed: seed, lie: lie)
     let (names, inodes, next) = state.withLock { ($0.names, $0.inodes, $0.nextInode) }
     copy.state.withLock { state in
       state.names = names
@@ -224,6 +237,7 @@ package final class SimulatedFileSystem: FileSystem {
       guard state.names[path] == .directory else {
         throw .system(path: path, operation: "open", errno: System.notFound)
       }
+      if lie == .directorySyncs { return }
       state.settle { change in
         if case .names(let names) = change {
           names.contains { State.directory(of: $0.path) == path }

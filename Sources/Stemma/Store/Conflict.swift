@@ -1,0 +1,108 @@
+import StemmaEvents
+import StemmaNode
+
+/// Changes that were made without knowing of each other and do not fit. The record shows one of them; the conflict stays
+/// listed until somebody decides, or writes the field anew.
+public struct Conflict: Sendable {
+  public enum Kind: String, Sendable {
+    /// A field, or several that are written together, has differing values.
+    case value
+    /// The record was deleted, and changed or created anew.
+    case delete
+    /// Several records refer to one whose `@HasOne` shows only one of them. Link or delete the others.
+    case cardinality
+    /// A reference leads to a record that is not there.
+    case dangling
+  }
+
+  /// One of the changes.
+  public struct Candidate: Sendable {
+    /// From 1, which is the one that is shown.
+    public let number: Int
+    /// The event that made it, as the tool names it.
+    public let event: String
+    /// The length of the history that it builds on; the longer one is shown.
+    public let version: UInt64
+    public let time: Date
+    /// The node that made it, by name.
+    public let origin: String
+    /// Who made the commit, if it says so.
+    public let by: String?
+    /// Whether it is a decision about an earlier conflict.
+    public let isResolution: Bool
+    let json: JSON
+    let dot: Dot
+
+    /// The value that it gives the field.
+    ///
+    /// - Throws: `unreadable` if it is none of this type.
+    public func value<Value: ColumnValue>(as type: Value.Type) throws(StoreError) -> Value {
+      try Value(datum: Datum(json.value(as: type.columnType)))
+    }
+
+    /// The value of one field, where the conflict is about several: a reference, or a whole record. Nil if it gives none.
+    public func value<Value: ColumnValue>(
+      of field: String, as type: Value.Type
+    ) throws(StoreError) -> Value? {
+      guard case .object(let members) = json, let member = members.first(where: { $0.name == field }) else {
+        return nil
+      }
+      return try Value(datum: Datum(member.value.value(as: type.columnType)))
+    }
+
+    /// Of a `delete` conflict: whether the record exists after it.
+    public var exists: Bool { if case .bool(false) = json { false } else { true } }
+  }
+
+  public let kind: Kind
+  public let model: String
+  /// As the tool prints it.
+  public let key: String
+  /// The field, or the relationship whose reference fields are in conflict; nil for `delete`, and for a whole record under
+  /// the policy `.optimistic`.
+  public let field: String?
+  public let candidates: [Candidate]
+  let keyJSON: JSON
+
+  init(_ conflict: ConflictDescription) {
+    kind =
+      switch conflict.kind {
+      case .value: .value
+      case .delete: .delete
+      case .cardinality: .cardinality
+      case .dangling: .dangling
+      }
+    model = conflict.model
+    key = conflict.keyText
+    field = conflict.field
+    keyJSON = conflict.key
+    candidates = conflict.candidates.map {
+      Candidate(
+        number: $0.number, event: $0.event, version: $0.version,
+        time: Date(timeIntervalSince1970: Double($0.timestamp.milliseconds) / 1000), origin: $0.origin,
+        by: $0.by, isResolution: $0.isResolution, json: $0.value, dot: $0.dot)
+    }
+  }
+}
+
+/// A decision about a conflict.
+public struct Resolution: Sendable {
+  let decision: StemmaNode.Resolution
+
+  /// What this candidate says.
+  public static func take(_ candidate: Conflict.Candidate) -> Resolution {
+    Resolution(decision: .takeEvent(candidate.dot))
+  }
+  /// Another value.
+  public static func set(_ value: some ColumnValue) -> Resolution {
+    Resolution(decision: .set(value.datum.value.json))
+  }
+  /// What is shown.
+  public static let shown = Resolution(decision: .shown)
+  /// The candidate with the latest time.
+  public static let newest = Resolution(decision: .newest)
+  /// The record stays, although it was deleted.
+  public static let keep = Resolution(decision: .keep)
+  /// The record goes.
+  public static let delete = Resolution(decision: .delete)
+}

@@ -1,0 +1,40 @@
+import Observation
+
+/// The rows of a statement for a view: changes with each commit that changes them, on the main actor.
+///
+///     @State private var reminders = store.live(Reminder.order { $0.title })
+///     …
+///     List(reminders.rows) { … }
+@MainActor
+@Observable
+public final class LiveRows<Output: Sendable> {
+  /// Empty until the first read has ended.
+  public private(set) var rows: [Output] = []
+  public private(set) var isLoaded = false
+  /// Why the rows stay what they are, if reading them has failed.
+  public private(set) var error: (any Error)?
+  @ObservationIgnored private var task: Task<Void, Never>?
+
+  fileprivate init(_ observation: RowObservation<Output>) {
+    task = Task { [weak self] in
+      do {
+        for try await rows in observation { self?.take(rows) }
+      } catch is CancellationError {} catch { self?.error = error }
+    }
+  }
+
+  deinit { task?.cancel() }
+
+  private func take(_ rows: [Output]) {
+    self.rows = rows
+    isLoaded = true
+  }
+}
+
+extension Store {
+  /// A holder of the rows of a statement, kept up to date as long as somebody holds it.
+  @MainActor
+  public func live<Statement: ReadStatement>(_ rows: Statement) -> LiveRows<Statement.Output> {
+    LiveRows(observe(rows))
+  }
+}

@@ -1,0 +1,72 @@
+import StemmaEvents
+import StemmaNode
+
+/// One change of one record, as the log has it.
+public struct RecordEvent: Sendable, Hashable {
+  public enum Operation: String, Sendable {
+    case create, update, delete, link, unlink, resolve
+  }
+
+  /// `node:number`; with the partition it names the event everywhere.
+  public let name: String
+  public let partition: String
+  public let model: String
+  /// As the tool prints it.
+  public let key: String
+  public let operation: Operation
+  /// Of `link` and `unlink`: whose reference fields are written.
+  public let relationship: String?
+  public let time: Date
+  /// The node that made it, by name.
+  public let origin: String
+  /// Names the events that were written together.
+  public let commit: String
+  /// Who made the commit, and why.
+  public let by: String?
+  public let note: String?
+  /// What it writes, by field.
+  public let fields: [String: Datum]
+  let position: Position
+
+  init(_ stored: StoredEvent, _ note: CommitNote, _ description: EventDescription) {
+    let event = stored.event
+    name = description.name(event.dot)
+    partition = event.partition.description
+    model = description.modelName(event)
+    key = description.keyText(event)
+    operation = Operation(rawValue: event.operation.name) ?? .update
+    relationship = event.relationship
+    time = Date(timeIntervalSince1970: Double(event.timestamp.milliseconds) / 1000)
+    origin = description.originName(event.dot.origin)
+    commit = description.name(event.commit)
+    by = note.by
+    self.note = note.note
+    let model = description.model(of: event)
+    fields = Dictionary(
+      event.assignments.map { (description.fieldName($0.field, model), Datum($0.value)) },
+      uniquingKeysWith: { first, _ in first })
+    position = stored.position
+  }
+
+  /// What it writes to a field; nil if it leaves it alone.
+  public func value<Value: ColumnValue>(of field: String, as type: Value.Type) throws(StoreError) -> Value? {
+    guard let datum = fields[field] else { return nil }
+    return try Value(datum: datum)
+  }
+}
+
+/// A point in a store's history.
+public enum Moment: Sendable {
+  /// What all events with a time up to this one make; two nodes that hold them agree on it.
+  case time(Date)
+  /// What this node knew when the event was its newest.
+  case event(RecordEvent)
+
+  var position: StemmaNode.Moment {
+    switch self {
+    case .time(let date):
+      .time(Timestamp(milliseconds: UInt64(max(0, date.timeIntervalSince1970 * 1000)), counter: .max))
+    case .event(let event): .position(event.position)
+    }
+  }
+}

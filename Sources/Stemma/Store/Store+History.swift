@@ -1,0 +1,161 @@
+import StemmaEvents
+import StemmaMerge
+import StemmaNode
+import StemmaSchema
+import StemmaTables
+
+extension Store {
+  // MARK: Events
+
+  /// All events of a record, in the order in which this node came to hold them. Reads the blocks of the log in which the
+  /// record may stand.
+  public func history<Row: Table>(of row: Row) async throws -> [RecordEvent] {
+    try await history(of: Row.self, row.primaryKey)
+  }
+
+  public func history<Row: Table>(
+    of type: Row.Type, _ key: Row.PrimaryKey
+  ) async throws -> [RecordEvent] {
+    let key = Transaction.key(key)
+    return try await inspect { node in
+      var filter = LogFilter()
+      filter.model = node.schema.model(named: Row.modelName)
+      filter.key = key
+      var found: [RecordEvent] = []
+      try node.forEachEvent(filter, newestFirst: false) { stored, note in
+        found.append(RecordEvent(stored, note, node.description))
+        return true
+      }
+      return found
+    }
+  }
+
+  /// Events as this node comes to hold them: its own and those of peers, each once, in the order of its log. Begins behind
+  /// `last`, or behind what is there now.
+  public func observeEvents(after last: RecordEvent? = nil) async throws -> EventObservation {
+    let changes = changes.stream()
+    let start =
+      if let last { last.position.next } else { try await inspect { $0.logEnd } }
+    return EventObservation(store: self, changes: changes, start: start)
+  }
+
+  // MARK: The past
+
+  /// A record as it was; nil if it did not exist. What is read of the past belongs to no store: it is there to be looked at,
+  /// compared, and copied into a draft.
+  public func get<Row: Table>(
+    _ type: Row.Type, byIdentifier key: Row.PrimaryKey, asOf moment: Moment
+  ) async throws -> Row? {
+    let key = Transaction.key(key)
+    let model = try model(of: Row.self)
+    return try await inspect { node in
+      let life = try node.life(of: key, in: model, asOf: moment.position)
+      let state = try life.state()
+      guard state.exists(life.rules) else { return nil }
+      let description = Row.description
+      let source = RowSource(nil)
+      source.show(
+        try description.values(of: key, state, model, life.rules), state.context)
+      return try Row(RowReader(source, Row.self))
+    }
+  }
+
+  /// Reads all records as they were. The tables of then are made from the log for it and removed afterwards, which takes
+  /// time in proportion to the log.
+  public func asOf<Result: Sendable>(
+    _ moment: Moment, _ body: @escaping @Sendable (Past) throws -> Result
+  ) async throws -> Result {
+    try await inspect { node in
+      try node.withTables(asOf: moment.position) { past in
+        try body(Past(connection: try ReadConnection(past.tablesFile)))
+      }
+    }
+  }
+
+  /// The tables of an earlier time. Only valid inside of the closure that it was given to.
+  public struct Past {
+    let connection: ReadConnection
+
+    public func fetchAll<Statement: ReadStatement>(_ rows: Statement) throws -> [Statement.Output] {
+      let text = rows.text
+      return try connection.statement(text.sql).read(text, nil) { try rows.all($0) }
+    }
+
+    /// The record with a key; nil if there was none.
+    public func get<Row: Table>(_ type: Row.Type, byIdentifier key: Row.PrimaryKey) throws -> Row? {
+      try fetchAll(Row.find(key)).first
+    }
+  }
+}
+
+extension ModelDescription {
+  /// The values of a record's columns, in their order.
+  func values(
+    of key: Key, _ state: RecordState, _ model: Model, _ rules: MergeRules
+  ) throws(StoreError) -> [Value] {
+    var values = key.parts.map(\.value)
+    for column in columns.dropFirst(keyCount) {
+      guard let field = model.field(named: column.name) else {
+        throw .models("the node's \(model.name) has no field \(column.name)")
+      }
+      values.append(state.value(of: field.storedName, rules))
+    }
+    return values
+  }
+}
+
+/// Events, as a node comes to hold them.
+public struct EventObservation: AsyncSequence {
+  public typealias Element = RecordEvent
+
+  let store: Store
+  let changes: AsyncStream<Void>
+  let start: Position
+
+  public func makeAsyncIterator() -> Iterator {
+    Iterator(store: store, changes: changes.makeAsyncIterator(), start: start)
+  }
+
+  public struct Iterator: AsyncIteratorProtocol {
+    let store: Store
+    var changes: AsyncStream<Void>.Iterator
+    /// Up to where the log was read.
+    private var start: Position
+    private var found: ArraySlice<RecordEvent> = []
+
+    /// How many events are in memory at once.
+    private static let limit = 1000
+
+    init(store: Store, changes: AsyncStream<Void>.Iterator, start: Position) {
+      self.store = store
+      self.changes = changes
+      self.start = start
+    }
+
+    public mutating func next() async throws -> RecordEvent? {
+      var isAtEnd = false
+      while true {
+        if let event = found.popFirst() { return event }
+        if isAtEnd, await changes.next() == nil { return nil }
+        let start = start
+        let events = try await store.inspect { node in
+          var filter = LogFilter()
+          filter.since = .position(start)
+          var events: [RecordEvent] = []
+          try node.forEachEvent(filter, newestFirst: false) { stored, note in
+            events.append(RecordEvent(stored, note, node.description))
+            return events.count < Self.limit
+          }
+          return events
+        }
+        if let last = events.last { self.start = last.position.next }
+        found = events[...]
+        isAtEnd = events.count < Self.limit
+      }
+    }
+  }
+}
+
+extension Position {
+  fileprivate var next: Position { Position(file: file, index: index + 1) }
+}

@@ -1,0 +1,28 @@
+import StemmaNode
+
+/// Answers questions about a node that the tables do not: about its log, its past, its peers. They may take long, so they
+/// have a thread of their own and keep neither writes nor reads waiting.
+private actor Inspector {
+  private let executor = QueueExecutor("stemma.inspection")
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  func run<Result: Sendable>(
+    at directory: String, _ options: Node.OpeningOptions, _ body: @Sendable (Node) throws -> Result
+  ) throws -> Result {
+    try body(try Node.open(at: directory, options))
+  }
+}
+
+extension Store {
+  /// Runs `body` with the node as it is now, opened for reading beside the one that writes.
+  func inspect<Result: Sendable>(
+    _ mode: Node.Mode = .read, _ body: @escaping @Sendable (Node) throws -> Result
+  ) async throws -> Result {
+    if writer.isClosed { throw StoreError.closed }
+    var opening = Node.OpeningOptions(mode: mode)
+    opening.wait = options.wait
+    do { return try await Inspector().run(at: directory.path, opening, body) } catch {
+      throw StoreError.translated(error)
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import StemmaEvents
+import StemmaNode
+
+extension Store {
+  /// What a sync moved.
+  public struct SyncReport: Sendable {
+    public struct Transfer: Sendable {
+      public let partitions: [String]
+      public let events: UInt64
+      /// Read from the sender's log files, in bytes.
+      public let bytesRead: UInt64
+      public let bytesShipped: UInt64
+
+      init(_ report: Node.TransferReport) {
+        partitions = report.partitions
+        events = report.events
+        bytesRead = report.bytesRead
+        bytesShipped = report.bytesShipped
+      }
+    }
+
+    /// Nil if that direction was not asked for.
+    public let pulled: Transfer?
+    public let pushed: Transfer?
+    /// What a person should know of how it went; one sentence each.
+    public let notices: [String]
+  }
+
+  // MARK: Exchange
+
+  /// Exchanges events with a peer: another node's directory, or a remote's name; nil: every remote.
+  ///
+  /// What has come is durable and in the tables when this returns; conflicts that it made have been given to the resolvers.
+  /// Writes and reads go on meanwhile.
+  /// - Parameter partitions: narrows this run to some of the partitions that both hold.
+  /// - Throws: `failed` if the peer cannot be reached or is refused; what came before stays.
+  @discardableResult
+  public func sync(with peer: String? = nil, partitions: [String] = []) async throws -> [SyncReport] {
+    try await exchange(with: peer, partitions, pulls: true, pushes: true)
+  }
+
+  @discardableResult
+  public func sync(with directory: URL, partitions: [String] = []) async throws -> SyncReport {
+    try await exchange(with: directory.path, partitions, pulls: true, pushes: true)[0]
+  }
+
+  /// Exchanges events with another store of this process.
+  @discardableResult
+  public func sync(with other: Store, partitions: [String] = []) async throws -> SyncReport {
+    let report = try await sync(with: other.directory, partitions: partitions)
+    other.noteCommit()
+    try await other.resolveConflicts()
+    return report
+  }
+
+  /// Takes what the peer has and this node lacks.
+  @discardableResult
+  public func pull(from peer: String? = nil, partitions: [String] = []) async throws -> [SyncReport] {
+    try await exchange(with: peer, partitions, pulls: true, pushes: false)
+  }
+
+  /// Gives what this node has and the peer lacks.
+  @discardableResult
+  public func push(to peer: String? = nil, partitions: [String] = []) async throws -> [SyncReport] {
+    try await exchange(with: peer, partitions, pulls: false, pushes: true)
+  }
+
+  private func exchange(
+    with peer: String?, _ partitions: [String], pulls: Bool, pushes: Bool
+  ) async throws -> [SyncReport] {
+    if options.isReadOnly, pulls { throw StoreError.readOnly }
+    // A node of its own, so that commits are made between the pieces that come.
+    let reports = try await inspect(options.isReadOnly ? .read : .write) { node in
+      try node.peers(peer).map { remote in
+        let report = try node.exchange(
+          with: remote, pulls: pulls, pushes: pushes, partitions: partitions, progress: { _, _ in })
+        return SyncReport(
+          pulled: report.pulled.map(SyncReport.Transfer.init),
+          pushed: report.pushed.map(SyncReport.Transfer.init), notices: report.notices)
+      }
+    }
+    noteCommit()
+    try await resolveConflicts()
+    return reports
+  }
+
+  // MARK: Peers and partitions
+
+  /// Remembers a peer's directory under a name.
+  public func addRemote(_ name: String, at directory: URL) async throws {
+    try await administer { try $0.addRemote(name, directory.path) }
+  }
+
+  public func removeRemote(_ name: String) async throws {
+    try await administer { try $0.removeRemote(name) }
+  }
+
+  /// Which partitions this node holds, as patterns; `*` is all.
+  public func scope() async throws -> [String] { try await inspect { $0.mark.scope.patterns } }
+
+  /// Changes which partitions this node holds. Those that no pattern covers any more are purged; what is added comes with
+  /// the next sync.
+  ///
+  /// - Parameter discards: purges partitions too of which a peer has not confirmed this node's own events.
+  /// - Returns: the purged partitions.
+  /// - Throws: `failed` if own events are not confirmed; nothing was changed then.
+  @discardableResult
+  public func changeScope(
+    adding: [String] = [], removing: [String] = [], discards: Bool = false
+  ) async throws -> [String] {
+    try await administer { try $0.changeScope(adding: adding, removing: removing, discards: discards) }
+  }
+
+  private func administer<Result: Sendable>(
+    _ body: @escaping @Sendable (Node) throws -> Result
+  ) async throws -> Result {
+    if options.isReadOnly { throw StoreError.readOnly }
+    let result = try await inspect(.write, body)
+    noteCommit()
+    return result
+  }
+
+  // MARK: Status
+
+  /// What a store holds, and how far it and its peers are apart.
+  public struct Status: Sendable {
+    public struct Peer: Sendable {
+      public let name: String
+      public let address: String
+      /// Events that the peer has and this node lacks, and the other way round; nil if the peer cannot be read.
+      public let behind: UInt64?
+      public let ahead: UInt64?
+      /// Why it cannot be read, or what stands against a sync.
+      public let problem: String?
+
+      public var isInSync: Bool { behind == 0 && ahead == 0 && problem == nil }
+    }
+
+    public let name: String
+    public let events: UInt64
+    public let records: UInt64
+    public let partitions: Int
+    /// Records with a conflict of values or of deletion.
+    public let conflicts: UInt64
+    /// On disk, in bytes.
+    public let logSize: UInt64
+    public let tablesSize: UInt64
+    public let peers: [Peer]
+    /// What a person should look at; one sentence each.
+    public let notices: [String]
+  }
+
+  /// Reads every remote.
+  public func status() async throws -> Status {
+    try await inspect { node in
+      let status = try node.status()
+      return Status(
+        name: node.mark.name, events: status.events, records: status.records, partitions: status.partitions,
+        conflicts: status.conflicts, logSize: status.logBytes, tablesSize: status.tableBytes,
+        peers: status.peers.map {
+          Status.Peer(
+            name: $0.name, address: $0.address, behind: $0.lag == nil ? nil : $0.behind,
+            ahead: $0.lag == nil ? nil : $0.ahead, problem: $0.problem)
+        },
+        notices: status.notices + node.notices)
+    }
+  }
+}

@@ -1,0 +1,22 @@
+extension Store {
+  /// How a store is opened.
+  public struct Options: Sendable {
+    /// The name of a node that opening makes, by which people tell its changes from others'; nil: the host's name.
+    public var name: String?
+    /// Which partitions a node that opening makes holds: names as `tenant=acme`, patterns as `tenant=a*`. Empty: all.
+    public var partitions: [String] = []
+    /// Whether nothing is ever written: neither the models are applied nor records changed.
+    public var isReadOnly = false
+    /// How long a write waits for another process's commit, in seconds.
+    public var wait: Double = 5
+
+    public init(
+      name: String? = nil, partitions: [String] = [], isReadOnly: Bool = false, wait: Double = 5
+    ) {
+      self.name = name
+      self.partitions = partitions
+      self.isReadOnly = isReadOnly
+      self.wait = wait
+    }
+  }
+}

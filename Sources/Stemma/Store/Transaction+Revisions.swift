@@ -1,0 +1,51 @@
+import StemmaEvents
+
+// A revision names one exact state of a record, on every node. A write that names one is made on that state or not at all;
+// without it, a change of a record that somebody else has changed too is merged with theirs.
+
+extension Store.Transaction {
+  /// The revision of a record as it was when this value was read; of one that no store made, as it is now.
+  ///
+  /// - Throws: `notFound`.
+  public func revision<Row: Table>(of row: Row) throws -> String {
+    try write.revision(
+      try store.model(of: Row.self), Self.key(row.primaryKey), readAt: row._record.loaded?.context)
+  }
+
+  /// Updates the record if it is at this revision.
+  ///
+  /// - Throws: `revisionMismatch` with the current one, `notFound`.
+  @discardableResult
+  public func update<Row: Table>(_ row: Row, ifRevision revision: String) throws -> Row {
+    try write.check(revision, try store.model(of: Row.self), Self.key(row.primaryKey))
+    return try update(row)
+  }
+
+  /// Deletes the record if it is at this revision.
+  ///
+  /// - Throws: `revisionMismatch` with the current one, `notFound`.
+  public func delete<Row: Table>(_ row: Row, ifRevision revision: String) throws {
+    try write.check(revision, try store.model(of: Row.self), Self.key(row.primaryKey))
+    try delete(row)
+  }
+}
+
+extension Store {
+  /// The revision of a record as it was when this value was read; of one that no store made, as it is now.
+  ///
+  /// - Throws: `notFound`.
+  public func revision<Row: Table>(of row: Row) async throws -> String {
+    try await write { try $0.revision(of: row) }
+  }
+
+  /// Updates the record if it is at this revision, in a commit of its own.
+  @discardableResult
+  public func update<Row: Table>(_ row: Row, ifRevision revision: String) async throws -> Row {
+    try await write { try $0.update(row, ifRevision: revision) }
+  }
+
+  /// Deletes the record if it is at this revision, in a commit of its own.
+  public func delete<Row: Table>(_ row: Row, ifRevision revision: String) async throws {
+    try await write { try $0.delete(row, ifRevision: revision) }
+  }
+}

@@ -1,0 +1,71 @@
+/// The events of a block by their places, 0 ..< count in arrival order. Events are made only of those that are
+/// asked for; numbers and texts can be had without making any.
+///
+/// A class, so that many runs over one block share it; nothing of it changes. What it gives out in place stays valid
+/// as long as it is alive.
+package final class BlockContents: Sendable {
+  package let reader: BlockReader
+  private let values: BlockValues
+  private let firstAssignments: [UInt32]
+  private let notes: [CommitID: CommitNote]
+  private let maker: EventMaker
+
+  /// Inflates and checks the values.
+  package init(_ reader: BlockReader) throws(EventsError) {
+    self.reader = reader
+    values = try reader.values()
+    firstAssignments = reader.firstAssignments
+    notes = Dictionary(reader.notes.map { ($0.commit, $0.note) }, uniquingKeysWith: { first, _ in first })
+    maker = EventMaker(reader, values)
+  }
+
+  package var count: Int { reader.count }
+  package func event(_ index: Int) -> Event {
+    maker.event(index, of: reader.record(key(index))).event
+  }
+  package func note(_ index: Int) -> CommitNote? { notes.isEmpty ? nil : notes[commit(index)] }
+
+  package func arrival(_ index: Int) -> UInt64 { reader.rows.rows[index].arrival }
+  /// Number of the record among the block's keys.
+  package func key(_ index: Int) -> Int { Int(reader.rows.rows[index].key) }
+  /// Number of the event's shape; events of one shape have operation, relationship and fields in common.
+  package func shape(_ index: Int) -> Int { Int(reader.rows.rows[index].shape) }
+  package func dot(_ index: Int) -> Dot {
+    let row = reader.rows.rows[index]
+    return Dot(reader.names.origins[Int(row.origin)], Sequence(row.sequence))
+  }
+  package func timestamp(_ index: Int) -> Timestamp {
+    Timestamp(rawValue: reader.rows.rows[index].timestamp)
+  }
+  package func commit(_ index: Int) -> CommitID {
+    let row = reader.rows.rows[index]
+    return CommitID(reader.names.origins[Int(row.commitOrigin)], row.commitNumber)
+  }
+  /// The encoded key of a record, in place.
+  package func keyBytes(_ key: Int) -> UnsafeRawBufferPointer { reader.keyTable.key(key) }
+
+  package var shapeCount: Int { reader.names.shapes.count }
+  package func operation(_ index: Int) -> Operation { operation(ofShape: shape(index)) }
+
+  package func operation(ofShape shape: Int) -> Operation { reader.names.shapes[shape].operation }
+  package func relationship(ofShape shape: Int) -> String? {
+    reader.names.shapes[shape].relationship.map { reader.names.names[$0] }
+  }
+  /// The assigned fields of a shape, in order.
+  package func fields(ofShape shape: Int) -> [(name: String, tag: ValueTag)] {
+    reader.names.shapes[shape].fields.map { (reader.names.names[$0.name], $0.tag) }
+  }
+
+  /// The value of an event's n-th assignment.
+  package func value(_ index: Int, _ assignment: Int, _ tag: ValueTag) -> Value {
+    values.value(Int(firstAssignments[index]) + assignment, tag)
+  }
+  /// The value of a Boolean (0 or 1), an integer, or a double's bits.
+  package func bits(_ index: Int, _ assignment: Int) -> UInt64 {
+    values.bits(Int(firstAssignments[index]) + assignment)
+  }
+  /// The UTF-8 bytes of a string or of JSON, in place.
+  package func text(_ index: Int, _ assignment: Int) -> UnsafeRawBufferPointer {
+    values.text(Int(firstAssignments[index]) + assignment)
+  }
+}

@@ -1,0 +1,79 @@
+import StemmaEvents
+import StemmaLog
+
+extension FaultSuite {
+  /// How many ways of losing unsynced writes are tried for each moment.
+  private static let losses = 3
+
+  /// Power fails at every operation: unsynced writes are lost, torn or reordered, names are lost.
+  package static func crashes(
+    _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
+  ) throws(LogError) -> FaultSuite {
+    let operations = try operations(shape, seed: seed)
+    return FaultSuite("power fails at each operation", cases: operations * losses) {
+      (index) throws(LogError) in
+      let operation = index / losses + 1
+      let disk = SimulatedFileSystem(seed: seed &+ UInt64(index) &* 31, lie: lie)
+      disk.inject([.init(operation: operation, errno: System.inputOutput, isLasting: true)])
+      var workload = LogWorkload(shape)
+      let violations = run(&workload, into: operation, on: disk, seed: seed)
+      disk.crash()
+      return try violations + workload.violationsAfterRecovery(disk, writesMore: index % 2 == 0)
+    }
+  }
+
+  /// Errors that operations fail with.
+  private static let errors = [
+    System.inputOutput, System.noSpace, System.interrupted, System.tooManyFiles, System.noAccess,
+  ]
+
+  /// Every operation fails with every error, once and for ever. What is written lazily may fail unnoticed.
+  package static func failures(
+    _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
+  ) throws(LogError) -> FaultSuite {
+    let operations = try operations(shape, seed: seed)
+    return FaultSuite("an operation fails, once or for ever", cases: operations * errors.count * 2) {
+      (index) throws(LogError) in
+      let operation = index / (errors.count * 2) + 1
+      let isLasting = index % 2 == 1
+      let errno = errors[index / 2 % errors.count]
+      let disk = SimulatedFileSystem(seed: seed &+ UInt64(index), lie: lie)
+      disk.inject([.init(operation: operation, errno: errno, isLasting: isLasting)])
+      var workload = LogWorkload(shape)
+      var violations = run(&workload, into: operation, on: disk, seed: seed)
+      if disk.openFiles != 0 { violations.append("\(disk.openFiles) files are left open") }
+      disk.inject([])
+      return try violations + workload.violationsAfterRecovery(disk, writesMore: operation % 2 == 0)
+    }
+  }
+
+  /// Power fails a second time, at every operation of the recovery from every crash.
+  package static func secondCrashes(
+    _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
+  ) throws(LogError) -> FaultSuite {
+    let operations = try operations(shape, seed: seed)
+    return FaultSuite("power fails again at each operation of the recovery", cases: operations) {
+      (index) throws(LogError) in
+      let disk = SimulatedFileSystem(seed: seed &+ UInt64(index), lie: lie)
+      disk.inject([.init(operation: index + 1, errno: System.inputOutput, isLasting: true)])
+      var workload = LogWorkload(shape)
+      let violations = run(&workload, into: index + 1, on: disk, seed: seed)
+      if !violations.isEmpty { return violations }
+      disk.crash()
+      var second = 1
+      while true {
+        let again = disk.copy(seed: UInt64(second))
+        again.inject([.init(operation: second, errno: System.inputOutput, isLasting: true)])
+        do throws(LogError) {
+          _ = try workload.reopen(again)
+          return []
+        } catch {}
+        again.crash()
+        var violations = workload.nothing()
+        if let log = try workload.reopen(again) { violations = try workload.violations(in: log) }
+        if !violations.isEmpty { return ["second crash at operation \(second): \(violations)"] }
+        second += 1
+      }
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import StemmaEvents
+import StemmaLog
+
+/// One kind of fault, at every place where it can strike a log.
+///
+/// Cases are independent of each other and of the order in which they run: any number of threads may share them.
+package struct FaultSuite: Sendable {
+  package let name: String
+  package let cases: Int
+  private let body: @Sendable (Int) throws(LogError) -> [String]
+
+  init(_ name: String, cases: Int, _ body: @escaping @Sendable (Int) throws(LogError) -> [String]) {
+    self.name = name
+    self.cases = cases
+    self.body = body
+  }
+
+  /// What did not hold in one case, below `cases`; empty: everything held.
+  package func violations(_ index: Int) -> [String] {
+    do throws(LogError) { return try body(index) } catch { return ["an error that was not to be: \(error)"] }
+  }
+
+  /// Which of the lies of a disk the suites are run on: with one of them they must fail.
+  package typealias Lie = SimulatedFileSystem.Lie
+
+  /// All of them. `bits`: how many of each byte are flipped, one at a time.
+  package static func all(
+    _ shape: LogWorkload.Shape, seed: UInt64, bits: Int
+  ) throws(LogError) -> [FaultSuite] {
+    [
+      try crashes(shape, seed: seed), try failures(shape, seed: seed), try secondCrashes(shape, seed: seed),
+      try tornTails(shape, seed: seed),
+    ] + (try flips(shape, seed: seed, bits: bits)) + (try cuts(shape, seed: seed))
+  }
+
+  /// How many operations the workload takes when nothing fails.
+  static func operations(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> Int {
+    let disk = SimulatedFileSystem(seed: seed)
+    var workload = LogWorkload(shape)
+    try workload.run(on: disk, seed: seed)
+    return disk.operations.count
+  }
+
+  /// Runs the workload into a fault; says so if it was not met. A write may fail unnoticed: the watermark and the
+  /// zeros ahead are written lazily, and the oracle knows whether anything else was.
+  static func run(
+    _ workload: inout LogWorkload, into operation: Int, on disk: SimulatedFileSystem, seed: UInt64
+  ) -> [String] {
+    do throws(LogError) {
+      try workload.run(on: disk, seed: seed)
+    } catch { return [] }
+    let failed = disk.operations[operation - 1]
+    return failed.hasPrefix("pwrite ") ? [] : ["\(failed) failed, and nobody said so"]
+  }
+}

@@ -1,0 +1,118 @@
+import StemmaEvents
+import StemmaNode
+import Testing
+
+/// Going back is going on: by new events.
+@Suite struct RestoringTests {
+  static let schema = """
+    type Team @model { id: ID! name: String! members: [Member] @hasMany(references: ["teamId"]) }
+    type Member @model {
+      id: ID! name: String! age: Int updatedAt: AWSDateTime
+      teamId: ID
+      team: Team @belongsTo(fields: ["teamId"])
+    }
+    """
+
+  private func changes(_ plan: [RecordDifference], _ node: Node) -> [String] {
+    plan.map { $0.json(node.description)["key"]?.text ?? "" }.indices.map { index in
+      let difference = plan[index]
+      return "\(difference.kind) \(difference.model.name) "
+        + difference.descriptions(node.description).map { "\($0.field):\($0.from.text)→\($0.to.text)" }
+        .joined(separator: " ")
+    }
+  }
+
+  private func undo(_ text: String, _ node: Node, force: Bool = false) throws -> [String] {
+    let plan = try node.undoing([try node.event(named: text)], isForced: force)
+    _ = try node.write(plan, CommitNote())
+    return changes(plan, node)
+  }
+
+  @Test func undoGivesBackWhatTheWriterHadRead() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.schema)
+    try node.commit(#"{"op":"create","model":"Member","key":"m","fields":{"name":"M","age":1},"ts":1000}"#)
+    try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":2},"ts":2000}"#)
+    #expect(try undo("@1.1", node) == ["changed Member age:2→1"])
+    #expect(try node.fields("Member", #""m""#)?.contains(#""age":1"#) == true)
+    // A creation is undone by a deletion, and that by a creation.
+    #expect(
+      throws: NodeError.self, "another event has written since",
+      performing: { try undo("@1.0", node) })
+    #expect(try undo("@1.0", node, force: true).first?.hasPrefix("removed Member") == true)
+    #expect(try node.fields("Member", #""m""#) == nil)
+    #expect(try undo("@1.3", node).first?.hasPrefix("added Member name:null→\"M\" age:null→1") == true)
+  }
+
+  @Test func undoRefusesToOverwriteOthers() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.schema)
+    try node.commit(#"{"op":"create","model":"Member","key":"m","fields":{"name":"M","age":1}}"#)
+    try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":2,"name":"N"}}"#)
+    try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":3}}"#)
+    #expect(throws: NodeError.self) { try node.undoing([try node.event(named: "@1.1")], isForced: false) }
+    let plan = try node.undoing([try node.event(named: "@1.1")], isForced: true)
+    #expect(changes(plan, node) == ["changed Member name:\"N\"→\"M\" age:3→1"])
+  }
+
+  /// If the value that its writer had read came back, the one that stands against it in the conflict would be
+  /// gone without anybody having decided so.
+  @Test func undoOfAWinnerInAConflictShowsTheOther() throws {
+    let bench = try Bench()
+    let a = try bench.node("a", Self.schema)
+    let b = try bench.node("b", Self.schema)
+    try a.commit(#"{"op":"create","model":"Member","key":"m","fields":{"name":"M","age":1},"ts":1000}"#)
+    try a.sync(b)
+    try a.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":2},"ts":2000}"#)
+    try b.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":3,"name":"N"},"ts":3000}"#)
+    try a.sync(b)
+    let name = "b:1"
+    #expect(try undo(name, a) == ["changed Member name:\"N\"→\"M\" age:3→2"])
+    #expect(try a.conflictTexts == [])
+    // Over there b:1 is still shown, and a:2 has lost: there is nothing to take back.
+    #expect(try undo("a:2", try bench.open("b")) == [])
+  }
+
+  @Test func undoOfACommitTakesBackItsCascade() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.schema)
+    try node.commit(
+      #"{"op":"create","model":"Team","key":"t","fields":{"name":"T"}}"#,
+      #"{"op":"create","model":"Member","key":"m","fields":{"name":"M","team":"t"}}"#)
+    let before = try node.fields("Member", #""m""#)
+    try node.commit(#"{"op":"delete","model":"Team","key":"t"}"#)
+    let events = try node.commit(named: "a.2")
+    #expect(events.count == 2)
+    let plan = try node.undoing(events, isForced: false)
+    _ = try node.write(plan, CommitNote())
+    #expect(try node.fields("Team", #""t""#) == #"{"name":"T"}"#)
+    let after = try node.fields("Member", #""m""#)
+    #expect(after?.prefix(30) == before?.prefix(30))
+  }
+
+  @Test func restoreOfAModelDeletesWhatIsNewAndBringsBackWhatIsGone() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.schema)
+    try node.commit(
+      #"{"op":"create","model":"Team","key":"kept","fields":{"name":"Kept"}}"#,
+      #"{"op":"create","model":"Team","key":"gone","fields":{"name":"Gone"}}"#)
+    try node.commit(#"{"op":"update","model":"Team","key":"kept","fields":{"name":"Changed"}}"#)
+    try node.commit(#"{"op":"delete","model":"Team","key":"gone"}"#)
+    try node.commit(#"{"op":"create","model":"Team","key":"new","fields":{"name":"New"}}"#)
+    let team = try #require(node.schema.model(named: "Team"))
+    let name = try #require(team.field(named: "name"))
+    let then = try node.moment("@1.1")
+    let plan = try node.restoration(of: team, key: nil, asOf: then, fields: [])
+    #expect(
+      changes(plan, node) == [
+        "added Team name:null→\"Gone\"", "changed Team name:\"Changed\"→\"Kept\"",
+        "removed Team name:\"New\"→null",
+      ])
+    #expect(
+      changes(try node.restoration(of: team, key: nil, asOf: then, fields: [name]), node) == [
+        "changed Team name:\"Changed\"→\"Kept\""
+      ])
+    #expect(try node.write(plan, CommitNote(by: "ann")) == 3)
+    #expect(try node.restoration(of: team, key: nil, asOf: then, fields: []).isEmpty)
+  }
+}

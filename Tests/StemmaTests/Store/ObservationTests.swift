@@ -1,0 +1,143 @@
+import Observation
+import Synchronization
+import Testing
+
+@testable import Stemma
+
+@Suite("Observing a store")
+struct ObservationTests {
+  @Test("an element now, and one for each commit that changes the rows; others go unnoticed")
+  func rows() async throws {
+    let store = try await Store.temporary(models: Reminder.self, Book.self)
+    var open = store.observe(Reminder.where { !$0.isDone }.order { $0.title }).makeAsyncIterator()
+    #expect(try await open.next()?.isEmpty == true)
+    let rest = try await store.insert(Reminder.Draft(title: "Rest"))
+    #expect(try await open.next()?.map(\.title) == ["Rest"])
+    // Neither another table nor a row that the statement leaves out changes it.
+    try await store.insert(Book(isbn: "1", title: "One"))
+    try await store.insert(Reminder.Draft(title: "Done", isDone: true))
+    try await store.write { tx in
+      try tx.insert(Reminder.Draft(title: "Sleep"))
+      try tx.insert(Reminder.Draft(title: "Walk"))
+    }
+    #expect(try await open.next()?.map(\.title) == ["Rest", "Sleep", "Walk"])
+    try await Reminder.find(rest.id).update { $0.isDone = true }.execute(store)
+    #expect(try await open.next()?.map(\.title) == ["Sleep", "Walk"])
+  }
+
+  @Test("columns and counts can be observed like rows")
+  func columns() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    var count = store.observe(Reminder.count()).makeAsyncIterator()
+    #expect(try await count.next() == [0])
+    try await store.insert(Reminder.Draft(title: "Rest"))
+    #expect(try await count.next() == [1])
+  }
+
+  @Test("commits of another store on the same directory, and a rebuild, are noticed")
+  func others() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    let other = try await Store(at: store.directory, models: Reminder.self)
+    var rows = store.observe(Reminder.all).makeAsyncIterator()
+    #expect(try await rows.next()?.isEmpty == true)
+    try await other.insert(Reminder.Draft(title: "Rest"))
+    #expect(try await rows.next()?.map(\.title) == ["Rest"])
+    _ = try await other.writer.access { node in try node.rebuild { _, _ in } }
+    try await other.insert(Reminder.Draft(title: "Sleep"))
+    #expect(try await rows.next()?.map(\.title) == ["Rest", "Sleep"])
+  }
+
+  @Test("events come once each, in the order of the log, others' too")
+  func events() async throws {
+    let store = try await Store.temporary(options: .init(name: "here"), models: Reminder.self)
+    let peer = try await Store.temporary(options: .init(name: "there"), models: Reminder.self)
+    try await store.insert(Reminder.Draft(title: "before"))
+    var events = try await store.observeEvents().makeAsyncIterator()
+    var reminder = try await store.write(by: "ana", note: "why") {
+      try $0.insert(Reminder.Draft(title: "Rest"))
+    }
+    reminder.title = "Walk"
+    try await store.update(reminder)
+    try await peer.insert(Reminder.Draft(title: "Sleep"))
+    try await store.sync(with: peer)
+    let first = try #require(try await events.next())
+    #expect(first.operation == .create && first.by == "ana" && first.note == "why" && first.origin == "here")
+    #expect(try first.value(of: "title", as: String.self) == "Rest")
+    let second = try #require(try await events.next())
+    #expect(second.operation == .update && second.fields.count == 1)
+    #expect(try await events.next()?.origin == "there")
+    // From an event on: what came after it.
+    var later = try await store.observeEvents(after: first).makeAsyncIterator()
+    #expect(try await later.next()?.name == second.name)
+  }
+
+  @Test("conflicts come as they arise and go")
+  func conflicts() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    let id = try await store.insert(Reminder.Draft(title: "Rest")).id
+    var open = store.observeConflicts().makeAsyncIterator()
+    #expect(try await open.next()?.isEmpty == true)
+    var (first, second) = (try await store.find(Reminder.self, id), try await store.find(Reminder.self, id))
+    first.title = "one"
+    second.title = "two"
+    try await store.update(first)
+    try await store.update(second)
+    let found = try #require(try await open.next())
+    #expect(found.map(\.field) == ["title"])
+    try await store.resolve(found[0], .set("three"))
+    #expect(try await open.next()?.isEmpty == true)
+    #expect(try await store.find(Reminder.self, id).title == "three")
+  }
+
+  @Test("closing ends observations and refuses everything else")
+  func closing() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    var rows = store.observe(Reminder.all).makeAsyncIterator()
+    _ = try await rows.next()
+    await store.close()
+    #expect(try await rows.next() == nil)
+    await #expect(throws: StoreError.closed) { try await store.insert(Reminder.Draft(title: "Rest")) }
+    await #expect(throws: StoreError.closed) { try await Reminder.all.fetchAll(store) }
+    await #expect(throws: StoreError.closed) { try await store.get(Reminder.self, byIdentifier: UUID()) }
+    await #expect(throws: StoreError.closed) { try await store.conflicts() }
+  }
+
+  @Test("a task that is cancelled stops observing")
+  func cancellation() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    let (seen, continuation) = AsyncStream.makeStream(of: Int.self)
+    let task = Task {
+      for try await rows in store.observe(Reminder.all) { continuation.yield(rows.count) }
+      continuation.finish()
+    }
+    var counts = seen.makeAsyncIterator()
+    #expect(await counts.next() == 0)
+    task.cancel()
+    try await task.value
+    #expect(await counts.next() == nil)
+  }
+
+  @Test("a holder of rows tells views when they change")
+  @MainActor
+  func live() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    let reminders = store.live(Reminder.order { $0.title })
+    try await changed { reminders.isLoaded }
+    #expect(reminders.rows.isEmpty)
+    try await store.insert(Reminder.Draft(title: "Rest"))
+    try await changed { !reminders.rows.isEmpty }
+    #expect(reminders.rows.map(\.title) == ["Rest"])
+    #expect(reminders.error == nil)
+  }
+
+  /// Waits until something observable holds.
+  @MainActor
+  private func changed(_ condition: @MainActor () -> Bool) async throws {
+    while true {
+      let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
+      let holds = withObservationTracking(condition) { continuation.yield() }
+      if holds { return }
+      for await _ in changes { break }
+    }
+  }
+}

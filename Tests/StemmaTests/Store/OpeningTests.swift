@@ -1,0 +1,172 @@
+import Foundation
+import StemmaNode
+import Testing
+
+@testable import Stemma
+
+/// Models of the same names as others, as another version of the program would declare them.
+enum Older {
+  @Table("notes") struct Note {
+    let id: UUID
+    var text: String
+  }
+}
+
+enum Newer {
+  @Table("notes") struct Note {
+    let id: UUID
+    var text: String
+    var color: String?
+    var stars = 0
+  }
+}
+
+enum Foreign {
+  @Table("notes") struct Note {
+    @Column(primaryKey: true) let number: Int
+    var text: String
+  }
+}
+
+enum Retyped {
+  @Table("notes") struct Note {
+    let id: UUID
+    var text: Int
+  }
+}
+
+@Suite("Opening a store")
+struct OpeningTests {
+  private func directory() -> URL {
+    FileManager.default.temporaryDirectory.appendingPathComponent("stemma-\(UUID().uuidString)")
+  }
+
+  @Test("an older program keeps what a newer one has declared, and the other way round")
+  func versions() async throws {
+    let directory = directory()
+    let older = try await Store(at: directory, models: Older.Note.self)
+    let id = try await older.insert(Older.Note.Draft(text: "one")).id
+    let newer = try await Store(at: directory, models: Newer.Note.self)
+    var note = try await newer.find(Newer.Note.self, id)
+    #expect(note.color == nil && note.stars == 0)
+    note.color = "red"
+    note.stars = 3
+    try await newer.update(note)
+    // The store that was open all along goes on with the schema that changed under it.
+    var old = try await older.find(Older.Note.self, id)
+    old.text = "two"
+    try await older.update(old)
+    try await older.insert(Older.Note.Draft(text: "three"))
+    // Opened anew, the older program hides nothing.
+    let again = try await Store(at: directory, models: Older.Note.self)
+    try await again.insert(Older.Note.Draft(text: "four"))
+    let notes = try await Newer.Note.all.fetchAll(newer)
+    #expect(notes.map(\.text) == ["two", "three", "four"])
+    #expect(notes.map(\.color) == ["red", nil, nil])
+    #expect(notes.map(\.stars) == [3, 0, 0])
+    try FileManager.default.removeItem(at: directory)
+  }
+
+  @Test("what cannot hold for the events that are there is refused with both sides named")
+  func refusals() async throws {
+    let directory = directory()
+    let store = try await Store(at: directory, models: Older.Note.self)
+    try await store.insert(Older.Note.Draft(text: "one"))
+    func refusal(_ open: () async throws -> Store) async -> String {
+      do {
+        _ = try await open()
+        return "nothing"
+      } catch StoreError.models(let what) { return what } catch { return "\(error)" }
+    }
+    let key = await refusal { try await Store(at: directory, models: Foreign.Note.self) }
+    #expect(key.contains("Note") && key.contains("(id: ID)") && key.contains("(number: Int)"), "\(key)")
+    let type = await refusal { try await Store(at: directory, models: Retyped.Note.self) }
+    #expect(type.contains("Note.text") && type.contains("from String to Int"), "\(type)")
+    let two = await refusal { try await Store(at: directory, models: Older.Note.self, Newer.Note.self) }
+    #expect(two.contains("two types declare the model Note"), "\(two)")
+    try FileManager.default.removeItem(at: directory)
+  }
+
+  @Test("a field that the node requires and the program does not know is said")
+  func requiredField() async throws {
+    let directory = directory()
+    _ = try Node.create(
+      at: directory.path, schema: "type Note @model { id: ID! text: String! author: String! }")
+    await #expect(
+      throws: StoreError.models(
+        "Note.author is required in the node's schema, and the type Note has no property for it; add one")
+    ) { try await Store(at: directory, models: Older.Note.self) }
+    try FileManager.default.removeItem(at: directory)
+  }
+
+  @Test("stricter types, enums, indexes, relationships and models of the node stay")
+  func strictNode() async throws {
+    let directory = directory()
+    let schema = """
+      enum Mood { GOOD BAD }
+      type Note @model {
+        id: ID!
+        text: AWSEmail! @index(name: "byText")
+        mood: Mood
+        owner: Owner @belongsTo(references: ["ownerId"])
+        ownerId: ID
+      }
+      type Owner @model { id: ID! notes: [Note] @hasMany(references: ["ownerId"]) }
+      """
+    let made = try Node.create(at: directory.path, schema: schema)
+    let store = try await Store(at: directory, models: Older.Note.self)
+    let after = try await store.writer.access { $0.schema }
+    #expect(
+      after.model(named: "Note")
+        == made.schema.model(named: "Note").map { model in
+          var model = model
+          model.tableName = "notes"
+          return model
+        })
+    #expect(after.model(named: "Owner") == made.schema.model(named: "Owner"))
+    await #expect(throws: StoreError.self) { try await store.insert(Older.Note.Draft(text: "no address")) }
+    try await store.insert(Older.Note.Draft(text: "ana@example.com"))
+    try FileManager.default.removeItem(at: directory)
+  }
+
+  @Test("a join model that a schema implies stays implied")
+  func impliedJoin() async throws {
+    let directory = directory()
+    let schema = """
+      type Note @model { id: ID! text: String! labels: [Label] @manyToMany(relationName: "NoteLabels") }
+      type Label @model { id: ID! notes: [Note] @manyToMany(relationName: "NoteLabels") }
+      """
+    let made = try Node.create(at: directory.path, schema: schema)
+    let store = try await Store(at: directory, models: Older.Note.self)
+    #expect(try await store.writer.access { $0.schema } == made.schema)
+    try FileManager.default.removeItem(at: directory)
+  }
+
+  @Test("for reading only: rows and relationships, no writes, nothing applied")
+  func readOnly() async throws {
+    let directory = directory()
+    let store = try await Store(at: directory, models: Older.Note.self)
+    try await store.insert(Older.Note.Draft(text: "one"))
+    let reading = try await Store(at: directory, options: .init(isReadOnly: true), models: Older.Note.self)
+    #expect(try await Older.Note.all.fetchAll(reading).map(\.text) == ["one"])
+    await #expect(throws: StoreError.readOnly) { try await reading.insert(Older.Note.Draft(text: "two")) }
+    await #expect(throws: StoreError.readOnly) { try await reading.sync() }
+    await #expect(
+      throws: StoreError.models("the node has no field Note.color, and the store was opened for reading only")
+    ) { try await Store(at: directory, options: .init(isReadOnly: true), models: Newer.Note.self) }
+    let missing = self.directory()
+    await #expect(throws: StoreError.self) {
+      try await Store(at: missing, options: .init(isReadOnly: true), models: Older.Note.self)
+    }
+    #expect(!FileManager.default.fileExists(atPath: missing.path))
+    try FileManager.default.removeItem(at: directory)
+  }
+
+  @Test("models that others lead to need not be named")
+  func reachableModels() async throws {
+    let store = try await Store.temporary(models: Team.self)
+    let team = try await store.insert(Team.Draft(mantra: "One"))
+    try await store.insert(Member.Draft(name: "Tim", team: team))
+    #expect(try await team.members.count() == 1)
+  }
+}

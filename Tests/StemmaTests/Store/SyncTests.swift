@@ -1,0 +1,258 @@
+import Foundation
+import StemmaNode
+import Testing
+
+@testable import Stemma
+
+/// Two stores that were apart.
+private struct Pair {
+  let here: Store
+  let there: Store
+
+  /// Both hold one reminder.
+  init(policy: String = "") async throws {
+    (here, there) = (try await Self.store("here", policy), try await Self.store("there", policy))
+  }
+
+  /// A program that says nothing of the policy takes that of the node.
+  private static func store(_ name: String, _ policy: String) async throws -> Store {
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
+      "stemma-\(UUID().uuidString)")
+    _ = try Node.create(
+      at: directory.path,
+      schema: "type Reminder @model \(policy) { id: ID! title: String! isDone: Boolean! }",
+      name: name)
+    return try await Store(at: directory, models: Reminder.self)
+  }
+
+  /// A reminder that both have, read on both sides.
+  func reminder() async throws -> (here: Reminder, there: Reminder) {
+    let made = try await here.insert(Reminder.Draft(title: "Rest"))
+    try await here.sync(with: there)
+    return (made, try await there.find(Reminder.self, made.id))
+  }
+
+  func titles(_ id: UUID) async throws -> [String?] {
+    [
+      try await here.get(Reminder.self, byIdentifier: id)?.title,
+      try await there.get(Reminder.self, byIdentifier: id)?.title,
+    ]
+  }
+
+  func remove() throws {
+    for store in [here, there] { try FileManager.default.removeItem(at: store.directory) }
+  }
+}
+
+@Suite("Stores that sync")
+struct SyncTests {
+  @Test("edits of different fields merge; of the same field they are a conflict that either side can decide")
+  func conflict() async throws {
+    let pair = try await Pair()
+    var (mine, yours) = try await pair.reminder()
+    mine.title = "Rest well"
+    mine = try await pair.here.update(mine)
+    yours.isDone = true
+    yours = try await pair.there.update(yours)
+    let report = try await pair.here.sync(with: pair.there)
+    #expect([report.pulled?.events, report.pushed?.events] == [1, 1])
+    let merged = try await pair.there.find(Reminder.self, mine.id)
+    #expect(merged.title == "Rest well" && merged.isDone)
+    #expect(try await pair.here.conflicts().isEmpty)
+
+    mine = try await pair.here.find(Reminder.self, mine.id)
+    yours = merged
+    mine.title = "Sleep"
+    yours.title = "Walk"
+    try await pair.here.update(mine)
+    try await pair.there.write(by: "ana", note: "better") { [yours] in _ = try $0.update(yours) }
+    try await pair.here.sync(with: pair.there)
+    let conflict = try #require(try await pair.here.conflicts(of: Reminder.self).first)
+    #expect(conflict.field == "title" && conflict.kind == .value && conflict.model == "Reminder")
+    #expect(try conflict.candidates.map { try $0.value(as: String.self) } == ["Walk", "Sleep"])
+    #expect(conflict.candidates.map(\.origin) == ["there", "here"])
+    #expect(conflict.candidates.map(\.by) == ["ana", nil])
+    #expect(try await pair.there.conflicts().count == 1)
+
+    let sleep = try #require(conflict.candidates.last)
+    try await pair.here.resolve(conflict, .take(sleep), by: "ben")
+    #expect(try await pair.here.conflicts().isEmpty)
+    try await pair.here.sync(with: pair.there)
+    #expect(try await pair.there.conflicts().isEmpty)
+    #expect(try await pair.titles(mine.id) == ["Sleep", "Sleep"])
+    await #expect(throws: StoreError.self) { try await pair.there.resolve(conflict, .shown) }
+    try pair.remove()
+  }
+
+  @Test("a copy that was read before a sync and saved after it is a concurrent edit")
+  func staleCopy() async throws {
+    let pair = try await Pair()
+    var (mine, yours) = try await pair.reminder()
+    yours.title = "Walk"
+    try await pair.there.update(yours)
+    try await pair.here.sync(with: pair.there)
+    mine.title = "Sleep"
+    try await pair.here.update(mine)
+    #expect(try await pair.here.conflicts().map(\.field) == ["title"])
+    try pair.remove()
+  }
+
+  @Test("LATEST shows the later one, whatever the length of the histories")
+  func latest() async throws {
+    let pair = try await Pair(policy: "@conflict(policy: LATEST)")
+    var (mine, yours) = try await pair.reminder()
+    for title in ["one", "two", "three"] {
+      mine.title = title
+      mine = try await pair.here.update(mine)
+    }
+    // A clock that stands still within a millisecond still counts: wait for no one, but be later.
+    while Date().timeIntervalSince1970 * 1000 <= lastTime(try await pair.here.history(of: mine)) {}
+    yours.title = "late"
+    try await pair.there.update(yours)
+    try await pair.here.sync(with: pair.there)
+    #expect(try await pair.titles(mine.id) == ["late", "late"])
+    try pair.remove()
+  }
+
+  private func lastTime(_ events: [RecordEvent]) -> Double {
+    ((events.last?.time.timeIntervalSince1970 ?? 0) * 1000).rounded() + 1
+  }
+
+  @Test("OPTIMISTIC takes the whole record of one side, and lists the conflict without a field")
+  func optimistic() async throws {
+    let pair = try await Pair(policy: "@conflict(policy: OPTIMISTIC)")
+    var (mine, yours) = try await pair.reminder()
+    mine.title = "Rest well"
+    mine = try await pair.here.update(mine)
+    mine.title = "Rest very well"
+    try await pair.here.update(mine)
+    yours.isDone = true
+    try await pair.there.update(yours)
+    try await pair.here.sync(with: pair.there)
+    let shown = try await pair.there.find(Reminder.self, mine.id)
+    #expect(shown.title == "Rest very well" && !shown.isDone)
+    let conflict = try #require(try await pair.there.conflicts().first)
+    #expect(conflict.field == nil && conflict.candidates.count == 2)
+    #expect(try conflict.candidates.map { try $0.value(of: "isDone", as: Bool.self) } == [false, true])
+    try pair.remove()
+  }
+
+  @Test("a deletion and an edit: the policy says which is shown, and the conflict can be decided")
+  func deletions() async throws {
+    for (policy, isShown) in [("deletes: DELETE_WINS", false), ("deletes: UPDATE_WINS", true)] {
+      let pair = try await Pair(policy: "@conflict(\(policy))")
+      var (mine, yours) = try await pair.reminder()
+      mine.title = "Walk"
+      mine = try await pair.here.update(mine)
+      try await pair.there.delete(yours)
+      try await pair.here.sync(with: pair.there)
+      yours = mine
+      #expect(try await pair.titles(mine.id) == (isShown ? ["Walk", "Walk"] : [nil, nil]))
+      let conflict = try #require(try await pair.here.conflicts().first)
+      #expect(conflict.kind == .delete && conflict.field == nil)
+      #expect(Set(conflict.candidates.map(\.exists)) == [true, false])
+      try await pair.here.resolve(conflict, isShown ? .delete : .keep)
+      try await pair.here.sync(with: pair.there)
+      #expect(try await pair.titles(mine.id) == (isShown ? [nil, nil] : ["Walk", "Walk"]))
+      #expect(try await pair.there.conflicts().isEmpty)
+      try pair.remove()
+    }
+  }
+
+  @Test("a resolver decides at once, on both sides the same, and is not asked about decisions")
+  func resolver() async throws {
+    let pair = try await Pair()
+    let longest: @Sendable (Conflict) -> Stemma.Resolution? = { conflict in
+      let areDecisions = conflict.candidates.allSatisfy(\.isResolution)
+      #expect(!areDecisions)
+      guard conflict.field == "title" else { return nil }
+      do {
+        let titles = try conflict.candidates.map { try $0.value(as: String.self) }
+        return .set(titles.max { ($0.count, $0) < ($1.count, $1) } ?? "")
+      } catch {
+        Issue.record(error)
+        return nil
+      }
+    }
+    try await pair.here.resolveConflicts(of: Reminder.self, with: longest)
+    try await pair.there.resolveConflicts(of: Reminder.self, with: longest)
+    var (mine, yours) = try await pair.reminder()
+    mine.title = "Sleep"
+    yours.title = "Sleep well"
+    try await pair.here.update(mine)
+    try await pair.there.update(yours)
+    try await pair.here.sync(with: pair.there)
+    #expect(try await pair.here.conflicts().isEmpty)
+    #expect(try await pair.there.conflicts().isEmpty)
+    try await pair.here.sync(with: pair.there)
+    #expect(try await pair.titles(mine.id) == ["Sleep well", "Sleep well"])
+    #expect(try await pair.here.conflicts().isEmpty)
+    // A decision that does not fit is said; the write that has made the conflict stays.
+    try await pair.here.resolveConflicts(of: Reminder.self) { _ in .set(7) }
+    var (first, second) = (
+      try await pair.here.find(Reminder.self, mine.id), try await pair.here.find(Reminder.self, mine.id)
+    )
+    first.title = "one"
+    try await pair.here.update(first)
+    second.title = "two"
+    do {
+      try await pair.here.update(second)
+      Issue.record("nothing was thrown")
+    } catch StoreError.unresolved {}
+    #expect(try await pair.here.conflicts().count == 1)
+    try pair.remove()
+  }
+
+  @Test("an observation yields the merged rows, on the side that did not ask for the sync too")
+  func observation() async throws {
+    let pair = try await Pair()
+    var (mine, _) = try await pair.reminder()
+    var rows = pair.there.observe(Reminder.all).makeAsyncIterator()
+    #expect(try await rows.next()?.map(\.title) == ["Rest"])
+    mine.title = "Walk"
+    try await pair.here.update(mine)
+    try await pair.here.insert(Reminder.Draft(title: "Sleep"))
+    try await pair.here.sync(with: pair.there)
+    #expect(try await rows.next()?.map(\.title) == ["Walk", "Sleep"])
+    try pair.remove()
+  }
+
+  @Test("remotes, status and a scope")
+  func remotes() async throws {
+    let pair = try await Pair()
+    try await pair.here.addRemote("office", at: pair.there.directory)
+    try await pair.here.insert(Reminder.Draft(title: "Rest"))
+    var status = try await pair.here.status()
+    #expect(status.name == "here" && status.events == 1 && status.records == 1 && status.conflicts == 0)
+    #expect(status.peers.map(\.ahead) == [1] && status.peers.map(\.isInSync) == [false])
+    let reports = try await pair.here.sync()
+    #expect(reports.map { $0.pushed?.events } == [1])
+    status = try await pair.here.status()
+    #expect(status.peers.map(\.isInSync) == [true])
+    #expect(try await pair.here.scope() == ["*"])
+    try await pair.here.removeRemote("office")
+    await #expect(throws: StoreError.self) { try await pair.here.sync() }
+    await #expect(throws: StoreError.self) { try await pair.here.sync(with: "office") }
+    try pair.remove()
+  }
+
+  @Test("a store that holds some partitions takes those, refuses others, and can give one up")
+  func partitions() async throws {
+    let all = try await Store.temporary(models: Project.self)
+    let some = try await Store.temporary(options: .init(partitions: ["tenant=acme"]), models: Project.self)
+    try await all.write { tx in
+      try tx.insert(Project.Draft(tenant: "acme", number: 1, name: "One"))
+      try tx.insert(Project.Draft(tenant: "umbrella", number: 1, name: "Two"))
+    }
+    try await some.sync(with: all)
+    #expect(try await Project.all.fetchAll(some).map(\.name) == ["One"])
+    await #expect(throws: StoreError.self) {
+      try await some.insert(Project.Draft(tenant: "umbrella", number: 2, name: "Three"))
+    }
+    #expect(
+      try await some.changeScope(adding: ["tenant=umbrella"], removing: ["tenant=acme"]) == ["tenant=acme"])
+    #expect(try await Project.all.fetchAll(some).isEmpty)
+    try await some.sync(with: all)
+    #expect(try await Project.all.fetchAll(some).map(\.name) == ["Two"])
+  }
+}

@@ -1,0 +1,144 @@
+@testable import Stemma
+
+/// A condition in two forms: what a statement is given, and what it means.
+struct Condition: Sendable {
+  let expression: @Sendable (Chore.Columns) -> Expression<Bool>
+  let holds: @Sendable (Chore) -> Bool
+
+  init(
+    _ expression: @escaping @Sendable (Chore.Columns) -> Expression<Bool>,
+    _ holds: @escaping @Sendable (Chore) -> Bool
+  ) {
+    self.expression = expression
+    self.holds = holds
+  }
+}
+
+/// An order in two forms. Rows that are equal stay in the order of their keys.
+struct Order: Sendable {
+  let term: @Sendable (Chore.Columns) -> Ordering
+  let precedes: @Sendable (Chore, Chore) -> Bool
+}
+
+/// Seeded random numbers (SplitMix64).
+struct Chance: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ mixed >> 31
+  }
+
+  mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &self) }
+  mutating func one<Element>(of elements: [Element]) -> Element { elements[below(elements.count)] }
+}
+
+extension Chance {
+  static let words = ["", "a", "ab", "B", "ba", "*", "a?", "[a]", "é", "Zoë", "%", "_a", "it's", "\"q\""]
+
+  mutating func word() -> String { one(of: Self.words) }
+  mutating func rank() -> Int? { one(of: [nil, -1, 0, 1, 2, 3, .max, .min]) }
+  mutating func effort() -> Double { one(of: [0, -1.5, 0.25, 2, 1e9]) }
+  mutating func due() -> Date? {
+    one(of: [nil, 0, 0.5, 0.001, 60, -86_400]).map { ReadStatementTests.date($0) }
+  }
+
+  mutating func chore(id: Int, owners: Int) -> Chore {
+    Chore(
+      id: id, title: word(), isDone: below(2) == 0, rank: rank(), effort: effort(), due: due(),
+      ownerId: below(2) == 0 ? nil : below(owners))
+  }
+
+  mutating func condition(depth: Int = 2) -> Condition {
+    if depth > 0, below(2) == 0 {
+      let (a, b) = (condition(depth: depth - 1), condition(depth: depth - 1))
+      switch below(3) {
+      case 0: return Condition({ a.expression($0) && b.expression($0) }, { a.holds($0) && b.holds($0) })
+      case 1: return Condition({ a.expression($0) || b.expression($0) }, { a.holds($0) || b.holds($0) })
+      default: return Condition({ !a.expression($0) }, { !a.holds($0) })
+      }
+    }
+    switch below(4) {
+    case 0: return comparison()
+    case 1: return textCondition()
+    case 2: return columnCondition()
+    default: return membership()
+    }
+  }
+
+  private mutating func comparison() -> Condition {
+    let (rank, number, effort, due) = (rank(), below(9), effort(), due())
+    switch below(8) {
+    case 0: return Condition({ $0.rank == rank }, { $0.rank == rank })
+    case 1: return Condition({ $0.rank != rank }, { $0.rank != rank })
+    case 2: return Condition({ $0.rank < number }, { $0.rank.map { $0 < number } ?? false })
+    case 3: return Condition({ $0.id >= number }, { $0.id >= number })
+    case 4: return Condition({ $0.effort > effort }, { $0.effort > effort })
+    case 5: return Condition({ $0.effort <= effort }, { $0.effort <= effort })
+    case 6: return Condition({ $0.due == due }, { $0.due == due })
+    default:
+      let due = due ?? ReadStatementTests.date(0)
+      return Condition({ $0.due >= due }, { $0.due.map { $0 >= due } ?? false })
+    }
+  }
+
+  private mutating func textCondition() -> Condition {
+    let word = word()
+    switch below(5) {
+    case 0: return Condition({ $0.title == word }, { $0.title == word })
+    case 1:
+      return Condition({ $0.title < word }, { $0.title.utf8.lexicographicallyPrecedes(word.utf8) })
+    case 2: return Condition({ $0.title.contains(word) }, { word.isEmpty || $0.title.contains(word) })
+    case 3: return Condition({ $0.title.hasPrefix(word) }, { $0.title.hasPrefix(word) })
+    default: return Condition({ $0.title.hasSuffix(word) }, { $0.title.hasSuffix(word) })
+    }
+  }
+
+  private mutating func columnCondition() -> Condition {
+    switch below(5) {
+    case 0: return Condition({ $0.rank == $0.id }, { $0.rank == $0.id })
+    case 1: return Condition({ $0.rank != $0.ownerId }, { $0.rank != $0.ownerId })
+    case 2:
+      return Condition(
+        { $0.rank < $0.ownerId }, { row in row.rank.flatMap { a in row.ownerId.map { a < $0 } } ?? false })
+    case 3: return Condition({ $0.isDone.expression }, { $0.isDone })
+    default: return Condition({ $0.id + 1 == $0.ownerId }, { $0.id + 1 == $0.ownerId })
+    }
+  }
+
+  private mutating func membership() -> Condition {
+    let (ids, words) = ((0..<below(5)).map { _ in below(12) }, (0..<below(4)).map { _ in word() })
+    let ranks = (0..<below(4)).map { _ in rank() }.filter { $0 != nil }
+    switch below(4) {
+    case 0: return Condition({ $0.id.in(ids) }, { ids.contains($0.id) })
+    case 1: return Condition({ words.contains($0.title) }, { words.contains($0.title) })
+    case 2: return Condition({ $0.rank.in(ranks) }, { $0.rank != nil && ranks.contains($0.rank) })
+    default: return Condition({ (2...6).contains($0.id) }, { (2...6).contains($0.id) })
+    }
+  }
+
+  mutating func order() -> Order {
+    switch below(6) {
+    case 0: return Order(term: { $0.id.desc() }, precedes: { $0.id > $1.id })
+    case 1:
+      return Order(
+        term: { $0.title.asc() }, precedes: { $0.title.utf8.lexicographicallyPrecedes($1.title.utf8) })
+    case 2:
+      // Null is lower than anything.
+      return Order(
+        term: { $0.rank.asc() },
+        precedes: { a, b in b.rank.map { b in a.rank.map { $0 < b } ?? true } ?? false })
+    case 3:
+      return Order(
+        term: { $0.due.desc(nulls: .last) },
+        precedes: { a, b in a.due.map { a in b.due.map { a > $0 } ?? true } ?? false })
+    case 4: return Order(term: { $0.isDone.asc() }, precedes: { !$0.isDone && $1.isDone })
+    default: return Order(term: { $0.effort.desc() }, precedes: { $0.effort > $1.effort })
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import Measuring
+import Stemma
+
+/// The record that is read and written. It has a key, texts, numbers, and values that may be absent.
+@Table struct Item {
+  let id: UUID
+  var title: String
+  var note: String?
+  var priority: Int
+  var isDone: Bool
+  var effort: Double?
+}
+
+extension Item {
+  static let words = ["invoice", "order", "garden", "kitchen", "window", "report", "travel", "archive"]
+
+  /// Drafts of a seed, in key order: each run measures the same.
+  static func drafts(_ count: Int) -> [Item.Draft] {
+    var dice = Dice(7)
+    return (0..<count).map { number in
+      let words = (0..<4).map { _ in Self.words[dice.below(Self.words.count)] }
+      return Item.Draft(
+        id: UUID(number: number, &dice), title: words.joined(separator: " "),
+        note: dice.below(3) == 0 ? words.reversed().joined(separator: ", ") : nil,
+        priority: dice.below(10), isDone: dice.below(4) == 0,
+        effort: dice.below(2) == 0 ? Double(dice.below(400)) / 4 : nil)
+    }
+  }
+}
+
+extension UUID {
+  /// One that a clock made which counts milliseconds: version 7.
+  fileprivate init(number: Int, _ dice: inout Dice) {
+    let time = UInt64(1_700_000_000_000 + number)
+    let random = dice.next()
+    func byte(_ word: UInt64, _ index: Int) -> UInt8 {
+      UInt8(truncatingIfNeeded: word >> (8 * UInt64(index)))
+    }
+    self.init(
+      uuid: (
+        byte(time, 5), byte(time, 4), byte(time, 3), byte(time, 2), byte(time, 1), byte(time, 0),
+        0x70, byte(random, 0), 0x80, byte(random, 1), byte(random, 2), byte(random, 3), byte(random, 4),
+        byte(random, 5), byte(random, 6), byte(random, 7)
+      ))
+  }
+}
+
+extension Bench {
+  /// How many rows are read and written: as claimed, or fewer in a quick run.
+  var itemCount: Int { min(100_000, events) }
+
+  /// A store of items that all subjects read.
+  func itemStore() async throws -> Store {
+    try await shared("item-store") {
+      let store = try await Store(at: try fresh("items"), models: Item.self)
+      let drafts = Item.drafts(itemCount)
+      try await Item.insert { drafts }.execute(store)
+      return store
+    }
+  }
+
+  /// Bare SQLite on the store's tables.
+  func itemTables() throws -> BareSQLite { try BareSQLite(path("items/tables.sqlite")) }
+}

@@ -1,0 +1,53 @@
+import ArgumentParser
+import Foundation
+import StemmaSimulation
+
+struct Faults: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Strikes a log with every fault at every place.",
+    discussion: """
+      A log of more than 64 KiB on a simulated disk: power fails at each file operation, and again at each one of \
+      the recovery; each operation fails with five errors, once and for ever; each file is cut at each byte and \
+      has a bit flipped in each byte; an unconfirmed tail is torn at each byte.
+      """)
+
+  @Option(help: "Seed of the events and of what a crash keeps.") var seed: UInt64 = 1
+  @Flag(help: "Flip all eight bits of each byte.") var long = false
+  @Option(help: "Parallel workers.") var workers = ProcessInfo.processInfo.activeProcessorCount
+
+  func run() async throws {
+    Report.say("seed \(seed)")
+    var passed = 0
+    var failed = 0
+    for suite in try FaultSuite.all(.large, seed: seed, bits: long ? 8 : 1) {
+      let violations = await violations(of: suite)
+      for violation in violations.prefix(5) { Report.say(violation) }
+      Report.say("\(suite.name): \(suite.cases) cases, \(violations.count) failed")
+      passed += suite.cases - violations.count
+      failed += violations.count
+    }
+    Report.say("\(passed) passed, \(failed) failed")
+    if failed > 0 { throw ExitCode(1) }
+  }
+
+  private func violations(of suite: FaultSuite) async -> [String] {
+    await withTaskGroup(of: [String].self) { group in
+      for worker in 0..<workers {
+        group.addTask {
+          stride(from: worker, to: suite.cases, by: workers).compactMap { index in
+            let violations = suite.violations(index)
+            guard !violations.isEmpty else { return nil }
+            return "\(suite.name), case \(index): \(violations.joined(separator: "; "))"
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0 += $1 }
+    }
+  }
+}
+
+/// What a suite prints.
+enum Report {
+  /// At once, also into a pipe: a suite takes a minute.
+  static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+}
