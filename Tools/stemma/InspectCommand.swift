@@ -41,6 +41,7 @@ struct Inspect: ParsableCommand {
     if format.isJSON {
       try writeJSON(inspection, name, request, report)
     } else {
+      Pager.begin()
       let size = grouped(inspection.source.size)
       let format = inspection.format == .unknown ? inspection.content : inspection.format.name
       Output.line("\(Output.styled(name, .bold)): \(format), \(size) bytes")

@@ -60,6 +60,7 @@ struct Stemma: ParsableCommand {
     } catch let error as Failure {
       Output.failure(Explanation(message: error.message, exitCode: error.exitCode))
     } catch {
+      Pager.end()
       let code = exitCode(for: error)
       let text = fullMessage(for: error)
       if code == .success || code.rawValue == ExitCode.success.rawValue {

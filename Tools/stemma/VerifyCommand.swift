@@ -28,7 +28,7 @@ struct Verify: ParsableCommand {
     if report.isDamaged { throw ExitCode.no }
   }
 
-  private func write(_ report: VerificationReport) {
+  private func write(_ report: Node.VerificationReport) {
     for damage in report.damage {
       let place = damage.offset.map { " at byte \($0)" } ?? ""
       let part = damage.part.map { " (\($0))" } ?? ""

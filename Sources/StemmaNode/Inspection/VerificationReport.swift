@@ -1,71 +1,73 @@
 import StemmaEvents
 import StemmaLog
 
-/// What `verify` found: what is damaged, what that took, what can still be read, and how to mend it.
-package struct VerificationReport: Sendable {
-  /// What puts things right.
-  package enum Remedy: Sendable {
-    /// Nothing has to be done: the next write does it.
-    case none
-    case repair
-    case rebuild
-  }
-
-  package struct Damage: Sendable {
-    package var file: String
-    package var offset: UInt64?
-    /// As `inspect` calls it: `block 3`, `footer`.
-    package var part: String?
-    package var what: String
-    package var remedy: Remedy
-  }
-
-  /// That can be read.
-  package var events: UInt64 = 0
-  /// Events that a writer has appended and that are not known durable: it is at work, or died before its sync.
-  /// The next writer keeps or cuts them.
-  package var unconfirmed: UInt64 = 0
-  /// Of the log; 0 if it is damaged.
-  package var files = 0
-  package var damage: [Damage] = []
-  /// The events that the damage took.
-  package var losses: [RecordedDamage.Loss] = []
-  /// Whether more may be lost than `losses` says.
-  package var isVague = false
-  /// Of the node: whom to repair from, and names for origins.
-  package var mark: NodeMark?
-
-  /// Whether there is something that does not mend itself.
-  package var isDamaged: Bool { damage.contains { $0.remedy != .none } }
-
-  /// The commands that mend it, in their order. Tables are rebuilt by a repair.
-  package var commands: [String] {
-    if damage.contains(where: { $0.remedy == .repair }) {
-      let remotes = mark?.remotes.map(\.name) ?? []
-      let peers = remotes.isEmpty ? ["PEER"] : remotes
-      return peers.map { "stemma repair --from \($0)" }
+extension Node {
+  /// What `verify` found: what is damaged, what that took, what can still be read, and how to mend it.
+  package struct VerificationReport: Sendable {
+    /// What puts things right.
+    package enum Remedy: Sendable {
+      /// Nothing has to be done: the next write does it.
+      case none
+      case repair
+      case rebuild
     }
-    return damage.contains { $0.remedy == .rebuild } ? ["stemma rebuild"] : []
-  }
 
-  package var json: JSON {
-    .object([
-      ("events", .int(Int64(events))), ("files", .int(Int64(files))),
-      (
-        "damage",
-        .array(
-          damage.map { damage in
-            .object([
-              ("file", .string(damage.file)),
-              ("offset", damage.offset.map { Value.int(Int64(clamping: $0)).json } ?? .null),
-              ("part", damage.part.map { .string($0) } ?? .null), ("what", .string(damage.what)),
-            ])
-          })
-      ),
-      ("missing", .array(losses.map(\.json))), ("isVague", .bool(isVague)),
-      ("unconfirmed", .int(Int64(unconfirmed))),
-      ("mend", .array(commands.map { .string($0) })),
-    ])
+    package struct Damage: Sendable {
+      package var file: String
+      package var offset: UInt64?
+      /// As `inspect` calls it: `block 3`, `footer`.
+      package var part: String?
+      package var what: String
+      package var remedy: Remedy
+    }
+
+    /// That can be read.
+    package var events: UInt64 = 0
+    /// Events that a writer has appended and that are not known durable: it is at work, or died before its sync.
+    /// The next writer keeps or cuts them.
+    package var unconfirmed: UInt64 = 0
+    /// Of the log; 0 if it is damaged.
+    package var files = 0
+    package var damage: [Damage] = []
+    /// The events that the damage took.
+    package var losses: [RecordedDamage.Loss] = []
+    /// Whether more may be lost than `losses` says.
+    package var isVague = false
+    /// Of the node: whom to repair from, and names for origins.
+    package var mark: NodeMark?
+
+    /// Whether there is something that does not mend itself.
+    package var isDamaged: Bool { damage.contains { $0.remedy != .none } }
+
+    /// The commands that mend it, in their order. Tables are rebuilt by a repair.
+    package var commands: [String] {
+      if damage.contains(where: { $0.remedy == .repair }) {
+        let remotes = mark?.remotes.map(\.name) ?? []
+        let peers = remotes.isEmpty ? ["PEER"] : remotes
+        return peers.map { "stemma repair --from \($0)" }
+      }
+      return damage.contains { $0.remedy == .rebuild } ? ["stemma rebuild"] : []
+    }
+
+    package var json: JSON {
+      .object([
+        ("events", .int(Int64(events))), ("files", .int(Int64(files))),
+        (
+          "damage",
+          .array(
+            damage.map { damage in
+              .object([
+                ("file", .string(damage.file)),
+                ("offset", damage.offset.map { Value.int(Int64(clamping: $0)).json } ?? .null),
+                ("part", damage.part.map { .string($0) } ?? .null), ("what", .string(damage.what)),
+              ])
+            })
+        ),
+        ("missing", .array(losses.map(\.json))), ("isVague", .bool(isVague)),
+        ("unconfirmed", .int(Int64(unconfirmed))),
+        ("mend", .array(commands.map { .string($0) })),
+      ])
+    }
   }
 }
 
@@ -81,6 +83,8 @@ extension RecordedDamage.Loss {
 extension Node {
   /// What of the file is damaged there, as `inspect` calls it. nil: the file cannot tell.
   static func part(of damage: StemmaLog.Damage, _ ports: Ports) -> String? {
+    // The digest is that of the file as a whole.
+    if damage.flaw == .digest { return nil }
     var name: String?
     // What is damaged is said already; this only says it better.
     do throws(NodeError) {
