@@ -79,6 +79,9 @@ extension WriteTransaction {
       where !model.isKeyField(index) && !values.contains(where: { $0.field == field.storedName }) {
         values.append(Assignment(field.storedName, .null))
       }
+      // What the node maintains is not null where nobody has set it.
+      let maintained = storedNames(model, [model.createdAt, model.updatedAt].compactMap(\.self))
+      values.removeAll { $0.value.isNull && maintained.contains($0.field) }
     } else {
       values.removeAll { $0.value.isNull }
     }

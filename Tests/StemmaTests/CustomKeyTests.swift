@@ -128,6 +128,13 @@ private enum After {
   }
 }
 
+@Table(policy: .optimistic) private struct Stamped {
+  let id: UUID
+  var text: String?
+  var createdAt: Date
+  var updatedAt: Date?
+}
+
 @Suite("Names of columns, and what a model gains")
 struct ColumnNameTests {
   @Test("a property that was renamed keeps its column; new ones with a default apply")
@@ -159,5 +166,14 @@ struct ColumnNameTests {
       update Note 1 tags="[\\"b\\"]"
       """
     }
+  }
+
+  @Test("the node sets createdAt and updatedAt, also where a create names every field")
+  func maintained() async throws {
+    let store = try await Store.temporary(models: Stamped.self)
+    let stamped = try await store.insert(Stamped.Draft(text: "a"))
+    #expect(stamped.updatedAt == stamped.createdAt)
+    let given = Date(timeIntervalSince1970: 0)
+    #expect(try await store.insert(Stamped.Draft(createdAt: given)).createdAt == given)
   }
 }

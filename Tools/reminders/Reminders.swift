@@ -23,21 +23,22 @@ struct Reminders {
     }
     do {
       let store = try await Store(at: directory, models: RemindersList.self, Reminder.self)
-      try await perform(words, store)
+      for line in try await perform(words, store) { print(line) }
     } catch {
       FileHandle.standardError.write(Data("reminders: \(error)\n".utf8))
       exit(1)
     }
   }
 
-  private static func perform(_ words: [String], _ store: Store) async throws {
+  /// Does what the words say, and returns the lines to print.
+  static func perform(_ words: [String], _ store: Store) async throws -> [String] {
     switch (words.first, words.count) {
     case ("add", 3): try await add(words[2], to: words[1], store)
-    case ("show", 1), (nil, _): try await show(RemindersList.all, store)
-    case ("show", 2): try await show(RemindersList.find(words[1]), store)
+    case ("show", 1), (nil, _): return try await show(RemindersList.all, store)
+    case ("show", 2): return try await show(RemindersList.find(words[1]), store)
     case ("conflicts", 1):
-      for conflict in try await store.conflicts() {
-        print("\(conflict.key) \(conflict.field ?? "existence"): \(conflict.candidates.count) candidates")
+      return try await store.conflicts().map {
+        "\($0.key) \($0.field ?? "existence"): \($0.candidates.count) candidates"
       }
     case ("done", 2):
       let title = words[1]
@@ -47,9 +48,10 @@ struct Reminders {
       try await Reminder.where { $0.title == title }.delete().execute(store)
     case ("sync", 2):
       let report = try await store.sync(with: URL(fileURLWithPath: words[1]))
-      print("took \(report.pulled?.events ?? 0) events, gave \(report.pushed?.events ?? 0)")
-    default: print(usage)
+      return ["took \(report.pulled?.events ?? 0) events, gave \(report.pushed?.events ?? 0)"]
+    default: return [usage]
     }
+    return []
   }
 
   /// One commit: the list, if need be, and the reminder.
@@ -60,12 +62,12 @@ struct Reminders {
     }
   }
 
-  private static func show(_ lists: Select<RemindersList>, _ store: Store) async throws {
+  private static func show(_ lists: Select<RemindersList>, _ store: Store) async throws -> [String] {
+    var lines: [String] = []
     for list in try await lists.fetchAll(store) {
-      print(list.name)
-      for reminder in try await list.reminders.fetch() {
-        print("  [\(reminder.isDone ? "x" : " ")] \(reminder.title)")
-      }
+      lines.append(list.name)
+      lines += try await list.reminders.fetch().map { "  [\($0.isDone ? "x" : " ")] \($0.title)" }
     }
+    return lines
   }
 }
