@@ -14,7 +14,8 @@ extension Store {
   func conflicts(ofModel name: String?) async throws -> [Conflict] {
     try await inspect { node in
       var found: [Conflict] = []
-      try node.conflicts(name.flatMap { node.schema.model(named: $0) }) { found.append(Conflict($0)) }
+      let filter = ConflictFilter(model: name.flatMap { node.schema.model(named: $0) })
+      try node.conflicts(filter) { found.append(Conflict($0)) }
       return found
     }
   }
@@ -54,7 +55,7 @@ extension Store {
         var decisions: [(Conflict, Resolution)] = []
         for (name, resolver) in known {
           guard let model = node.schema.model(named: name) else { continue }
-          try node.conflicts(model) { description in
+          try node.conflicts(ConflictFilter(model: model)) { description in
             let conflict = Conflict(description)
             guard conflict.kind == .value || conflict.kind == .delete,
               !conflict.candidates.allSatisfy(\.isResolution), let decision = resolver(conflict)

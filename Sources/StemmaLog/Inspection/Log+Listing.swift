@@ -26,9 +26,9 @@ extension Log {
         var runs = RunCollector(path: journal.path)
         var lowest: Timestamp?
         var highest: Timestamp?
-        for mark in journal.marks.indices {
-          for event in try journal.events(mark, of: try journal.block(mark)) {
-            try runs.add(event.event, offset: journal.marks[mark].offset)
+        for part in journal.parts(in: 0..<UInt64.max) {
+          for event in try journal.read(part).events {
+            try runs.add(event.event, offset: journal.offset(of: part))
             let time = event.event.timestamp
             lowest = lowest.map { min($0, time) } ?? time
             highest = highest.map { max($0, time) } ?? time

@@ -14,7 +14,7 @@ package struct ConflictFilter: Sendable {
   package var scope: Scope = .everything
   package var kinds: Set<Kind> = [.value, .delete, .cardinality, .dangling]
 
-  package init() {}
+  package init(model: Model? = nil) { self.model = model }
 
   func contains(_ conflict: OpenConflict) -> Bool {
     guard kinds.contains(conflict.kind) else { return false }

@@ -230,7 +230,7 @@ struct RelationshipTests {
     try await store.delete(stale)
     let kinds = try await store.writer.access { node in
       var kinds: [String] = []
-      try node.conflicts(nil) { kinds.append($0.kind.rawValue) }
+      try node.conflicts() { kinds.append($0.kind.rawValue) }
       return kinds
     }
     #expect(kinds == ["delete"])
