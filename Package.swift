@@ -84,6 +84,9 @@ let package = Package(
     .executableTarget(
       name: "simulate", dependencies: ["StemmaSimulation", argumentParser], path: "Tools/simulate",
       swiftSettings: strict),
+    // A sample of an app that uses the library.
+    .executableTarget(
+      name: "reminders", dependencies: ["Stemma"], path: "Tools/reminders", swiftSettings: strict),
 
     tests("StemmaSchemaTests", ["StemmaSchema"]),
     tests("StemmaEventsTests", ["StemmaSchema", "StemmaEvents"]),
@@ -101,7 +104,7 @@ let package = Package(
       ]),
     // Declarations that only have to compile.
     .target(name: "Shapes", dependencies: ["Stemma"], path: "Tests/Shapes", swiftSettings: strict),
-    tests("StemmaTests", ["Stemma", "Shapes"]),
+    tests("StemmaTests", ["Stemma", "Shapes", "reminders"]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
     tests(
       "StemmaNodeTests",

@@ -9,11 +9,14 @@ package final class Handoff<Element: Sendable>: Sendable {
   }
 
   private let state = Mutex(State())
-  private let free: DispatchSemaphore
+  private let free = DispatchSemaphore(value: 0)
   private let filled = DispatchSemaphore(value: 0)
 
   /// `ahead`: how many values wait at most.
-  package init(ahead: Int) { free = DispatchSemaphore(value: ahead) }
+  package init(ahead: Int) {
+    // Dispatch traps on a semaphore that is released below the value that it was made with.
+    for _ in 0..<ahead { free.signal() }
+  }
 
   /// Waits for room. False if nobody wants any more.
   package func put(_ item: Element) -> Bool {
@@ -35,6 +38,18 @@ package final class Handoff<Element: Sendable>: Sendable {
         return item
       }
     }
+  }
+
+  /// Waits for the next value, and gives it with all that wait behind it.
+  package func takeAll() -> [Element] {
+    var items = [take()]
+    while filled.wait(timeout: .now()) == .success {
+      if let item = state.withLock({ $0.items.isEmpty ? nil : $0.items.removeFirst() }) {
+        items.append(item)
+        free.signal()
+      }
+    }
+    return items
   }
 
   /// Says that no more is taken: whoever waits in `put` returns, and so does every later `put`.

@@ -11,7 +11,7 @@ package enum LogLimits {
   /// Highest file number: eight digits.
   package static let fileNumber: UInt64 = 99_999_999
   /// Raw bytes of a block at which it is cut.
-  package static let blockTarget = 64 << 10
+  package static let blockTarget = 96 << 10
   /// A group of commits up to this size is small: zeros are written ahead behind it.
   static let smallGroup = 64 << 10
   /// How much is written ahead at least and at most; and how long a journal must be to be worth it.

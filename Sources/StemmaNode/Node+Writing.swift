@@ -94,8 +94,7 @@ extension Node {
             try transaction.savepoint(NodeError.tables) { () throws(NodeError) in try request.body(write) }
           }
           outcomes.append(.success(()))
-          clock = write.clock
-          identifiers = write.identifiers
+          take(write)
           if !write.events.isEmpty { commits.append(Commit(write.events, note: write.note)) }
         } catch {
           // A lone commit takes the transaction with it.
@@ -113,8 +112,15 @@ extension Node {
     }
   }
 
-  private func begin(
-    _ note: CommitNote, _ transaction: TablesTransaction
+  /// Goes on from where a commit has left the clock.
+  func take(_ write: WriteTransaction) {
+    clock = write.clock
+    identifiers = write.identifiers
+  }
+
+  /// `beforeReadingLog`: called before the log is read, if it has to be.
+  func begin(
+    _ note: CommitNote, _ transaction: TablesTransaction, beforeReadingLog: @escaping () -> Void = {}
   ) throws(NodeError) -> WriteTransaction {
     let number: UInt64
     do { number = try transaction.highestCommit(of: mark.origin) + 1 } catch { throw .tables(error) }
@@ -124,7 +130,8 @@ extension Node {
       identifiers: identifiers, wall: ports.clock, random: ports.random, note: note,
       isInScope: { scope.contains($0) },
       history: { [log] (record) throws(NodeError) in
-        try Self.wrapping {
+        beforeReadingLog()
+        return try Self.wrapping {
           var events: [Event] = []
           var reader = log.events(of: record)
           while let stored = try reader.next() { events.append(stored.event) }

@@ -34,6 +34,7 @@ package final class Tables: Sendable {
   /// only touched inside of `writeWithoutTransaction`, which runs one block at a time.
   private final class PreparedWriters: @unchecked Sendable {
     var writers: [RowWriter] = []
+    var kept = KeptStatements()
   }
 
   private init(path: String, mode: Mode, tableSet: TableSet, database: any DatabaseWriter) {
@@ -131,7 +132,10 @@ package final class Tables: Sendable {
 
   /// Ends all statements and connections. Waits for reads that are under way.
   package func close() throws(TablesError) {
-    try access { _ in prepared.writers = [] }
+    try access { _ in
+      prepared.writers = []
+      prepared.kept = KeptStatements()
+    }
     do { try database.close() } catch { throw .from(error, path) }
   }
 
@@ -182,9 +186,9 @@ package final class Tables: Sendable {
     if isReplaced { throw wrap(.replaced(path: path)) }
     let outcome: Swift.Result<Result, Failure>
     do {
-      outcome = try database.writeWithoutTransaction { [path, tableSet] database in
-        let connection = Connection(handle: try database.sqliteHandle, path: path)
-        try connection.execute("BEGIN IMMEDIATE")
+      outcome = try database.writeWithoutTransaction { [path, tableSet, prepared] database in
+        let connection = Connection(handle: try database.sqliteHandle, path: path, kept: prepared.kept)
+        try connection.prepareOnce("BEGIN IMMEDIATE").run()
         let transaction = TablesTransaction(
           connection: connection, tableSet: tableSet, writers: try rowWriters(connection))
         let outcome: Swift.Result<Result, Failure>
@@ -195,7 +199,7 @@ package final class Tables: Sendable {
             return outcome
           }
           try transaction.flush()
-          try connection.execute("COMMIT")
+          try connection.prepareOnce("COMMIT").run()
         } catch {
           connection.rollBack()
           throw error

@@ -149,5 +149,15 @@ struct ColumnNameTests {
     }
     let found = try await After.Note.where { $0.text == "kept" }.fetchAll(store)
     #expect(found.map(\.text) == ["kept"])
+    #expect(found.map(\.stars) == [3])
+    var old = found[0]
+    old.tags = ["b"]
+    try await witness.expect { [old] in
+      try await store.update(old)
+    } appends: {
+      """
+      update Note 1 tags="[\\"b\\"]"
+      """
+    }
   }
 }

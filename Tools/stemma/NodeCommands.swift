@@ -131,7 +131,9 @@ struct SchemaCommand: ParsableCommand {
         stemma schema show > shop.graphql
         stemma schema check shop.graphql && stemma schema apply shop.graphql
       """,
-    subcommands: [SchemaShow.self, SchemaCheck.self, SchemaApply.self, SchemaInfer.self])
+    subcommands: [
+      SchemaShow.self, SchemaCheck.self, SchemaApply.self, SchemaGenerate.self, SchemaInfer.self,
+    ])
 }
 
 struct SchemaShow: ParsableCommand {
@@ -188,6 +190,26 @@ struct SchemaApply: ParsableCommand {
     let text = try readText(file)
     let node = try options.openForWriting()
     try report(try namingSchema(file) { try node.apply(schema: text) }, file, format, verb: "did")
+  }
+}
+
+struct SchemaGenerate: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "generate", abstract: "Print the declarations with which a program uses this node.",
+    discussion: """
+      Examples:
+        stemma -C shop schema generate --swift > Models.swift
+      """)
+  @Flag(help: "Structs for the Swift library.") var swift = false
+  @OptionGroup var options: NodeOptions
+
+  func validate() throws {
+    guard swift else { throw ValidationError("name the language: --swift") }
+  }
+
+  func run() throws {
+    Output.bytes(Array(SwiftSource.text(of: try options.open().schema).utf8))
+    Output.flush()
   }
 }
 

@@ -48,45 +48,18 @@ package struct Import {
     self.options = options
   }
 
-  /// How a commit is made: for good, or as a rehearsal.
-  private typealias Committing = (CommitNote, (WriteTransaction) throws(NodeError) -> Int) throws(NodeError)
-    -> Int
-
   /// Imports one source.
   ///
   /// - Throws: `NodeError.importLine` for a line that cannot be taken: nothing of its commit was written, all
   ///   commits before it are durable.
   package func run(path: String) throws -> Summary {
-    guard options.isDryRun else {
-      return try run(path) { (note, body) throws(NodeError) in try node.write(note, body) }
-    }
-    var outcome: Result<Summary, any Error>?
-    try node.rehearse { transaction throws(NodeError) in
-      outcome = Result {
-        try run(path) { (_, body) throws(NodeError) in try transaction.nested(body) }
-      }
-    }
-    guard let outcome else { throw NodeError.damaged(what: "a rehearsal ended without a result") }
-    return try outcome.get()
-  }
-
-  private func run(_ path: String, _ committing: Committing) throws -> Summary {
-    let reader = try source(path)
-    var summary = Summary()
-    summary.durableThroughLine = options.firstLine - 1
-    let source = path.split(separator: "/").last.map(String.init) ?? path
-    var batch: [PendingLine] = []
+    let reading = Reading(
+      try source(path), name: path.split(separator: "/").last.map(String.init) ?? path,
+      durableThroughLine: options.firstLine - 1)
     do {
-      while true {
-        let pending = try next(reader, source, &summary)
-        if let pending { batch.append(pending) }
-        if batch.count >= options.batch || (pending == nil && !batch.isEmpty) {
-          try commit(batch, source, reader.header, &summary, committing)
-          batch.removeAll(keepingCapacity: true)
-          try progress(summary)
-        }
-        if pending == nil { break }
-      }
+      do {
+        if options.isDryRun { try rehearse(reading) } else { try write(reading) }
+      } catch let error as SourceError { throw reading.failure(error.line, error.reason) }
     } catch NodeError.importLine(let source, let line, let reason, let resume, _) {
       // A first line that exists already: an earlier import of this file may have been cut short, and its commits
       // say how far it came. Nothing is guessed from any other error, or of standard input, which has no name.
@@ -97,9 +70,139 @@ package struct Import {
       throw NodeError.importLine(
         source: source, line: line, reason, resume: max(resume, (earlier ?? 0) + 1), earlier: earlier)
     }
-    summary.durableThroughLine = max(summary.durableThroughLine, reader.lineNumber)
-    return summary
+    reading.summary.durableThroughLine = max(reading.summary.durableThroughLine, reading.source.lineNumber)
+    return reading.summary
   }
+
+  /// A source that is being read, and what came of it so far.
+  private final class Reading {
+    let source: any MutationSource
+    let name: String
+    var summary = Summary()
+
+    init(_ source: any MutationSource, name: String, durableThroughLine: Int) {
+      self.source = source
+      self.name = name
+      summary.durableThroughLine = durableThroughLine
+    }
+
+    func failure(_ line: Int, _ reason: NodeError) -> NodeError {
+      .importLine(
+        source: name, line: line, reason, resume: summary.durableThroughLine + 1, earlier: nil)
+    }
+
+    func note(_ lines: [PendingLine], events: Int) {
+      summary.events += events
+      summary.lines += lines.count
+      if events > 0 { summary.commits += 1 }
+      summary.durableThroughLine = lines.last?.last ?? summary.durableThroughLine
+    }
+  }
+
+  // MARK: Commits
+
+  /// Why a batch cannot be taken as it is.
+  private struct Refusal: Error {
+    var index: Int
+    var reason: NodeError
+  }
+
+  private func write(_ reading: Reading) throws {
+    var batch = try self.batch(of: reading)
+    // After a refusal the tables have to catch up with the rest of its series: the next one is short.
+    var isCareful = false
+    while !batch.isEmpty {
+      var refusal: Refusal?
+      // What ends the input is told when everything before it is durable, so that the line to go on with is right.
+      var failure: (any Error)?
+      do {
+        try node.series { series in
+          repeat {
+            var events = 0
+            let lines = batch
+            try series.commit(
+              note(lines, reading),
+              durable: {
+                reading.note(lines, events: events)
+                try progress(reading.summary)
+              }
+            ) { transaction throws(NodeError) in
+              refusal = perform(lines, transaction)
+              if let refusal { throw refusal.reason }
+              events = transaction.events.count
+            }
+            batch = []
+            do { batch = try self.batch(of: reading) } catch { failure = error }
+          } while !batch.isEmpty && !series.isFull && !isCareful
+        }
+        isCareful = false
+      } catch {
+        guard let refusal else { throw error }
+        try refuse(refusal, in: &batch, reading)
+        isCareful = true
+      }
+      if let failure { throw failure }
+    }
+  }
+
+  private func rehearse(_ reading: Reading) throws {
+    var outcome = Result<Void, any Error>.success(())
+    try node.rehearse { transaction throws(NodeError) in
+      outcome = Result {
+        var batch = try self.batch(of: reading)
+        while !batch.isEmpty {
+          var refusal: Refusal?
+          var events = 0
+          do throws(NodeError) {
+            events = try transaction.nested { transaction throws(NodeError) in
+              refusal = perform(batch, transaction)
+              if let refusal { throw refusal.reason }
+              return transaction.events.count
+            }
+          } catch {
+            guard let refusal else { throw error }
+            try refuse(refusal, in: &batch, reading)
+            continue
+          }
+          reading.note(batch, events: events)
+          try progress(reading.summary)
+          batch = try self.batch(of: reading)
+        }
+      }
+    }
+    try outcome.get()
+  }
+
+  private func note(_ lines: [PendingLine], _ reading: Reading) -> CommitNote {
+    CommitNote(
+      by: options.by, note: options.note,
+      source: "\(reading.name):\(lines.first?.number ?? 0)-\(lines.last?.last ?? 0)")
+  }
+
+  /// Nil if every line was taken.
+  private func perform(_ lines: [PendingLine], _ transaction: WriteTransaction) -> Refusal? {
+    transaction.refusesDangling = options.refusesDangling
+    for (index, line) in lines.enumerated() {
+      do throws(NodeError) { try transaction.perform(line.mutation) } catch {
+        return Refusal(index: index, reason: error)
+      }
+    }
+    return nil
+  }
+
+  /// Writes the refused line out and takes it from the batch, or ends the import with it.
+  private func refuse(_ refusal: Refusal, in batch: inout [PendingLine], _ reading: Reading) throws {
+    let line = batch[refusal.index]
+    guard reject != nil else { throw reading.failure(line.number, refusal.reason) }
+    try refuse(line.number, line.text, refusal.reason, reading)
+    batch.remove(at: refusal.index)
+    if batch.isEmpty {
+      reading.summary.durableThroughLine = line.last
+      batch = try self.batch(of: reading)
+    }
+  }
+
+  // MARK: Lines
 
   /// One line that was read and found to be a mutation.
   private struct PendingLine {
@@ -110,75 +213,34 @@ package struct Import {
     var text: [UInt8]
   }
 
-  private func next(
-    _ reader: any MutationSource, _ source: String, _ summary: inout Summary
-  ) throws -> PendingLine? {
-    func failure(_ line: Int, _ reason: NodeError) -> NodeError {
-      .importLine(
-        source: source, line: line, reason, resume: summary.durableThroughLine + 1, earlier: nil)
-    }
-    while true {
-      let item: SourceItem?
-      do throws(SourceError) { item = try reader.next() } catch { throw failure(error.line, error.reason) }
-      guard let item else { return nil }
+  /// The lines of the next commit; none at the end.
+  private func batch(of reading: Reading) throws -> [PendingLine] {
+    var batch: [PendingLine] = []
+    while batch.count < options.batch, let line = try next(reading) { batch.append(line) }
+    return batch
+  }
+
+  private func next(_ reading: Reading) throws -> PendingLine? {
+    while let item = try reading.source.next() {
       if item.line < options.firstLine { continue }
       switch item.mutation {
       case .success(var mutation):
         if options.isUpsert, mutation.operation == .create { mutation.operation = .upsert }
         return PendingLine(number: item.line, last: item.lastLine, mutation: mutation, text: item.text)
       case .failure(let error):
-        guard reject != nil else { throw failure(item.line, .mutation(error)) }
-        try refuse(item.line, item.text, .mutation(error), header: reader.header, &summary)
+        guard reject != nil else { throw SourceError(line: item.line, reason: .mutation(error)) }
+        try refuse(item.line, item.text, .mutation(error), reading)
       }
     }
+    return nil
   }
 
-  private func refuse(
-    _ line: Int, _ text: [UInt8], _ error: NodeError, header: [UInt8], _ summary: inout Summary
-  ) throws {
-    let isFirst = summary.rejected == 0
-    summary.rejected += 1
+  private func refuse(_ line: Int, _ text: [UInt8], _ error: NodeError, _ reading: Reading) throws {
+    let header = reading.source.header
+    let isFirst = reading.summary.rejected == 0
+    reading.summary.rejected += 1
     try (isFirst && !header.isEmpty ? header + [10] + text : text).withUnsafeBytes {
       try reject?(line, $0, error)
     }
-  }
-
-  private func commit(
-    _ lines: [PendingLine], _ source: String, _ header: [UInt8], _ summary: inout Summary,
-    _ committing: Committing
-  ) throws {
-    guard let first = lines.first, let last = lines.last else { return }
-    var lines = lines
-    while !lines.isEmpty {
-      var refused: (Int, NodeError)?
-      do throws(NodeError) {
-        let note = CommitNote(
-          by: options.by, note: options.note, source: "\(source):\(first.number)-\(last.last)")
-        let events = try committing(note) { tx throws(NodeError) in
-          tx.refusesDangling = options.refusesDangling
-          for (index, line) in lines.enumerated() {
-            do throws(NodeError) { try tx.perform(line.mutation) } catch {
-              refused = (index, error)
-              throw error
-            }
-          }
-          return tx.events.count
-        }
-        summary.events += events
-        summary.lines += lines.count
-        if events > 0 { summary.commits += 1 }
-        lines = []
-      } catch {
-        guard let (index, reason) = refused else { throw error }
-        guard reject != nil else {
-          throw NodeError.importLine(
-            source: source, line: lines[index].number, reason, resume: summary.durableThroughLine + 1,
-            earlier: nil)
-        }
-        try refuse(lines[index].number, lines[index].text, reason, header: header, &summary)
-        lines.remove(at: index)
-      }
-    }
-    summary.durableThroughLine = last.last
   }
 }

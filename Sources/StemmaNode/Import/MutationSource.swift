@@ -14,7 +14,7 @@ protocol MutationSource: AnyObject {
   var header: [UInt8] { get }
 }
 
-struct SourceItem {
+struct SourceItem: Sendable {
   /// The line that it begins with, from 1; in a SQLite file the row, counted over all tables.
   var line: Int
   /// The line that it ends with.
@@ -52,8 +52,10 @@ extension Import {
     let keepsText = reject != nil
     switch options.format ?? Format(path: path) {
     case .ndjson:
-      return try NDJSONSource(
-        path, firstLine: options.firstLine, defaultModel: options.model, keepsText: keepsText)
+      return ReadAhead(
+        try NDJSONSource(
+          path, firstLine: options.firstLine, defaultModel: options.model, keepsText: keepsText),
+        atOnce: options.batch)
     case .csv: return try CSVSource(path, .comma, try model(of: path), node.schema, keepsText: keepsText)
     case .tsv: return try CSVSource(path, .tab, try model(of: path), node.schema, keepsText: keepsText)
     case .sqlite:

@@ -6,6 +6,22 @@ import StemmaEvents
 package struct Connection {
   package let handle: OpaquePointer
   package let path: String
+  /// The statements of the writing connection that are prepared once; nil for others.
+  let kept: KeptStatements?
+
+  init(handle: OpaquePointer, path: String, kept: KeptStatements? = nil) {
+    self.handle = handle
+    self.path = path
+    self.kept = kept
+  }
+
+  /// A statement that every transaction needs. It must be run to its end, or be reset, before it is asked for again.
+  func prepareOnce(_ sql: String) throws(TablesError) -> Statement {
+    if let statement = kept?.statements[sql] { return statement }
+    let statement = try prepare(sql)
+    kept?.statements[sql] = statement
+    return statement
+  }
 
   package func prepare(_ sql: String) throws(TablesError) -> Statement { try Statement(self, sql) }
 
@@ -43,6 +59,11 @@ extension TablesError {
     default: .sqlite(path: path, code: code, message: message)
     }
   }
+}
+
+/// Statements by their text. Preparing one costs several times what it costs to run it on one row.
+final class KeptStatements {
+  fileprivate var statements: [String: Statement] = [:]
 }
 
 /// A prepared statement. The C API through GRDB's own module, because GRDB's cached statements cost two to

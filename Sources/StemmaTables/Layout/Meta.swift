@@ -4,7 +4,7 @@ import StemmaLog
 /// Names and values in `_stemma_meta`.
 enum Meta {
   static func write(_ name: String, _ value: Value, to connection: Connection) throws(TablesError) {
-    let statement = try connection.prepare(
+    let statement = try connection.prepareOnce(
       "INSERT INTO _stemma_meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
     )
     statement.bind(1, name)
@@ -12,20 +12,21 @@ enum Meta {
     try statement.run()
   }
 
-  private static func row(
-    _ name: String, of connection: Connection
-  ) throws(TablesError) -> Statement? {
-    let statement = try connection.prepare("SELECT value FROM _stemma_meta WHERE name = ?")
+  private static func value<Result>(
+    _ name: String, of connection: Connection, _ read: (Statement) -> Result
+  ) throws(TablesError) -> Result? {
+    let statement = try connection.prepareOnce("SELECT value FROM _stemma_meta WHERE name = ?")
     statement.bind(1, name)
-    return try statement.step() ? statement : nil
+    defer { statement.reset() }
+    return try statement.step() ? read(statement) : nil
   }
 
   static func integer(_ name: String, of connection: Connection) throws(TablesError) -> Int64? {
-    try row(name, of: connection)?.int(0)
+    try value(name, of: connection) { $0.int(0) }
   }
 
   static func text(_ name: String, of connection: Connection) throws(TablesError) -> String? {
-    try row(name, of: connection)?.text(0)
+    try value(name, of: connection) { $0.text(0) }
   }
 
   // MARK: Format and schema

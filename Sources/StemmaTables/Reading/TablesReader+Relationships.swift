@@ -6,7 +6,7 @@ extension TablesReader {
   /// The keys of the records whose reference leads to this key, in key order. The parent need not exist.
   package func children(of key: Key, through inverse: InverseReference) throws(TablesError) -> [Key] {
     let layout = try tableSet.layout(named: inverse.child.name)
-    let cursor = try children(of: key, layout, inverse.relationship.referenceFields)
+    let cursor = try children(of: key, layout, inverse.relationship.referenceFields, isReadAtOnce: true)
     var keys: [Key] = []
     while try cursor.statement.step() { keys.append(layout.key(cursor.statement)) }
     return keys
@@ -38,12 +38,13 @@ extension TablesReader {
   }
 
   private func children(
-    of key: Key, _ child: TableLayout, _ fields: [String]
+    of key: Key, _ child: TableLayout, _ fields: [String], isReadAtOnce: Bool = false
   ) throws(TablesError) -> RowCursor {
     let matches = fields.enumerated().map { "\(TableLayout.quoted($1)) = ?\($0 + 1)" }
-    let statement = try connection.prepare(
+    let sql =
       "\(child.selection()) FROM \(child.table) WHERE \(matches.joined(separator: " AND ")) "
-        + "ORDER BY \(child.keyOrder())")
+      + "ORDER BY \(child.keyOrder())"
+    let statement = isReadAtOnce ? try connection.prepareOnce(sql) : try connection.prepare(sql)
     for (index, part) in key.parts.prefix(fields.count).enumerated() {
       statement.bind(Int32(index + 1), part.value)
     }

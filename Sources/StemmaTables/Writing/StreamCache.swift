@@ -44,10 +44,11 @@ struct StreamCache {
       last = known
       return known
     }
-    let statement = try connection.prepare(
+    let statement = try connection.prepareOnce(
       "SELECT sequence, hash FROM _stemma_streams WHERE partition = ? AND origin = ?")
     statement.bind(1, text: partition.bytes)
     statement.bind(2, origin.description)
+    defer { statement.reset() }
     let head = try statement.step() ? Self.head(statement, 0) : .none
     heads.append(Stream(partition: partition, origin: origin, head: head))
     index[name] = heads.count - 1
@@ -77,8 +78,9 @@ struct StreamCache {
 
   private mutating func place(of origin: Origin, _ connection: Connection) throws(TablesError) -> Int {
     if let known = commits.firstIndex(where: { $0.origin == origin }) { return known }
-    let statement = try connection.prepare("SELECT number FROM _stemma_commits WHERE origin = ?")
+    let statement = try connection.prepareOnce("SELECT number FROM _stemma_commits WHERE origin = ?")
     statement.bind(1, origin.description)
+    defer { statement.reset() }
     let number = try statement.step() ? UInt64(clamping: statement.int(0)) : 0
     commits.append(Commits(origin: origin, highest: number))
     return commits.count - 1
@@ -88,7 +90,7 @@ struct StreamCache {
 
   mutating func flush(_ connection: Connection) throws(TablesError) {
     if heads.contains(where: \.isDirty) {
-      let statement = try connection.prepare(Self.upsertStream)
+      let statement = try connection.prepareOnce(Self.upsertStream)
       for index in heads.indices where heads[index].isDirty {
         let stream = heads[index]
         try Self.write(stream.partition, stream.origin, stream.head, statement)
@@ -117,7 +119,7 @@ struct StreamCache {
   }
 
   static func write(_ origin: Origin, _ commit: UInt64, _ connection: Connection) throws(TablesError) {
-    let statement = try connection.prepare(
+    let statement = try connection.prepareOnce(
       "INSERT INTO _stemma_commits (origin, number) VALUES (?, ?) ON CONFLICT (origin) DO UPDATE SET number = excluded.number"
     )
     statement.bind(1, origin.description)

@@ -19,8 +19,8 @@ package final class TablesTransaction {
 
   private var records: [Record] = []
   private var recordIndex: [RecordName: Int] = [:]
-  /// The places in `records` of those that were changed and not written.
-  private var dirty: [Int] = []
+  /// For each model, the places in `records` of those that were changed and not written.
+  private var dirty: [[Int]]
   private var streams = StreamCache()
   /// For each model, whether it has tombstones at all; nil: not asked yet. Most models have none, and
   /// then a new key needs no look-up there.
@@ -58,6 +58,7 @@ package final class TablesTransaction {
     self.tableSet = tableSet
     self.writers = writers
     hasTombstones = Array(repeating: nil, count: writers.count)
+    dirty = Array(repeating: [], count: writers.count)
   }
 
   // MARK: Reading
@@ -98,7 +99,9 @@ package final class TablesTransaction {
 
   /// The keys of the records whose reference leads to this key, in key order.
   package func children(of key: Key, through inverse: InverseReference) throws(TablesError) -> [Key] {
-    try reader().children(of: key, through: inverse)
+    // Only the children's table is read.
+    if let model = tableSet.index(ofStoredName: inverse.child.storedName) { try writeRecords(of: model) }
+    return try TablesReader(connection: connection, tableSet: tableSet).children(of: key, through: inverse)
   }
 
   // MARK: Changing
@@ -122,7 +125,7 @@ package final class TablesTransaction {
       }
       if !records[record].isDirty {
         records[record].isDirty = true
-        dirty.append(record)
+        dirty[model].append(record)
       }
     }
     try streams.advance(stream, by: event, digest ?? digester.digest(of: event).hash, connection)
@@ -245,11 +248,7 @@ package final class TablesTransaction {
 
   /// Writes everything that was collected.
   func flush() throws(TablesError) {
-    if !dirty.isEmpty {
-      sortDirty()
-      for index in dirty { try write(index) }
-      dirty.removeAll(keepingCapacity: true)
-    }
+    for model in dirty.indices { try writeRecords(of: model) }
     try streams.flush(connection)
     if let token {
       try Meta.write(token, to: connection)
@@ -257,13 +256,18 @@ package final class TablesTransaction {
     }
   }
 
-  /// By model and key: rows that are written in the order of the table cost a fraction of others.
-  private func sortDirty() {
+  private func writeRecords(of model: Int) throws(TablesError) {
+    guard !dirty[model].isEmpty else { return }
+    sortDirty(model)
+    for index in dirty[model] { try write(index) }
+    dirty[model].removeAll(keepingCapacity: true)
+  }
+
+  /// By key: rows that are written in the order of the table cost a fraction of others.
+  private func sortDirty(_ model: Int) {
     records.withUnsafeBufferPointer { records in
-      dirty.sort { a, b in
-        let (modelA, modelB) = (records[a].name.model, records[b].name.model)
-        if modelA != modelB { return modelA < modelB }
-        return records[a].name.key.bytes.withUnsafeBytes { a in
+      dirty[model].sort { a, b in
+        records[a].name.key.bytes.withUnsafeBytes { a in
           records[b].name.key.bytes.withUnsafeBytes { b in
             guard let startA = a.baseAddress, let startB = b.baseAddress else { return a.count < b.count }
             let order = memcmp(startA, startB, min(a.count, b.count))
@@ -304,7 +308,7 @@ package final class TablesTransaction {
   /// Drops what is kept in memory, changes included: SQLite holds the truth again.
   func forget() {
     forgetRecords()
-    dirty.removeAll(keepingCapacity: true)
+    for model in dirty.indices { dirty[model].removeAll(keepingCapacity: true) }
     streams = StreamCache()
     hasTombstones = Array(repeating: nil, count: writers.count)
   }

@@ -62,13 +62,19 @@ private func parsed(_ path: String) throws -> [Mutation] {
   return mutations
 }
 
+/// What an import does with what it has read.
 private func write(_ mutations: [Mutation], to node: Node) throws {
   var start = 0
   while start < mutations.count {
-    let end = min(start + 1000, mutations.count)
-    _ = try node.write { transaction throws(NodeError) in
-      for mutation in mutations[start..<end] { try transaction.perform(mutation) }
+    try node.series { series in
+      repeat {
+        let lines = mutations[start..<min(start + 1000, mutations.count)]
+        try series.commit(CommitNote(), durable: {}) { transaction throws(NodeError) in
+          for mutation in lines { try transaction.perform(mutation) }
+        }
+        start = lines.endIndex
+      } while start < mutations.count && !series.isFull
     }
-    start = end
+    try node.sealIfWanted()
   }
 }

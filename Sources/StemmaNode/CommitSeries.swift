@@ -1,0 +1,205 @@
+import Dispatch
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaTables
+import Synchronization
+
+/// Commits after one another, each durable by itself, that share one transaction of the tables and one hold of the
+/// writer lock: what imports are made of.
+///
+/// The log is written and synced on a thread of its own while the next commit is being made, and so is the segment
+/// of a journal that is large enough. The tables follow when the series ends. If it ends with an error, or the
+/// process dies, they are behind the log, which is what they catch up from. Readers see nothing of a series before
+/// it has ended; a record that it changes often is written once.
+package final class CommitSeries {
+  /// Events after which a series should end, so that others get their turn.
+  private static let limit = 16_384
+
+  private let node: Node
+  private let transaction: TablesTransaction
+  private let appender: LogAppender
+  private let sealer: Sealer?
+  /// What is to be called when a commit is durable, the oldest first.
+  private var waiting: [() throws -> Void] = []
+  private var reported = 0
+  private var events = 0
+
+  fileprivate init(_ node: Node, _ transaction: TablesTransaction) throws(LogError) {
+    self.node = node
+    self.transaction = transaction
+    sealer = node.log.wantsSealing ? try node.log.beginSealing().map(Sealer.init) : nil
+    appender = LogAppender(node.log)
+  }
+
+  /// Whether it is time to begin another one. A segment that is being made may take four times as long.
+  package var isFull: Bool {
+    events >= Self.limit && (sealer?.isDone ?? true || events >= 4 * Self.limit)
+  }
+
+  /// Makes one commit, and has it written. After an error of `body` the series is over.
+  ///
+  /// - Parameter durable: called on this thread when the commit is durable, in this call, in a later one, or before
+  ///   the series ends; also if that ends with an error.
+  package func commit(
+    _ note: CommitNote, durable: @escaping () throws -> Void,
+    _ body: (WriteTransaction) throws(NodeError) -> Void
+  ) throws {
+    let write = try node.begin(note, transaction, beforeReadingLog: { [appender] in appender.drain() })
+    try body(write)
+    node.take(write)
+    events += write.events.count
+    waiting.append(durable)
+    appender.append(write.events.isEmpty ? nil : Commit(write.events, note: write.note))
+    try report()
+  }
+
+  private func report() throws {
+    let durable = try appender.durable()
+    while reported < durable {
+      reported += 1
+      try waiting.removeFirst()()
+    }
+  }
+
+  /// Waits until all is written, and reports it.
+  fileprivate func end() throws {
+    appender.end()
+    let sealed = sealer.map { ($0.sealing, $0.wait()) }
+    try report()
+    if let (sealing, trailer) = sealed { try node.log.finish(sealing, trailer.get()) }
+  }
+}
+
+extension Node {
+  /// Lets `body` make a series of commits. Those that were made before an error are in the log, and stay.
+  package func series(_ body: (CommitSeries) throws -> Void) throws {
+    var failure: (any Error)?
+    try locked { () throws(NodeError) in
+      do {
+        try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
+          let series = try CommitSeries(self, transaction)
+          let outcome = Result { try body(series) }
+          try series.end()
+          try outcome.get()
+          try transaction.keep(clock: clock.highest)
+          transaction.advance(to: log.token)
+        }
+        applied = log.token
+      } catch { failure = error }
+    }
+    switch failure {
+    case nil: return
+    case let error as LogError: throw NodeError.log(error)
+    case let error as TablesError: throw NodeError.tables(error)
+    case .some(let error): throw error
+    }
+  }
+}
+
+/// Writes commits to a log and syncs them, on a thread of its own; those that came while it synced go together.
+private final class LogAppender: Sendable {
+  private struct Progress {
+    var asked = 0
+    var done = 0
+    var failure: LogError?
+  }
+
+  private enum Order: Sendable {
+    /// nil: a commit without events, which is durable when those before it are.
+    case append(Commit?)
+    case end
+  }
+
+  private let orders = Handoff<Order>(ahead: 4)
+  private let progress = Mutex(Progress())
+  private let advanced = DispatchSemaphore(value: 0)
+  private let ended = DispatchSemaphore(value: 0)
+
+  /// Until `end` or `drain` has returned, nobody else may touch the log: that is why it can be used here, which the
+  /// compiler cannot see.
+  init(_ log: Log) {
+    nonisolated(unsafe) let log = log
+    Thread.detachNewThread { [self] in run(log) }
+  }
+
+  private func run(_ log: Log) {
+    while true {
+      let taken = orders.takeAll()
+      var commits: [Commit] = []
+      var count = 0
+      var isEnd = false
+      for order in taken {
+        switch order {
+        case .append(let commit):
+          count += 1
+          if let commit { commits.append(commit) }
+        case .end: isEnd = true
+        }
+      }
+      var failure = progress.withLock { $0.failure }
+      if failure == nil, !commits.isEmpty {
+        do throws(LogError) {
+          _ = try log.append(commits)
+          try log.sync()
+        } catch { failure = error }
+      }
+      progress.withLock { progress in
+        progress.failure = failure
+        if failure == nil { progress.done += count }
+      }
+      advanced.signal()
+      if isEnd {
+        ended.signal()
+        return
+      }
+    }
+  }
+
+  func append(_ commit: Commit?) {
+    progress.withLock { $0.asked += 1 }
+    _ = orders.put(.append(commit))
+  }
+
+  /// How many commits are durable. Throws if one could not be made so.
+  func durable() throws(LogError) -> Int {
+    let (done, failure) = progress.withLock { ($0.done, $0.failure) }
+    if let failure { throw failure }
+    return done
+  }
+
+  /// Waits until nothing is under way.
+  func drain() {
+    while progress.withLock({ $0.failure == nil && $0.done < $0.asked }) { advanced.wait() }
+  }
+
+  func end() {
+    _ = orders.put(.end)
+    ended.wait()
+  }
+}
+
+/// Writes a segment on a thread of its own.
+private final class Sealer: Sendable {
+  let sealing: Sealing
+  private let result = Mutex<Result<SealedSegment, LogError>?>(nil)
+  private let done = DispatchSemaphore(value: 0)
+
+  init(_ sealing: Sealing) {
+    self.sealing = sealing
+    Thread.detachNewThread { [self] in
+      let made = Result { () throws(LogError) in try sealing.write() }
+      result.withLock { $0 = made }
+      done.signal()
+    }
+  }
+
+  var isDone: Bool { result.withLock { $0 != nil } }
+
+  func wait() -> Result<SealedSegment, LogError> {
+    while true {
+      if let made = result.withLock({ $0 }) { return made }
+      done.wait()
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import Testing
+
+/// The Swift compiler, asked about sources that import the library as these tests were built with it.
+enum Compiler {
+  struct Complaint: Hashable {
+    var line: Int
+    var message: String
+    /// Whether it is about what a macro wrote; one mistake can make several such.
+    var isInExpansion = false
+  }
+
+  /// The errors of the compiler, those in expansions at the line of the attribute that expanded.
+  static func complaints(about file: URL) throws -> [Complaint] {
+    let products = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    let root = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../..").standardizedFileURL
+    let compiler = Process()
+    compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    compiler.arguments =
+      [
+        "swiftc", "-typecheck", "-swift-version", "6", "-diagnostic-style", "llvm", "-no-color-diagnostics",
+        "-I", modules(products).path,
+        "-load-plugin-executable",
+        products.appendingPathComponent("StemmaMacros-tool").path + "#StemmaMacros",
+      ] + moduleMaps(root, products).flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] } + [file.path]
+    let output = Pipe()
+    compiler.standardError = output
+    try compiler.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    compiler.waitUntilExit()
+    let complaints = read(text, file)
+    #expect((compiler.terminationStatus == 0) == complaints.isEmpty, "\(text)")
+    return complaints
+  }
+
+  /// Where the modules are that these tests were built with. A test bundle that uses macros is built for the machine that
+  /// runs them, beside the products.
+  private static func modules(_ products: URL) -> URL {
+    let own = products.appendingPathComponent("Modules-tool")
+    let hasOwn = FileManager.default.fileExists(atPath: own.appendingPathComponent("Stemma.swiftmodule").path)
+    return hasOwn ? own : products.appendingPathComponent("Modules")
+  }
+
+  private static func moduleMaps(_ root: URL, _ products: URL) -> [String] {
+    let checkouts = products.resolvingSymlinksInPath().deletingLastPathComponent().deletingLastPathComponent()
+      .appendingPathComponent("checkouts")
+    return [
+      products.appendingPathComponent("CStemma-tool.build/module.modulemap"),
+      root.appendingPathComponent("Sources/CZlib/module.modulemap"),
+      checkouts.appendingPathComponent("GRDB.swift/Sources/GRDBSQLite/module.modulemap"),
+    ].map(\.path).filter(FileManager.default.fileExists)
+  }
+
+  private static func read(_ text: String, _ file: URL) -> [Complaint] {
+    var found: [Complaint] = []
+    /// An error in an expansion, until the note that says where that stands.
+    var inside: String?
+    for line in text.split(separator: "\n") {
+      guard let match = line.firstMatch(of: /^(.*?):(\d+):\d+: (error|note): (.*)$/) else { continue }
+      let (path, number, kind, message) = (match.1, Int(match.2) ?? 0, match.3, String(match.4))
+      if kind == "error" {
+        if path.hasSuffix(file.lastPathComponent) {
+          found.append(Complaint(line: number, message: message))
+          inside = nil
+        } else {
+          inside = message
+        }
+      } else if let error = inside, path.hasSuffix(file.lastPathComponent), message.contains("expan") {
+        found.append(Complaint(line: number, message: error, isInExpansion: true))
+        inside = nil
+      }
+    }
+    return found
+  }
+}
