@@ -24,6 +24,8 @@ package final class CommitSeries {
   private var waiting: [() throws -> Void] = []
   private var reported = 0
   private var events = 0
+  /// About as many as the events take before they are deflated.
+  private var bytes = 0
 
   fileprivate init(_ node: Node, _ transaction: TablesTransaction) throws(LogError) {
     self.node = node
@@ -32,10 +34,9 @@ package final class CommitSeries {
     appender = LogAppender(node.log)
   }
 
-  /// Whether it is time to begin another one. A segment that is being made may take four times as long.
-  package var isFull: Bool {
-    events >= Self.limit && (sealer?.isDone ?? true || events >= 4 * Self.limit)
-  }
+  /// Whether it is time to begin another one: to let others in, or because the journal may have grown enough to be
+  /// sealed. It depends on the events alone and not on how fast a disk is, and so do the files of the log.
+  package var isFull: Bool { events >= Self.limit || bytes >= node.log.segmentSize }
 
   /// Makes one commit, and has it written. After an error of `body` the series is over.
   ///
@@ -49,9 +50,19 @@ package final class CommitSeries {
     try body(write)
     node.take(write)
     events += write.events.count
+    bytes += write.events.reduce(0) { $0 + Self.size(of: $1) }
     waiting.append(durable)
     appender.append(write.events.isEmpty ? nil : Commit(write.events, note: write.note))
     try report()
+  }
+
+  private static func size(of event: Event) -> Int {
+    event.assignments.reduce(16) { sum, assignment in
+      switch assignment.value {
+      case .string(let text), .json(let text): sum + text.utf8.count
+      default: sum + 4
+      }
+    }
   }
 
   private func report() throws {
@@ -193,8 +204,6 @@ private final class Sealer: Sendable {
       done.signal()
     }
   }
-
-  var isDone: Bool { result.withLock { $0 != nil } }
 
   func wait() -> Result<SealedSegment, LogError> {
     while true {

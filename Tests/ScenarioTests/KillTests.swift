@@ -5,7 +5,7 @@ import Testing
 @Suite("Killed imports", .enabled(if: RealData.isThere))
 struct KillTests {
   static let moments = 20
-  static let batch = 200
+  static let batch = 25
   static let source = RealData.path("git-grdb/mutations.ndjson.gz")
 
   private func node(_ name: String, in work: Workplace) throws {

@@ -18,12 +18,12 @@ import Testing
     let export: [UInt8]
 
     init() throws {
-      bench = try Bench(segmentSize: 200_000)
+      bench = try Bench(segmentSize: 400_000)
       let a = try bench.node("a", RepairTests.rows)
       for tenant in 0..<4 {
         let lines = try (0..<500).map { number in
           try mutation(
-            #"{"op":"create","model":"Row","key":{"tenant":"t\#(tenant)","n":\#(number)},"fields":{"text":"\#(String(repeating: "\(number * 7919 % 1000) ", count: 40))"}}"#
+            #"{"op":"create","model":"Row","key":{"tenant":"t\#(tenant)","n":\#(number)},"fields":{"text":"\#(String(repeating: "\(number * 7919 % 1000) ", count: 80))"}}"#
           )
         }
         try a.write(CommitNote(note: "tenant \(tenant)")) { transaction throws(NodeError) in

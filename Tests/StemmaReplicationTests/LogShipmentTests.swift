@@ -16,7 +16,7 @@ import Testing
     try FileManager.default.createDirectory(at: path, withIntermediateDirectories: true)
     return try Log.create(
       in: path.path, id: LogID(id), fileSystem: POSIXFileSystem(),
-      options: Log.Options(segmentSize: 512 << 10))
+      options: Log.Options(segmentSize: 1 << 20))
   }
 
   private func write(_ log: Log, _ node: inout MemoryNode, _ keys: [(partition: String, key: Int64)]) throws {
@@ -60,7 +60,7 @@ import Testing
     let sender = try log("sender", id: 1)
     var node = MemoryNode("sender", id: 1)
     var random = Generator(seed: 19)
-    for round in 0..<100 {
+    for round in 0..<200 {
       node.padding = String((0..<1000).map { _ in random.element(Array("0123456789abcdefghijklmnopqrstuv")) })
       try write(sender, &node, (0..<20).map { (partition: "t=\($0)", key: Int64($0 * round % 40)) })
       if sender.wantsSealing { try sender.seal() }

@@ -8,8 +8,8 @@ import Testing
 struct SampleTests {
   @Test("two directories make the same list apart, and show the same after a sync")
   func syncs() async throws {
-    let laptop = try await Store.temporary(models: RemindersList.self, Reminder.self)
-    let phone = try await Store.temporary(models: RemindersList.self, Reminder.self)
+    let laptop = try await Store.temporary(models: reminders.RemindersList.self, reminders.Reminder.self)
+    let phone = try await Store.temporary(models: reminders.RemindersList.self, reminders.Reminder.self)
     #expect(try await Reminders.perform(["add", "Shopping", "Milk"], laptop) == [])
     #expect(try await Reminders.perform(["add", "Shopping", "Bread"], phone) == [])
     #expect(

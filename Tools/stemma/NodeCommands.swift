@@ -199,6 +199,7 @@ struct SchemaGenerate: ParsableCommand {
     discussion: """
       Examples:
         stemma -C shop schema generate --swift > Models.swift
+        ssh office stemma -C shop schema generate --swift | swift format
       """)
   @Flag(help: "Structs for the Swift library.") var swift = false
   @OptionGroup var options: NodeOptions
@@ -221,7 +222,7 @@ struct SchemaInfer: ParsableCommand {
       Reads all rows, because SQLite's declarations promise little. What a schema cannot say stands on standard error.
       Examples:
         stemma schema infer shop.sqlite > shop.graphql
-        stemma init shop --schema shop.graphql && stemma -C shop import shop.sqlite
+        stemma schema infer shop.sqlite | stemma schema check /dev/stdin
       """)
   @Argument(help: "A SQLite file.", completion: .file()) var file: String
 

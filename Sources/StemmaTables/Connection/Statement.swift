@@ -18,7 +18,8 @@ package struct Connection {
   /// A statement that every transaction needs. It must be run to its end, or be reset, before it is asked for again.
   func prepareOnce(_ sql: String) throws(TablesError) -> Statement {
     if let statement = kept?.statements[sql] { return statement }
-    let statement = try prepare(sql)
+    // It must not hold what holds it: nothing would ever end it, and the connection could not be closed.
+    let statement = try Connection(handle: handle, path: path).prepare(sql)
     kept?.statements[sql] = statement
     return statement
   }
