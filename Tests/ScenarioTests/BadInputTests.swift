@@ -401,10 +401,10 @@ struct BadInputTests {
 
   @Test(
     "a file of the log that is no such file is named and refused, without a trap",
-    arguments: Damage.allCases, ["00000002.segment", "00000004.journal"])
+    arguments: Damage.allCases, ["00000002.segment", "00000003.journal"])
   func damagedLog(damage: Damage, file: String) throws {
     let work = try node()
-    try work.write("lines.ndjson", (0..<2000).map { Self.author("a\($0)") + "\n" }.joined())
+    try work.write("lines.ndjson", (0..<2300).map { Self.author("a\($0)") + "\n" }.joined())
     try work.stemma("-C", "node", "import", "--batch", "100", "--segment-size", "20000", "lines.ndjson")
     let name = "node/log/\(file)"
     try #require(
@@ -424,7 +424,7 @@ struct BadInputTests {
       }
     } else {
       #expect(verified.status == 1, "\(verified.errors)")
-      #expect(verified.output.contains("\(file) at byte 0: "), "\(verified.output)")
+      #expect(verified.output.contains("\(file) at byte 0"), "\(verified.output)")
       for result in [read, rebuilt] {
         #expect(result.status == 74, "\(result.output.suffix(200))\(result.errors)")
         #expect(result.errors.contains("\(file) is damaged at byte 0: "), "\(result.errors)")

@@ -244,7 +244,8 @@ struct ConflictCommandTests {
       try work.stemma("-C", "field", "log", "--op", "resolve", "--json").array().first?.text("by") == "eve")
 
     let coloured = try Pseudoterminal.run(
-      ["-C", "field", "resolve", "Team", "blue"], in: work.path, typing: "d\n", environment: ["TERM": "xterm"]
+      ["-C", "field", "resolve", "Team", "blue"], in: work.path, typing: "d\n",
+      environment: ["TERM": "xterm", "NO_COLOR": ""]
     )
     #expect(coloured.contains("\u{1B}[1m"), "colour on a terminal")
     #expect(try work.attempt("-C", "field", "get", "Team", "blue").status == 66)

@@ -82,7 +82,7 @@ struct KillTests {
     var resume = 1
     var kills = 0
     for moment in 0..<Self.moments {
-      let left = (last - resume + 1) / Self.batch / (Self.moments - moment + 2)
+      let left = (last - resume + 1) / Self.batch / (8 * (Self.moments - moment + 2))
       let reports = Int.random(in: 0...max(left, 1), using: &random)
       let turns = UInt64.random(in: 0...500_000, using: &random)
       let (reported, wasKilled) = try killed("killed", from: resume, after: reports, turns: turns, in: work)
