@@ -53,13 +53,13 @@ struct ConsolePage {
     return directory
   }()
 
-  /// Runs a command as a shell does, with the tool in the path; what it prints on both streams, and a last
-  /// line `[status]` unless that is 0 and `showsStatus`.
+  /// Runs a command as a shell does, with the tool and this build's other programs in the path; what it prints
+  /// on both streams, and a last line `[status]` unless that is 0 and `showsStatus`.
   static func run(
     _ command: String, in directory: String, showsStatus: Bool = false
   ) throws -> [String] {
     let tools = URL(fileURLWithPath: Tool.path).deletingLastPathComponent().path
-    let path = tools + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
+    let path = [tools, Tool.productsDirectory].joined(separator: ":") + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
     let result = try Tool.run(
       "/bin/bash", ["-c", command + "\n"], in: directory, environment: ["PATH": path])
     var lines = (result.output + result.errors).split(separator: "\n", omittingEmptySubsequences: false)

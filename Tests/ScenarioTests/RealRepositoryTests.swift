@@ -25,8 +25,8 @@ struct RealRepositoryTests {
     try work.write("make.sh", Self.script)
     let made = try Tool.run("/bin/bash", ["make.sh"], in: work.path)
     try #require(made.status == 0, "\(made.errors)")
-    _ = try ConsolePage.run("git-history --schema > git.graphql", in: work.path)
-    _ = try ConsolePage.run("git-history repository > mutations.ndjson", in: work.path)
+    let history = "git-history --schema > git.graphql && git-history repository > mutations.ndjson"
+    try #require(try ConsolePage.run(history, in: work.path, showsStatus: true) == [])
     try work.stemma("init", "node", "--schema", "git.graphql")
     try work.stemma("-C", "node", "import", "mutations.ndjson")
 
