@@ -25,6 +25,7 @@ extension Store {
 
     // MARK: Reading
 
+    /// The record with a key as this commit has made it so far; nil if there is none, or it has deleted it.
     public override func get<Row: Table>(
       _ type: Row.Type, byIdentifier key: Row.PrimaryKey
     ) throws -> Row? {
@@ -174,9 +175,13 @@ extension Store {
     try await write { try $0.insert(draft) }
   }
 
+  /// Creates a record that knows its key, in a commit of its own.
+  ///
+  /// - Throws: `alreadyExists`.
   @discardableResult
   public func insert<Row: Table>(_ row: Row) async throws -> Row { try await write { try $0.insert(row) } }
 
+  /// Creates the record, or gives the one that has its key the draft's values, in a commit of its own.
   @discardableResult
   public func upsert<Draft: TableDraft>(_ draft: Draft) async throws -> Draft.Row {
     try await write { try $0.upsert(draft) }
@@ -186,8 +191,15 @@ extension Store {
   @discardableResult
   public func update<Row: Table>(_ row: Row) async throws -> Row { try await write { try $0.update(row) } }
 
+  /// Deletes the record as it was read, in a commit of its own: what somebody else changed of it since stays
+  /// in conflict with the deletion.
+  ///
+  /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
   public func delete<Row: Table>(_ row: Row) async throws { try await write { try $0.delete(row) } }
 
+  /// Deletes the record with a key, whatever its state, in a commit of its own.
+  ///
+  /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
   public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) async throws {
     try await write { try $0.delete(type, key) }
   }
