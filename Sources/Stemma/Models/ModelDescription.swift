@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaSchema
 
 /// What a Swift type says of its model. One value per type, made when it is first asked for.
-public struct ModelDescription: Sendable {
+public final class ModelDescription: Sendable {
   /// A stored column.
   public struct Column: Sendable {
     package let name: String

@@ -122,6 +122,8 @@ public final class Store: Sendable {
 
   /// Makes one commit of everything that `body` does; if it throws, nothing of it is left.
   ///
+  /// A commit that was begun is finished, also if its task is cancelled meanwhile.
+  ///
   /// - Parameters:
   ///   - by: who makes the change.
   ///   - note: why.
@@ -131,17 +133,17 @@ public final class Store: Sendable {
     by: String? = nil, note: String? = nil, _ body: @escaping @Sendable (Transaction) throws -> Result
   ) async throws -> Result {
     if options.isReadOnly { throw StoreError.readOnly }
+    let moved = MovedContexts()
     let result: Result
     do {
       result = try await writer.commit(CommitNote(by: by, note: note)) { [self] write, schemaChanges in
         takeIn(write.schema, schemaChanges)
-        let transaction = Transaction(self, write)
-        do { return try body(transaction) } catch {
-          transaction.takeBack()
-          throw error
-        }
+        return try body(Transaction(self, write, moved))
       }
-    } catch { throw StoreError.translated(error) }
+    } catch {
+      moved.takeBack()
+      throw StoreError.translated(error)
+    }
     noteCommit()
     try await resolveConflicts()
     return result

@@ -8,19 +8,15 @@ extension Store {
   /// One commit while it is being made. Reads see what it has written.
   public final class Transaction: ReadTransaction {
     let write: WriteTransaction
-    /// Contexts that were moved on, to be taken back if the commit is not made.
-    private var moved: [(LoadedRecord, Context)] = []
+    private let moved: MovedContexts
     /// What records are read from that need no statement.
     private let memory: RowSource
 
-    init(_ store: Store, _ write: WriteTransaction) {
+    init(_ store: Store, _ write: WriteTransaction, _ moved: MovedContexts) {
+      self.moved = moved
       self.write = write
       memory = RowSource(store)
       super.init(store) { try write.prepare($0) }
-    }
-
-    func takeBack() {
-      for (record, context) in moved.reversed() { record.context = context }
     }
 
     // MARK: Reading
@@ -107,7 +103,7 @@ extension Store {
         columns[columns.startIndex + place].canonical(Datum(old))?.value == record.values[place]
       }
       if let loaded, loaded.context == before {
-        moved.append((loaded, before))
+        moved.note(loaded, before)
         loaded.context = try write.context(model, key)
       }
       return try present(Row.self, key)
