@@ -122,6 +122,14 @@ struct TableTests {
           struct ID: Hashable {
             let tenant: String
             let id: UUID
+
+            struct Columns: Stemma.SelectionColumns {
+              typealias Output = ID
+              let selected: [Stemma.SelectedColumn]
+              init(tenant: some Stemma.ExpressionProtocol<String>, id: some Stemma.ExpressionProtocol<UUID>) {
+                self.selected = [Stemma.SelectedColumn(tenant), Stemma.SelectedColumn(id)]
+              }
+            }
           }
           let id: ID
           var number: Int?
@@ -245,6 +253,15 @@ struct TableTests {
           }
         }
 
+        extension Order.ID: Stemma.Selection {
+          init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            let value0 = try String.read(row, 0)
+            let value1 = try UUID.read(row, 1)
+            self.tenant = value0
+            self.id = value1
+          }
+        }
+
         extension Order: Stemma.Table {
           static var modelName: String {
             "Order"
@@ -313,6 +330,14 @@ struct TableTests {
             public init(start: Date, end: Date? = nil) {
               self.start = start
               self.end = end
+            }
+
+            public struct Columns: Stemma.SelectionColumns {
+              public typealias Output = Span
+              public let selected: [Stemma.SelectedColumn]
+              public init(start: some Stemma.ExpressionProtocol<Date>, end: some Stemma.ExpressionProtocol<Date?>) {
+                self.selected = [Stemma.SelectedColumn(start), Stemma.SelectedColumn(end)]
+              }
             }
           }
           public let code: String
@@ -388,6 +413,15 @@ struct TableTests {
           public struct Relationships: Sendable {
             public init() {
             }
+          }
+        }
+
+        extension Note.Span: Stemma.Selection {
+          public init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            let value0 = try Date.read(row, 0)
+            let value1 = try (Date?).read(row, 1)
+            self.start = value0
+            self.end = value1
           }
         }
 
