@@ -103,8 +103,7 @@ struct RelationshipExpansionTests {
           init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
             let value0 = try Int.read(row, 0)
             let value1 = try row.record(1)
-            self.id = value0
-            self._record = value1
+            self.init(id: value0, _record: value1)
           }
           func write(to record: inout Stemma.RecordWriter) {
             self.primaryKey.write(to: &record)

@@ -86,10 +86,7 @@ struct TableTests {
             let value1 = try String.read(row, 1)
             let value2 = try row.isNull(2) ? false : Bool.read(row, 2)
             let value3 = try row.record(3)
-            self.id = value0
-            self.title = value1
-            self.isDone = value2
-            self._record = value3
+            self.init(id: value0, title: value1, isDone: value2, _record: value3)
           }
           func write(to record: inout Stemma.RecordWriter) {
             self.primaryKey.write(to: &record)
@@ -288,10 +285,7 @@ struct TableTests {
             let value1 = try (Int?).read(row, 2)
             let value2 = try Int.read(row, 3)
             let value3 = try row.record(4)
-            self.id = value0
-            self.number = value1
-            self.sellerId = value2
-            self._record = value3
+            self.init(id: value0, number: value1, sellerId: value2, _record: value3)
           }
           func write(to record: inout Stemma.RecordWriter) {
             self.primaryKey.write(to: &record)
@@ -354,6 +348,15 @@ struct TableTests {
             self.tags = tags
             self.span = span
             self.createdAt = createdAt
+          }
+
+          fileprivate init(code: String, title: String, tags: [String], span: Span, createdAt: Date, _record: Stemma.RecordHandle) {
+            self.code = code
+            self.title = title
+            self.tags = tags
+            self.span = span
+            self.createdAt = createdAt
+            self._record = _record
           }
 
           public static let columns = Columns()
@@ -451,12 +454,7 @@ struct TableTests {
             let value3 = Span(start: try Date.read(row, 3), end: try (Date?).read(row, 4))
             let value4 = try Date.read(row, 5)
             let value5 = try row.record(6)
-            self.code = value0
-            self.title = value1
-            self.tags = value2
-            self.span = value3
-            self.createdAt = value4
-            self._record = value5
+            self.init(code: value0, title: value1, tags: value2, span: value3, createdAt: value4, _record: value5)
           }
           public func write(to record: inout Stemma.RecordWriter) {
             self.primaryKey.write(to: &record)
