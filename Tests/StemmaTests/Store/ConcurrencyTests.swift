@@ -2,7 +2,7 @@ import Testing
 
 @testable import Stemma
 
-/// Run these under ThreadSanitizer too.
+/// Run these under ThreadSanitizer too, as docs/HACKING.md says.
 @Suite("Concurrent use of a store")
 struct ConcurrencyTests {
   @Test("writers, readers and observers at once: each commit is there, and seen whole")
