@@ -10,8 +10,8 @@ final class OnelineWriter {
   private let styles: (position: Style, operation: Style)
   private var blocks: [ObjectIdentifier: BlockTexts] = [:]
   private var origins: [Origin: [UInt8]] = [:]
-  /// The last second that was rendered, without a fraction.
-  private var second: (number: UInt64, bytes: [UInt8]) = (.max, [])
+  /// The day that was rendered last, up to its `T`.
+  private var day: (number: UInt64, bytes: [UInt8]) = (.max, [])
 
   /// Blocks of which texts are kept: more than a segment has.
   private static let limit = 256
@@ -58,9 +58,9 @@ final class OnelineWriter {
     bytes.append(UInt8(ascii: " "))
     texts.appendRecord(block.key(index), to: &bytes)
     bytes += shape.relationship
-    for (place, field) in shape.fields.enumerated() {
-      bytes += field.prefix
-      append(block, index, place, field.tag, to: &bytes)
+    for place in shape.fields.indices {
+      bytes += shape.fields[place].prefix
+      append(block, index, place, shape.fields[place].tag, to: &bytes)
     }
     bytes.append(10)
   }
@@ -75,25 +75,34 @@ final class OnelineWriter {
   }
 
   private func append(_ timestamp: Timestamp, to bytes: inout [UInt8]) {
-    let milliseconds = timestamp.milliseconds
-    let (number, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
-    if number != second.number {
-      let text = text.description.time(Timestamp(milliseconds: number * 1000))
-      second = (number, Array(text.utf8.dropLast(text.hasSuffix("Z") ? 1 : 0)))
+    let (number, rest) = timestamp.milliseconds.quotientAndRemainder(dividingBy: 86_400_000)
+    if number != day.number {
+      let text = text.description.time(Timestamp(milliseconds: number * 86_400_000))
+      day = (number, Array(text.utf8.prefix(11)))
     }
-    bytes += second.bytes
-    guard second.bytes.count > 1 else { return }
-    if rest > 0 {
-      bytes.append(UInt8(ascii: "."))
-      var left = rest
-      var unit: UInt64 = 100
-      while left > 0 {
-        bytes.append(UInt8(ascii: "0") + UInt8(left / unit))
-        left %= unit
-        unit /= 10
-      }
+    bytes += day.bytes
+    // Beyond the year 9999 there is no text.
+    guard day.bytes.count == 11 else { return }
+    let seconds = rest / 1000
+    Self.appendPair(seconds / 3600, to: &bytes)
+    bytes.append(UInt8(ascii: ":"))
+    Self.appendPair(seconds / 60 % 60, to: &bytes)
+    bytes.append(UInt8(ascii: ":"))
+    Self.appendPair(seconds % 60, to: &bytes)
+    var left = rest % 1000
+    if left > 0 { bytes.append(UInt8(ascii: ".")) }
+    var unit: UInt64 = 100
+    while left > 0 {
+      bytes.append(UInt8(ascii: "0") + UInt8(left / unit))
+      left %= unit
+      unit /= 10
     }
     bytes.append(UInt8(ascii: "Z"))
+  }
+
+  private static func appendPair(_ number: UInt64, to bytes: inout [UInt8]) {
+    bytes.append(UInt8(ascii: "0") + UInt8(number / 10))
+    bytes.append(UInt8(ascii: "0") + UInt8(number % 10))
   }
 
   private func appendName(_ origin: Origin, to bytes: inout [UInt8]) {
@@ -110,8 +119,8 @@ final class OnelineWriter {
     _ block: BlockContents, _ index: Int, _ assignment: Int, _ tag: ValueTag, to bytes: inout [UInt8]
   ) {
     switch tag {
-    case .null: bytes += Array("null".utf8)
-    case .bool: bytes += Array((block.bits(index, assignment) != 0 ? "true" : "false").utf8)
+    case .null: bytes.append(contentsOf: "null".utf8)
+    case .bool: bytes.append(contentsOf: (block.bits(index, assignment) != 0 ? "true" : "false").utf8)
     case .string:
       let text = block.text(index, assignment)
       if text.count <= Self.shortest, text.allSatisfy({ Self.isPlain[Int($0)] }) {
@@ -164,18 +173,44 @@ final class OnelineWriter {
 
 /// What the events of one block have in common, as text.
 private final class BlockTexts {
-  struct Shape {
-    var operation: [UInt8]
+  /// A class, because one is asked for at each event.
+  final class Shape {
+    let operation: [UInt8]
     /// With a space before it; empty for none.
-    var relationship: [UInt8]
+    let relationship: [UInt8]
     /// ` name=` of each field.
-    var fields: [(prefix: [UInt8], tag: ValueTag)]
+    let fields: [(prefix: [UInt8], tag: ValueTag)]
+
+    init(operation: [UInt8], relationship: [UInt8], fields: [(prefix: [UInt8], tag: ValueTag)]) {
+      self.operation = operation
+      self.relationship = relationship
+      self.fields = fields
+    }
+  }
+
+  private struct KeyedModel {
+    let stored: String
+    let model: Model?
+    /// `Model[`
+    let opening: [UInt8]
+    /// What stands before each part of a key.
+    let parts: [[UInt8]]
+
+    init(_ stored: String, _ model: Model?) {
+      self.stored = stored
+      self.model = model
+      opening = Array("\(model?.name ?? stored)[".utf8)
+      let names = model?.keyFields.map { model?.fields[$0].name ?? "" } ?? []
+      parts = names.enumerated().map { index, name in
+        names.count == 1 ? [] : Array("\(index > 0 ? " " : "")\(name)=".utf8)
+      }
+    }
   }
 
   private let block: BlockContents
   private let description: EventDescription
-  /// The models of the block's keys: the stored name, and the model if the schema knows it.
-  private var models: [(stored: String, model: Model?)] = []
+  /// The models of the block's keys.
+  private var models: [KeyedModel] = []
   private var modelOfKey: [Int] = []
   /// By shape and model.
   private var shapes: [Shape?]
@@ -194,7 +229,7 @@ private final class BlockTexts {
       // Keys are sorted: those of one model stand together.
       let known = models.last?.stored == stored ? models.count - 1 : models.firstIndex { $0.stored == stored }
       modelOfKey.append(known ?? models.count)
-      if known == nil { models.append((stored, description.model(storedName: stored))) }
+      if known == nil { models.append(KeyedModel(stored, description.model(storedName: stored))) }
     }
     shapes = [Shape?](repeating: nil, count: block.shapeCount * models.count)
   }
@@ -219,40 +254,34 @@ private final class BlockTexts {
       range = known
     } else {
       let start = arena.count
-      let (stored, model) = models[modelOfKey[key]]
-      arena += Array((model?.name ?? stored).utf8)
-      arena.append(UInt8(ascii: "["))
-      if !appendPlain(block.keyBytes(key), model) {
-        arena += Array(description.keyText(block.reader.record(key).key, model).utf8)
+      let keyed = models[modelOfKey[key]]
+      arena += keyed.opening
+      if !appendPlain(block.keyBytes(key), keyed) {
+        arena += Array(description.keyText(block.reader.record(key).key, keyed.model).utf8)
       }
       arena.append(UInt8(ascii: "]"))
       range = start..<arena.count
       records[key] = range
     }
-    bytes += arena[range]
+    arena.withUnsafeBytes { bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[range])) }
   }
 
   /// Appends a key of plain texts as `KeyWords` has it, from its encoded bytes; false, and nothing appended, for
   /// all others.
-  private func appendPlain(_ encoded: UnsafeRawBufferPointer, _ model: Model?) -> Bool {
-    guard let model else { return false }
+  private func appendPlain(_ encoded: UnsafeRawBufferPointer, _ keyed: KeyedModel) -> Bool {
     let start = arena.count
     var index = 0
-    for (part, field) in model.keyFields.enumerated() {
+    for (part, before) in keyed.parts.enumerated() {
       guard index < encoded.count, encoded[index] == 0x02 else { break }
-      if part > 0 { arena.append(UInt8(ascii: " ")) }
-      if model.keyFields.count > 1 {
-        arena += Array(model.fields[field].name.utf8)
-        arena.append(UInt8(ascii: "="))
-      }
+      arena += before
       index += 1
       let first = index
       while index < encoded.count, Self.isPlain[Int(encoded[index])] { index += 1 }
       guard index > first, index < encoded.count, encoded[index] == 0 else { break }
       if encoded[first] == UInt8(ascii: "-") { break }
-      arena.append(contentsOf: encoded[first..<index])
+      arena.append(contentsOf: UnsafeRawBufferPointer(rebasing: encoded[first..<index]))
       index += 1
-      if part == model.keyFields.count - 1, index == encoded.count { return true }
+      if part == keyed.parts.count - 1, index == encoded.count { return true }
     }
     arena.removeSubrange(start...)
     return false

@@ -364,6 +364,18 @@ struct Journal: Sendable {
     }
   }
 
+  /// Whether a frame has events of a record. Throws `.damaged`, for every hole too.
+  func holds(_ record: BlockReader.Record, _ part: JournalPart) throws(LogError) -> Bool {
+    switch part {
+    case .hole(let hole): throw .damaged(path: path, offset: hole.offset, hole.flaw)
+    case .frame(let index):
+      let bytes = try payload(index)
+      return try decoding(path, marks[index].offset) { () throws(EventsError) in
+        try BlockReader.holds(record, in: bytes)
+      }
+    }
+  }
+
   func offset(of part: JournalPart) -> UInt64 {
     switch part {
     case .hole(let hole): hole.offset
