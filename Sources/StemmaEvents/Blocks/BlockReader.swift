@@ -146,7 +146,8 @@ package struct BlockReader: Sendable {
     }
   }
 
-  /// Whether a block has events of a record. Unpacks the keys, and neither the events nor their values.
+  /// Whether a block has events of a record. Unpacks the keys of its partition and model, and neither the events
+  /// nor their values.
   package static func holds(_ record: Record, in bytes: [UInt8]) throws(EventsError) -> Bool {
     let limit = Limits.blockStream
     let head = try bytes.withUnsafeBytes { raw in
@@ -158,7 +159,7 @@ package struct BlockReader: Sendable {
     defer { withExtendedLifetime(stream) {} }
     var reader = ByteReader(stream.bytes)
     let names = try BlockNames(&reader, limit: limit)
-    let keys = try BlockKeys(&reader, names, limit: head.count, byteLimit: limit)
+    let keys = try BlockKeys(&reader, names, limit: head.count, byteLimit: limit, for: record)
     return number(of: record, names, keys) != nil
   }
 
