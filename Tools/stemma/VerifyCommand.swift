@@ -44,7 +44,7 @@ struct Verify: ParsableCommand {
     }
     if !report.losses.isEmpty {
       Output.line("lost:")
-      for loss in report.losses { Output.line("  \(loss.text(report.mark))") }
+      for line in LossText.lines(report.losses, report.mark) { Output.line("  \(line)") }
     }
     if report.isVague { Output.line("lost: what else these files held cannot be told") }
     Output.line("\(counted(Int(report.events), "event")) can still be read")
