@@ -5,6 +5,7 @@ import StemmaSchema
 
 struct Diff: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "diff",
     abstract: "Show which records differ between two moments, or two nodes.",
     discussion: """
       A and B are points in history (see `stemma help log`) or nodes (a remote's name, or a directory). Without B, A \
@@ -117,6 +118,7 @@ final class DifferenceWriter {
 
 struct Restore: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "restore",
     abstract: "Make a record, or all of a model, what it was, by appending new events.",
     discussion: """
       Shows what it changes. Without a key, records that were made since are deleted.
@@ -158,6 +160,7 @@ struct Restore: ParsableCommand {
 
 struct Undo: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "undo",
     abstract: "Take back an event, or all of a commit, by appending new events.",
     discussion: """
       Shows what it changes. If another event has written the same since, nothing is done unless --force says so.

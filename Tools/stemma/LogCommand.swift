@@ -71,7 +71,7 @@ struct LogCommand: ParsableCommand {
             return n.map { shown < $0 } ?? true
           }
         }
-        writer.finish()
+        try writer.finish()
       }
     }
     Output.flush()
@@ -144,6 +144,7 @@ struct LogCommand: ParsableCommand {
       return true
     }
     for noted in newest.reversed() { try writer.write(noted.stored, noted.note) }
+    try writer.writeWaiting()
     Output.flush()
     while true {
       Thread.sleep(forTimeInterval: Self.interval)
@@ -155,6 +156,7 @@ struct LogCommand: ParsableCommand {
         try writer.write(stored, note)
         return true
       }
+      try writer.writeWaiting()
       end = newEnd
       Output.flush()
     }

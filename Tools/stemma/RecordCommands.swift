@@ -36,6 +36,7 @@ struct RecordArguments: ParsableArguments {
 
 struct History: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "history",
     abstract: "Show the life of a record, newest first, with every branch.",
     discussion: """
       Examples:
@@ -100,6 +101,7 @@ struct History: ParsableCommand {
 
 struct Blame: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "blame",
     abstract: "Show for each field of a record who wrote its value, and what stands against it.",
     discussion: """
       Examples:
@@ -152,6 +154,7 @@ struct Blame: ParsableCommand {
 
 struct Why: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "why",
     abstract: "Explain in words why a record, or one field of it, is shown as it is.",
     discussion: """
       Examples:

@@ -4,6 +4,7 @@ import StemmaNode
 
 struct Repair: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "repair",
     abstract: "Put back what damage of the log has taken.",
     discussion: """
       Fetches exactly the lost events from a peer, checks them against the hashes of their streams, writes the \

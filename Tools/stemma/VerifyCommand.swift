@@ -4,6 +4,7 @@ import StemmaNode
 
 struct Verify: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "verify",
     abstract: "Check every byte of the log, and the tables against it.",
     discussion: """
       Says what is damaged, which events that took, how many can still be read, and the command that mends it; \
