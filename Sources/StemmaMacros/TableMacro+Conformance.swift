@@ -29,24 +29,27 @@ extension TableDeclaration {
       """)
   }
 
-  /// One line for each stored property. Columns are numbered: key parts, then the others, then `_state`.
+  /// Everything is read before anything is stored: an initialiser that throws when it has stored a part would copy
+  /// the whole value in the end. Columns are numbered: key parts, then the others, then `_state`.
   private var reading: [String] {
-    var lines: [String] = []
+    var read: [(property: String, value: String)] = []
     if let selection = key.selection {
-      lines.append("self.\(key.property) = \(Self.construction(selection, key.columns, 0))")
+      read.append((key.property, Self.construction(selection, key.columns, 0)))
     } else {
-      lines.append("self.\(key.property) = \(key.columns[0].reading(0))")
+      read.append((key.property, key.columns[0].reading(0)))
     }
     var number = key.columns.count
     for stored in stored {
       switch stored {
-      case .column(let column): lines.append("self.\(column.property) = \(column.reading(number))")
+      case .column(let column): read.append((column.property, column.reading(number)))
       case .group(let group):
-        lines.append("self.\(group.property) = \(Self.construction(group.selection, group.columns, number))")
+        read.append((group.property, Self.construction(group.selection, group.columns, number)))
       }
       number += stored.columns.count
     }
-    return lines + ["self._record = try row.record(\(number))"]
+    read.append(("_record", "try row.record(\(number))"))
+    return read.enumerated().map { "let value\($0) = \($1.value)" }
+      + read.enumerated().map { "self.\($1.property) = value\($0)" }
   }
 
   private static func construction(_ type: String, _ columns: [Column], _ first: Int) -> String {

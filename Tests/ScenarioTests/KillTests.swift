@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import StemmaSimulation
 
 /// An import that is killed leaves whole commits, says where to go on, and ends as if nothing had happened.
 @Suite("Killed imports", .enabled(if: RealData.isThere))
@@ -77,7 +78,7 @@ struct KillTests {
 
     let seed: UInt64 = 2026
     print("seed \(seed)")
-    var random = SeededGenerator(seed: seed)
+    var random = SplitMix64(seed: seed)
     try node("killed", in: work)
     var resume = 1
     var kills = 0

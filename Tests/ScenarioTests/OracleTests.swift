@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import StemmaSimulation
 
 /// Real histories become the tables that an independent reading of the same sources gives.
 @Suite("Real histories equal their oracles", .enabled(if: RealData.isThere))
@@ -90,7 +91,7 @@ struct OracleTests {
     let segments = try FileManager.default.contentsOfDirectory(atPath: directory)
       .filter { $0.hasSuffix(".segment") }.sorted()
     #expect(segments.count > 2)
-    var random = SeededGenerator(seed: 2026)
+    var random = SplitMix64(seed: 2026)
     print("seed 2026, \(name)")
     for _ in 0..<50 {
       let segment = directory + "/" + segments[Int(random.next() % UInt64(segments.count))]
@@ -107,20 +108,5 @@ struct OracleTests {
       try whole.write(to: url)
     }
     #expect(try work.stemma("-C", "node", "verify").status == 0)
-  }
-}
-
-/// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014).
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

@@ -82,10 +82,14 @@ struct TableTests {
 
             ])
           init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
-            self.id = try UUID.read(row, 0)
-            self.title = try String.read(row, 1)
-            self.isDone = try row.isNull(2) ? false : Bool.read(row, 2)
-            self._record = try row.record(3)
+            let value0 = try UUID.read(row, 0)
+            let value1 = try String.read(row, 1)
+            let value2 = try row.isNull(2) ? false : Bool.read(row, 2)
+            let value3 = try row.record(3)
+            self.id = value0
+            self.title = value1
+            self.isDone = value2
+            self._record = value3
           }
           func write(to record: inout Stemma.RecordWriter) {
             self.primaryKey.write(to: &record)
@@ -263,10 +267,14 @@ struct TableTests {
               },
             ])
           init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
-            self.id = ID(tenant: try String.read(row, 0), id: try UUID.read(row, 1))
-            self.number = try (Int?).read(row, 2)
-            self.sellerId = try Int.read(row, 3)
-            self._record = try row.record(4)
+            let value0 = ID(tenant: try String.read(row, 0), id: try UUID.read(row, 1))
+            let value1 = try (Int?).read(row, 2)
+            let value2 = try Int.read(row, 3)
+            let value3 = try row.record(4)
+            self.id = value0
+            self.number = value1
+            self.sellerId = value2
+            self._record = value3
           }
           func write(to record: inout Stemma.RecordWriter) {
             self.primaryKey.write(to: &record)
@@ -403,12 +411,18 @@ struct TableTests {
 
             ])
           public init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
-            self.code = try String.read(row, 0)
-            self.title = try String.read(row, 1)
-            self.tags = try row.represented(2, as: [String].JSONRepresentation.self)
-            self.span = Span(start: try Date.read(row, 3), end: try (Date?).read(row, 4))
-            self.createdAt = try Date.read(row, 5)
-            self._record = try row.record(6)
+            let value0 = try String.read(row, 0)
+            let value1 = try String.read(row, 1)
+            let value2 = try row.represented(2, as: [String].JSONRepresentation.self)
+            let value3 = Span(start: try Date.read(row, 3), end: try (Date?).read(row, 4))
+            let value4 = try Date.read(row, 5)
+            let value5 = try row.record(6)
+            self.code = value0
+            self.title = value1
+            self.tags = value2
+            self.span = value3
+            self.createdAt = value4
+            self._record = value5
           }
           public func write(to record: inout Stemma.RecordWriter) {
             self.primaryKey.write(to: &record)

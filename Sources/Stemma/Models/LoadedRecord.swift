@@ -104,3 +104,15 @@ final class LoadedRecords: Sendable {
     state.withLock { $0.related[place, default: [:]][name] = rows }
   }
 }
+
+/// Contexts that a commit has moved on, to be taken back if it is not made.
+final class MovedContexts: Sendable {
+  private let moved = Mutex<[(LoadedRecord, Context)]>([])
+
+  /// `before`: the context that the record had.
+  func note(_ record: LoadedRecord, _ before: Context) { moved.withLock { $0.append((record, before)) } }
+
+  func takeBack() {
+    for (record, context) in moved.withLock({ $0.reversed() }) { record.context = context }
+  }
+}

@@ -6,6 +6,7 @@ public struct JoinedColumns<Root: Table>: Sendable {
   /// As the statement calls the table.
   let table: String
 
+  /// A column of the joined table.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
   ) -> Expression<Value> { Root.columns[keyPath: member].expression(of: table) }
@@ -16,11 +17,13 @@ public struct JoinedColumns<Root: Table>: Sendable {
 public struct OptionalColumns<Root: Table>: Sendable {
   let table: String
 
+  /// A column of the joined table; null where there is no row, even if it never is in the table itself.
   @_disfavoredOverload
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
   ) -> Expression<Value?> { Root.columns[keyPath: member].expression(of: table) }
 
+  /// A column of the joined table; null where it is null, and where there is no row.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value?>>
   ) -> Expression<Value?> { Root.columns[keyPath: member].expression(of: table) }
@@ -146,27 +149,36 @@ private struct JoinedTables {
   }
 
   /// Joins the records on the other side of a relationship.
-  mutating func add(_ relationship: String, _ kind: String) {
-    guard let relationship = description.relationship(named: relationship) else {
-      preconditionFailure("\(description.name) has no relationship \(relationship); @Table writes the names")
+  mutating func add(_ name: String, _ kind: String) {
+    let relationship: ModelDescription.Relationship
+    let route: Route
+    do throws(StoreError) { (relationship, route) = try description.route(name) } catch {
+      // Opening a store checks that all relationships fit.
+      preconditionFailure("\(error); declare the models so that both sides fit")
     }
     let target = relationship.target().description
-    let own = relationship.kind == .belongsTo ? relationship.fields : description.key.map(\.name)
-    let others = relationship.kind == .belongsTo ? target.key.map(\.name) : relationship.fields
-    let (left, right) = (StatementText.quoted(last), StatementText.quoted(name(target)))
-    let pairs = zip(own, others).map { own, other in
-      "\(left).\(StatementText.quoted(own)) = \(right).\(StatementText.quoted(other))"
+    switch route {
+    case .parent(let fields): add(target, kind, fields, equal: target.key.map(\.name))
+    case .children(let fields): add(target, kind, description.key.map(\.name), equal: fields)
+    case .joined(let join, let near, let far):
+      add(join, kind, description.key.map(\.name), equal: near)
+      add(target, kind, far, equal: target.key.map(\.name))
     }
+  }
+
+  private mutating func add(
+    _ target: ModelDescription, _ kind: String, _ own: [String], equal others: [String]
+  ) {
+    let (left, right) = (last, name(target))
+    let pairs = zip(own, others).map { "\(Route.column(left, $0)) = \(Route.column(right, $1))" }
     add(target, kind, on: StatementText(pairs.joined(separator: " AND ")))
   }
 
   /// The columns of the first table and of the last.
   func selecting(_ other: ModelDescription) -> QueryParts {
     var parts = parts
-    let table = StatementText.quoted(last)
-    let columns = (other.columns.map(\.name) + ["_state"]).map { "\(table).\(StatementText.quoted($0))" }
-    parts.selected.append(StatementText(columns.joined(separator: ", ")))
-    parts.key += other.key.map { StatementText("\(table).\(StatementText.quoted($0.name))") }
+    parts.selected.append(StatementText(Route.list(last, other.columns.map(\.name) + ["_state"])))
+    parts.key += other.key.map { StatementText(Route.column(last, $0.name)) }
     return parts
   }
 }

@@ -8,23 +8,20 @@ extension Store {
   /// One commit while it is being made. Reads see what it has written.
   public final class Transaction: ReadTransaction {
     let write: WriteTransaction
-    /// Contexts that were moved on, to be taken back if the commit is not made.
-    private var moved: [(LoadedRecord, Context)] = []
+    private let moved: MovedContexts
     /// What records are read from that need no statement.
     private let memory: RowSource
 
-    init(_ store: Store, _ write: WriteTransaction) {
+    init(_ store: Store, _ write: WriteTransaction, _ moved: MovedContexts) {
+      self.moved = moved
       self.write = write
       memory = RowSource(store)
       super.init(store) { try write.prepare($0) }
     }
 
-    func takeBack() {
-      for (record, context) in moved.reversed() { record.context = context }
-    }
-
     // MARK: Reading
 
+    /// The record with a key as this commit has made it so far; nil if there is none, or it has deleted it.
     public override func get<Row: Table>(
       _ type: Row.Type, byIdentifier key: Row.PrimaryKey
     ) throws -> Row? {
@@ -106,7 +103,7 @@ extension Store {
         columns[columns.startIndex + place].canonical(Datum(old))?.value == record.values[place]
       }
       if let loaded, loaded.context == before {
-        moved.append((loaded, before))
+        moved.note(loaded, before)
         loaded.context = try write.context(model, key)
       }
       return try present(Row.self, key)
@@ -174,9 +171,13 @@ extension Store {
     try await write { try $0.insert(draft) }
   }
 
+  /// Creates a record that knows its key, in a commit of its own.
+  ///
+  /// - Throws: `alreadyExists`.
   @discardableResult
   public func insert<Row: Table>(_ row: Row) async throws -> Row { try await write { try $0.insert(row) } }
 
+  /// Creates the record, or gives the one that has its key the draft's values, in a commit of its own.
   @discardableResult
   public func upsert<Draft: TableDraft>(_ draft: Draft) async throws -> Draft.Row {
     try await write { try $0.upsert(draft) }
@@ -186,8 +187,15 @@ extension Store {
   @discardableResult
   public func update<Row: Table>(_ row: Row) async throws -> Row { try await write { try $0.update(row) } }
 
+  /// Deletes the record as it was read, in a commit of its own: what somebody else changed of it since stays
+  /// in conflict with the deletion.
+  ///
+  /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
   public func delete<Row: Table>(_ row: Row) async throws { try await write { try $0.delete(row) } }
 
+  /// Deletes the record with a key, whatever its state, in a commit of its own.
+  ///
+  /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
   public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) async throws {
     try await write { try $0.delete(type, key) }
   }
