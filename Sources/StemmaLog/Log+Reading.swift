@@ -106,22 +106,6 @@ extension Log {
     return files
   }
 
-  /// What one file holds of each partition, sorted by partition: from the footer of a segment, by decoding a
-  /// journal (up to the durable end).
-  package func partitions(of file: LogFile) throws(LogError) -> [PartitionRun] {
-    for view in views where view.place == file.place {
-      switch view {
-      case .segment(let header, _): return try segment(header).footer().partitions
-      case .journal(let journal):
-        var runs = RunCollector(path: journal.path)
-        try journal.collect(into: &runs)
-        return runs.partitions
-      case .damaged(let damage, _): throw damage.error
-      }
-    }
-    return []
-  }
-
   /// What the log holds of every stream: from footers, and by decoding the journals. For rebuilding what the
   /// tables keep; the tables' own copy is what everybody else asks.
   /// Throws `.damaged` if a stream has a hole or does not begin with 1.

@@ -36,7 +36,7 @@ package struct LogSource: ShipmentSource {
 
   /// By its footer; for a file that is damaged it throws.
   private func streams(of file: LogFile) throws(LogError) -> [StreamRange] {
-    try log.partitions(of: file).flatMap { run in
+    try log.content(of: file).partitions.flatMap { run in
       run.streams.map { stream in
         StreamRange(
           partition: run.partition, origin: stream.origin, from: stream.from, to: stream.to, hash: stream.hash
