@@ -59,7 +59,9 @@ struct ConsolePage {
     _ command: String, in directory: String, showsStatus: Bool = false
   ) throws -> [String] {
     let tools = URL(fileURLWithPath: Tool.path).deletingLastPathComponent().path
-    let path = [tools, Tool.productsDirectory].joined(separator: ":") + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
+    let path =
+      [tools, Tool.productsDirectory].joined(separator: ":") + ":"
+      + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
     let result = try Tool.run(
       "/bin/bash", ["-c", command + "\n"], in: directory, environment: ["PATH": path])
     var lines = (result.output + result.errors).split(separator: "\n", omittingEmptySubsequences: false)

@@ -47,7 +47,14 @@ package final class BlockCursor {
   package var model: String { reader.model(ofKey: Int(row.key)) }
   /// Number of the event's shape; events of one shape have operation, relationship and fields in common.
   package var shape: Int { Int(row.shape) }
+  /// How many shapes and runs the block has.
+  package var shapeCount: Int { reader.names.shapes.count }
+  package var runCount: Int { reader.keyTable.runs.count }
   package var operation: Operation { reader.names.shapes[Int(row.shape)].operation }
+  /// The stored name of the relationship, of links and unlinks.
+  package var relationship: String? {
+    reader.names.shapes[Int(row.shape)].relationship.map { reader.names.names[$0] }
+  }
   package var dot: Dot { Dot(reader.names.origins[Int(row.origin)], Sequence(row.sequence)) }
   package var version: Version { Version(row.version) }
   package var timestamp: Timestamp { Timestamp(rawValue: row.timestamp) }
