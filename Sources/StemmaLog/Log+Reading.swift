@@ -106,6 +106,18 @@ extension Log {
     return files
   }
 
+  /// The contents of a sealed file, to be shipped as they are; nil for a journal. Memory: the file.
+  package func sealedContents(ofPlace place: UInt64) throws(LogError) -> SealedContents? {
+    for view in views where view.place == place {
+      switch view {
+      case .segment(let header, _): return try segment(header).sealedContents()
+      case .journal: return nil
+      case .damaged(let damage, _): throw damage.error
+      }
+    }
+    return nil
+  }
+
   /// What the log holds of every stream: from footers, and by decoding the journals. For rebuilding what the
   /// tables keep; the tables' own copy is what everybody else asks.
   /// Throws `.damaged` if a stream has a hole or does not begin with 1.

@@ -77,9 +77,13 @@ public func publicModels() -> PublicNote.Draft {
   let id: Int
 }
 
+/// A public type with an initialiser of its own that may fail.
 @Table public struct Ledger {
+  /// What it is called.
   public var name: String
+  /// Its key.
   public let id: Int
+  /// Nil if the text is no number.
   public init?(_ text: String) {
     guard let id = Int(text) else { return nil }
     (self.name, self.id) = (text, id)

@@ -95,6 +95,12 @@ package struct BlockReader: Sendable {
       key: Key(trusted: Array(keyTable.key(key))))
   }
 
+  /// The number of a key's run; keys of one run have partition and model in common.
+  package func run(ofKey key: Int) -> Int { Int(keyTable.runOfKey[key]) }
+
+  /// The encoded key, in place: valid as long as the block is alive.
+  package func keyBytes(_ key: Int) -> UnsafeRawBufferPointer { keyTable.key(key) }
+
   /// The partition of a key, without its bytes.
   package func partition(ofKey key: Int) -> Partition {
     names.partitions[keyTable.runs[Int(keyTable.runOfKey[key])].partition]
