@@ -254,7 +254,7 @@ import Testing
     let sealed = try #require(try Piece(decoding: piece).sealed)
     let end = PieceLayout.headerSize + sealed.bytes.count
     let index = end - sealed.sizes.footer - sealed.sizes.filter
-    var random = Generator(seed: 23)
+    var random = SplitMix64(seed: 23)
     var taken: [Int] = []
     for place in index..<piece.count - PieceLayout.trailerSize {
       var changed = Array(piece.dropLast(36))
