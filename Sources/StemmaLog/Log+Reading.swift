@@ -115,20 +115,16 @@ extension Log {
     return files
   }
 
-  /// What one file holds of each partition, sorted by partition: from the footer of a segment, by decoding a
-  /// journal (up to the durable end).
-  package func partitions(of file: LogFile) throws(LogError) -> [PartitionRun] {
-    for view in views where view.place == file.place {
+  /// The contents of a sealed file, to be shipped as they are; nil for a journal. Memory: the file.
+  package func sealedContents(ofPlace place: UInt64) throws(LogError) -> SealedContents? {
+    for view in views where view.place == place {
       switch view {
-      case .segment(let header, _): return try segment(header).footer().partitions
-      case .journal(let journal):
-        var runs = RunCollector(path: journal.path)
-        try journal.collect(into: &runs)
-        return runs.partitions
+      case .segment(let header, _): return try segment(header).sealedContents()
+      case .journal: return nil
       case .damaged(let damage, _): throw damage.error
       }
     }
-    return []
+    return nil
   }
 
   /// What the log holds of every stream: from footers, and by decoding the journals. For rebuilding what the

@@ -29,27 +29,31 @@ extension TableDeclaration {
       """)
   }
 
-  /// Everything is read before anything is stored: an initialiser that throws when it has stored a part would copy
-  /// the whole value in the end. Columns are numbered: key parts, then the others, then `_state`.
+  /// Everything is read before anything is stored, and a memberwise initialiser stores it: one that stores and can throw
+  /// would make the value in one place and copy it to another. Columns are numbered: key parts, then the others, then
+  /// `_state`.
   private var reading: [String] {
-    var read: [(property: String, value: String)] = []
+    var values: [String: String] = [:]
     if let selection = key.selection {
-      read.append((key.property, Self.construction(selection, key.columns, 0)))
+      values[key.property] = Self.construction(selection, key.columns, 0)
     } else {
-      read.append((key.property, key.columns[0].reading(0)))
+      values[key.property] = key.columns[0].reading(0)
     }
     var number = key.columns.count
     for stored in stored {
       switch stored {
-      case .column(let column): read.append((column.property, column.reading(number)))
+      case .column(let column): values[column.property] = column.reading(number)
       case .group(let group):
-        read.append((group.property, Self.construction(group.selection, group.columns, number)))
+        values[group.property] = Self.construction(group.selection, group.columns, number)
       }
       number += stored.columns.count
     }
-    read.append(("_record", "try row.record(\(number))"))
-    return read.enumerated().map { "let value\($0) = \($1.value)" }
-      + read.enumerated().map { "self.\($1.property) = value\($0)" }
+    values["_record"] = "try row.record(\(number))"
+    // As the memberwise initialiser takes them.
+    let properties = declared.map(\.property) + ["_record"]
+    let arguments = properties.enumerated().map { "\($1.asLabel): value\($0)" }.joined(separator: ", ")
+    return properties.enumerated().map { "let value\($0) = \(values[$1] ?? "")" }
+      + ["self.init(\(arguments))"]
   }
 
   private static func construction(_ type: String, _ columns: [Column], _ first: Int) -> String {

@@ -70,6 +70,9 @@ package enum Explanations {
       "\(field) of \(record) was written after \(event), by \(later); undo that first, or use --force"
     case .existenceInConflict(let record):
       "whether \(record) exists is an open conflict; decide with `stemma resolve \(record) --keep` or --delete"
+    case .changedMeanwhile:
+      "others have written in the meantime, and the changes are not those that were shown any more; nothing was "
+        + "written; look again"
     case .unknownPlaceholder(let name, let known):
       "unknown placeholder {\(name)}; there are {\(known.joined(separator: "}, {"))}"
     }

@@ -60,6 +60,7 @@ extension Node {
         report.events = try readableEvents(of: log)
         return report
       }
+      if mark.damage != nil { try forgetDamage(in: directory, options) }
       let files = try log.files()
       report.files = files.count
       report.events = files.reduce(0) { $0 + $1.events }
@@ -80,17 +81,36 @@ extension Node {
   private static func record(
     _ found: [Damage], in directory: String, _ options: OpeningOptions, _ log: Log
   ) throws -> RecordedDamage {
+    let recorded = try ifWritable(directory, options) { node throws(NodeError) in
+      try node.recordDamage(found)
+      return node.mark.damage
+    }
+    return try recorded ?? RecordedDamage(try log.survey(found, held: nil))
+  }
+
+  /// The log is whole although damage of it is recorded: somebody put a file back. Takes the record away, and
+  /// makes the tables anew; where nothing can be written, the record stays.
+  private static func forgetDamage(in directory: String, _ options: OpeningOptions) throws(NodeError) {
+    _ = try ifWritable(directory, options) { node throws(NodeError) in
+      try node.finishRepair(wasVague: false, options.progress)
+      return ()
+    }
+  }
+
+  /// Changes a node, under its lock; nil if it cannot be written, or another process is writing.
+  private static func ifWritable<Result>(
+    _ directory: String, _ options: OpeningOptions, _ body: (Node) throws(NodeError) -> Result?
+  ) throws(NodeError) -> Result? {
     var writing = options
     writing.mode = .write
     writing.wait = 0
     do throws(NodeError) {
       let node = try open(at: directory, writing)
-      try node.locked { () throws(NodeError) in try node.recordDamage(found) }
-      if let damage = node.mark.damage { return damage }
+      return try node.locked { () throws(NodeError) in try body(node) }
     } catch {
       guard error.isRefusalToWrite || error.isInUse else { throw error }
+      return nil
     }
-    return RecordedDamage(try log.survey(found, held: nil))
   }
 
   /// Throws the damage of the log that is known.

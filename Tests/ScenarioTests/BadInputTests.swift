@@ -425,7 +425,8 @@ struct BadInputTests {
       }
     } else {
       #expect(verified.status == 1, "\(verified.errors)")
-      #expect(verified.output.contains("\(file) at byte 0"), "\(verified.output)")
+      let place = damage == .text ? "at byte 0 (header): " : "at byte 0: "
+      #expect(verified.output.contains("log/\(file) \(place)"), "\(verified.output)")
       for result in [read, rebuilt] {
         #expect(result.status == 74, "\(result.output.suffix(200))\(result.errors)")
         #expect(result.errors.contains("\(file) is damaged at byte 0: "), "\(result.errors)")

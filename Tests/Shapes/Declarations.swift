@@ -56,6 +56,47 @@ public func publicModels() -> PublicNote.Draft {
   return PublicNote.Draft(note)
 }
 
+// Initialisers of one's own, and properties that others do not see.
+
+@Table struct Account {
+  @Ephemeral let kind = "account"
+  private var secret: String?
+  let id: UUID
+  @Ephemeral var isOpen = false
+  private(set) var name: String
+
+  init(named name: String) throws {
+    id = UUID()
+    self.name = name
+  }
+}
+
+@Table struct Vault {
+  private var secret = ""
+  var name: String
+  let id: Int
+}
+
+/// A public type with an initialiser of its own that may fail.
+@Table public struct Ledger {
+  /// What it is called.
+  public var name: String
+  /// Its key.
+  public let id: Int
+  /// Nil if the text is no number.
+  public init?(_ text: String) {
+    guard let id = Int(text) else { return nil }
+    (self.name, self.id) = (text, id)
+  }
+}
+
+func initializers(_ store: Store) async throws -> [String] {
+  var account = try await store.insert(Account(named: "a"))
+  account.isOpen = true
+  let ledger = Ledger("1").map(Ledger.Draft.init)
+  return [account.kind, account.name, ledger?.name ?? ""]
+}
+
 // A namespace, and Swift's attributes and comments in every place.
 
 enum Library {

@@ -43,7 +43,7 @@ import StemmaSimulation
       names: ("receiver", "sender"))
     while let piece = try writer.next() {
       let verified = try reader.read(piece)
-      if let events = try verified.remaining(above: receiver.streams()) { _ = try receiver.adopt(events) }
+      _ = try verified.adopt(into: receiver, above: receiver.streams())
     }
     try reader.finish(writer.end)
     return (writer.end, writer.bytesShipped)

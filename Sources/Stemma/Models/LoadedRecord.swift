@@ -10,7 +10,7 @@ struct LoadedRecord: Sendable {
   private let group: LoadedRecords
   private let place: Int32
 
-  fileprivate init(_ group: LoadedRecords, _ place: Int32) {
+  init(_ group: LoadedRecords, _ place: Int32) {
     self.group = group
     self.place = place
   }
@@ -60,16 +60,18 @@ final class LoadedRecords: Sendable {
     state = Mutex(State())
   }
 
-  /// Takes in a record with the context that encoded bytes of a state begin with. Nil if there is no room.
-  func add(_ state: UnsafeRawBufferPointer) throws(MergeError) -> LoadedRecord? {
+  /// Takes in a record with the context that encoded bytes of a state begin with, and gives its place. Nil if there is no
+  /// room.
+  func add(_ state: UnsafeRawBufferPointer) throws(MergeError) -> Int32? {
     try add { entries throws(MergeError) in try RecordState.readContext(of: state, into: &entries) }
   }
 
-  func add(_ context: Context) -> LoadedRecord? { add { $0 += context.entries } }
+  func add(_ context: Context) -> Int32? { add { $0 += context.entries } }
 
+  @inline(__always)
   private func add<Failure: Error>(
     _ read: (inout [Context.Entry]) throws(Failure) -> Void
-  ) throws(Failure) -> LoadedRecord? {
+  ) throws(Failure) -> Int32? {
     try state.withLock { state throws(Failure) in
       let place = state.ends.count
       if place == Self.limit { return nil }
@@ -80,7 +82,7 @@ final class LoadedRecords: Sendable {
       }
       try read(&state.entries)
       state.ends.append(Int32(truncatingIfNeeded: state.entries.count))
-      return LoadedRecord(self, Int32(truncatingIfNeeded: place))
+      return Int32(truncatingIfNeeded: place)
     }
   }
 

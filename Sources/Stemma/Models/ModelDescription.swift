@@ -11,6 +11,8 @@ public final class ModelDescription: Sendable {
     package let type: ColumnType
     /// As SDL spells it.
     package let defaultValue: String?
+    /// What a row shows that is older than the column and has null there; nil if that is null.
+    let valueOfOlderRows: Value?
     /// How the property's type spells a value that is stored: a date in another zone, say, becomes UTC. Nil for one
     /// that it cannot read.
     package let canonical: @Sendable (Datum) -> Datum?
@@ -20,18 +22,19 @@ public final class ModelDescription: Sendable {
     ///   - type: how values are stored, the property's own type or the representation of it.
     ///   - property: nil: the column's name.
     ///   - defaultValue: the schema's default. Records that are older than the column are read with it.
-    public init<Value: ColumnValue>(
-      _ name: String, _ type: Value.Type, property: String? = nil, defaultValue: Value? = nil
+    public init<Content: ColumnValue>(
+      _ name: String, _ type: Content.Type, property: String? = nil, defaultValue: Content? = nil
     ) {
       self.name = name
       self.property = property ?? name
-      self.type = Value.columnType
+      self.type = Content.columnType
+      valueOfOlderRows = Content.columnType.isOptional ? nil : defaultValue?.datum.value
       self.defaultValue = defaultValue.map { value in
         if case .string(let text) = value.datum.value { return JSON.string(text).text }
         return "\"\(value.datum.value.json.text)\""
       }
       canonical = { datum in
-        do throws(StoreError) { return try Value(datum: datum).datum } catch {
+        do throws(StoreError) { return try Content(datum: datum).datum } catch {
           // A record that is older than the column.
           return datum.isNull ? defaultValue?.datum : nil
         }

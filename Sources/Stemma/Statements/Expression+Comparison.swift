@@ -117,12 +117,14 @@ public prefix func ! (a: some ExpressionProtocol<Bool>) -> Expression<Bool> {
 // MARK: Among values
 
 extension ExpressionProtocol {
-  /// Whether the value is among these. One statement, however many there are.
+  /// Whether the value is among these; times as points in time. One statement, however many there are.
   public func `in`(_ values: some Swift.Sequence<Value>) -> Expression<Bool> {
     // The values are one parameter, so that the statement's text does not depend on how many there are.
     let list = Datum.json(.array(values.map { $0.datum.value.json }))
-    let listed = StatementText("(SELECT value FROM json_each(?))", [list.value])
-    return Expression(.combination(text, " IN ", listed))
+    var listed = StatementText("(SELECT ")
+    listed.append(Self.compared(StatementText("value")))
+    listed.append(StatementText(" FROM json_each(?))", [list.value]))
+    return Expression(.combination(comparedText, " IN ", listed))
   }
 
   /// Whether the value is among those that a statement reads.

@@ -1,3 +1,4 @@
+import StemmaEvents
 import StemmaSchema
 
 /// A column or what is made of columns: something that has a value in each row of a statement.
@@ -29,9 +30,24 @@ public struct TableColumn<Root: Table, Value: ColumnValue>: ExpressionProtocol {
   /// The column of the table itself. One of a joined table comes from the closures of `join`.
   public var expression: Expression<Value> { expression(of: Root.description.tableName) }
 
-  /// The column in a table that a statement calls so.
+  /// The column in a table that a statement calls so, as rows are read: one that is older than the column shows its
+  /// default.
   func expression<Result>(of table: String) -> Expression<Result> {
-    Expression<Result>(StatementText("\(StatementText.quoted(table)).\(StatementText.quoted(name))"))
+    let column = StatementText(Route.column(table, name))
+    return Expression<Result>(
+      valueOfOlderRows.map { .call("ifnull", column, StatementText("?", [$0])) } ?? column)
+  }
+
+  /// The same where there may be no row: then it is null.
+  func optionalExpression<Result>(of table: String) -> Expression<Result> {
+    guard valueOfOlderRows != nil, let key = Root.description.key.first else { return expression(of: table) }
+    let isMissing = StatementText("\(Route.column(table, key.name)) IS NULL")
+    let shown: Expression<Result> = expression(of: table)
+    return Expression<Result>(.call("iif", isMissing, StatementText("NULL"), shown.text))
+  }
+
+  private var valueOfOlderRows: StemmaEvents.Value? {
+    Root.description.columns.first { $0.name == name }?.valueOfOlderRows
   }
 }
 

@@ -21,12 +21,12 @@ public struct OptionalColumns<Root: Table>: Sendable {
   @_disfavoredOverload
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
-  ) -> Expression<Value?> { Root.columns[keyPath: member].expression(of: table) }
+  ) -> Expression<Value?> { Root.columns[keyPath: member].optionalExpression(of: table) }
 
   /// A column of the joined table; null where it is null, and where there is no row.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value?>>
-  ) -> Expression<Value?> { Root.columns[keyPath: member].expression(of: table) }
+  ) -> Expression<Value?> { Root.columns[keyPath: member].optionalExpression(of: table) }
 }
 
 extension Query where Output: Table, Columns == Output.Columns {
@@ -41,7 +41,8 @@ extension Query where Output: Table, Columns == Output.Columns {
     return paired(parts, JoinedColumns<Target>(table: table))
   }
 
-  /// As `join`, but a row without a related one is there once, with nil.
+  /// As `join`, but a row without a related one is there once, with nil; on a way of several steps, each row of the
+  /// step before it.
   public func leftJoin<Target: Table, Value>(
     _ path: (Output.Relationships) -> RelationshipPath<Output, Target, Value>
   ) -> Query<(Output.Columns, OptionalColumns<Target>), (Output, Target?)> {
@@ -161,17 +162,26 @@ private struct JoinedTables {
     case .parent(let fields): add(target, kind, fields, equal: target.key.map(\.name))
     case .children(let fields): add(target, kind, description.key.map(\.name), equal: fields)
     case .joined(let join, let near, let far):
-      add(join, kind, description.key.map(\.name), equal: near)
-      add(target, kind, far, equal: target.key.map(\.name))
+      let (owner, related) = (last, self.name(target))
+      // Not joined itself: two rows of a join model can say the same, and one can lead nowhere.
+      let pairs = Self.equal(owner, description.key.map(\.name), join.tableName, near)
+      add(
+        target, kind,
+        on: StatementText(
+          "\(Route.row(related, target.key.map(\.name))) IN (SELECT \(Route.list(join.tableName, far)) "
+            + "FROM \(StatementText.quoted(join.tableName)) WHERE \(pairs))"))
     }
   }
 
   private mutating func add(
     _ target: ModelDescription, _ kind: String, _ own: [String], equal others: [String]
   ) {
-    let (left, right) = (last, name(target))
-    let pairs = zip(own, others).map { "\(Route.column(left, $0)) = \(Route.column(right, $1))" }
-    add(target, kind, on: StatementText(pairs.joined(separator: " AND ")))
+    add(target, kind, on: StatementText(Self.equal(last, own, name(target), others)))
+  }
+
+  private static func equal(_ left: String, _ own: [String], _ right: String, _ others: [String]) -> String {
+    zip(own, others).map { "\(Route.column(left, $0)) = \(Route.column(right, $1))" }
+      .joined(separator: " AND ")
   }
 
   /// The columns of the first table and of the last.

@@ -108,8 +108,8 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
 
 /// Rows that were put together: `group { … }.select { … }`.
 public struct Groups<Columns: Sendable>: Sendable {
-  private var parts: QueryParts
-  private let columns: Columns
+  private(set) var parts: QueryParts
+  let columns: Columns
 
   init(_ parts: QueryParts, _ columns: Columns) {
     self.parts = parts

@@ -9,6 +9,11 @@ public struct SQL<Output: Sendable>: ReadStatement {
   public let text: StatementText
   private let output: @Sendable (RowCursor) throws -> Output
 
+  init(text: StatementText, _ output: @escaping @Sendable (RowCursor) throws -> Output) {
+    self.text = text
+    self.output = output
+  }
+
   /// - Throws: `unreadable` if a value does not fit `Output`.
   public func read(_ row: RowCursor) throws -> Output { try output(row) }
 }

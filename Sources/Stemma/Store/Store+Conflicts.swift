@@ -77,7 +77,7 @@ extension Store {
 extension Store.Transaction {
   /// Decides a conflict as a part of this commit.
   public func resolve(_ conflict: Conflict, _ resolution: Resolution) throws {
-    try write.resolve(conflict, resolution)
+    try writing { try $0.resolve(conflict, resolution) }
   }
 }
 

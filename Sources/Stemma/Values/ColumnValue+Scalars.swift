@@ -182,11 +182,13 @@ extension Decimal: ColumnValue {
   public static var columnType: ColumnType { .text }
   /// The digits, with a point in every locale.
   public var datum: Datum { .text(description) }
-  /// Takes the number that the text begins with.
+  /// Takes digits with a sign, a point and an exponent, as Swift spells numbers.
   ///
-  /// - Throws: `unreadable` for text that begins with none.
+  /// - Throws: `unreadable` for other text.
   public init(datum: Datum) throws(StoreError) {
+    // `Decimal` itself takes the number that a text begins with.
     guard case .string(let text) = datum.value,
+      text.wholeMatch(of: /[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?/) != nil,
       let decimal = Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
     else { throw Self.misfit(datum) }
     self = decimal

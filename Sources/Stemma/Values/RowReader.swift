@@ -152,15 +152,16 @@ final class RowSource {
 
   /// `column`: that of `_state`.
   func record(_ column: Int32) throws(MergeError) -> RecordHandle {
+    if let group, let place = try add(to: group, column) { return RecordHandle(LoadedRecord(group, place)) }
     guard let store else { return RecordHandle() }
-    if let group, let record = try add(to: group, column) { return RecordHandle(record) }
     let group = LoadedRecords(store)
     self.group = group
     // An empty group has room.
-    return try add(to: group, column).map { RecordHandle($0) } ?? RecordHandle()
+    return try add(to: group, column).map { RecordHandle(LoadedRecord(group, $0)) } ?? RecordHandle()
   }
 
-  private func add(to group: LoadedRecords, _ column: Int32) throws(MergeError) -> LoadedRecord? {
+  @inline(__always)
+  private func add(to group: LoadedRecords, _ column: Int32) throws(MergeError) -> Int32? {
     guard let handle else { return group.add(context) }
     let start = sqlite3_column_blob(handle, column)
     return try group.add(

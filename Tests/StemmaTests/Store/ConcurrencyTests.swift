@@ -2,7 +2,7 @@ import Testing
 
 @testable import Stemma
 
-/// Run these under ThreadSanitizer too.
+/// Run these under ThreadSanitizer too, as docs/HACKING.md says.
 @Suite("Concurrent use of a store")
 struct ConcurrencyTests {
   @Test("writers, readers and observers at once: each commit is there, and seen whole")
@@ -66,7 +66,8 @@ struct ConcurrencyTests {
     #expect(try await Reminder.all.fetchCount(second) == 2 * count)
   }
 
-  @Test("copies of one value that are saved at the same time stay siblings or follow each other; none is lost")
+  @Test(
+    "copies of one value that are saved at the same time stay siblings or follow each other; none is lost")
   func sharedCopies() async throws {
     let store = try await Store.temporary(models: Reminder.self)
     let reminder = try await store.insert(Reminder.Draft(title: "Rest"))
@@ -81,7 +82,9 @@ struct ConcurrencyTests {
       }
       try await group.waitForAll()
     }
-    let written = try await store.history(of: reminder).compactMap { try $0.value(of: "title", as: String.self) }
+    let written = try await store.history(of: reminder).compactMap {
+      try $0.value(of: "title", as: String.self)
+    }
     #expect(Set(written.dropFirst()) == Set(titles))
     #expect(try await titles.contains(store.find(Reminder.self, reminder.id).title))
   }
