@@ -64,7 +64,15 @@ extension Node {
       let files = try log.files()
       report.files = files.count
       report.events = files.reduce(0) { $0 + $1.events }
-      try compareTables(path(directory, tablesFileName), schema, log, options, &report)
+      let tables = path(directory, tablesFileName)
+      do {
+        try compareTables(tables, schema, log, options, &report)
+      } catch TablesError.needsRebuild(tables, let reason) {
+        // Noticed on opening, or only where the damage is read.
+        if case .damaged(let what) = reason {
+          report.damage.append(.init(file: tables, what: what, remedy: .rebuild))
+        }
+      }
       return report
     }
   }
@@ -121,14 +129,7 @@ extension Node {
     _ path: String, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
     _ report: inout VerificationReport
   ) throws {
-    let tables: Tables
-    do throws(TablesError) { tables = try Tables.open(at: path, schema: schema, mode: .readOnly) } catch {
-      guard case .needsRebuild(_, let reason) = error else { throw error }
-      if case .damaged(let what) = reason {
-        report.damage.append(.init(file: path, what: what, remedy: .rebuild))
-      }
-      return
-    }
+    let tables = try Tables.open(at: path, schema: schema, mode: .readOnly)
     guard try tables.read({ reader throws(TablesError) in try reader.token() }) == log.token else { return }
     let scratch = NSTemporaryDirectory() + "/stemma-verify-\(options.ports.newID())"
     try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
