@@ -1,3 +1,4 @@
+import Foundation
 import StemmaEvents
 import StemmaLog
 import StemmaReplication
@@ -38,9 +39,9 @@ package struct FileInspection {
       } else {
         format = .unknown
       }
-    } catch .system(_, "open", let code) { throw .cannotRead(path: path, errno: code) } catch {
-      throw .log(error)
-    }
+    } catch .system(_, let operation, let code) where operation == "open" || code == EISDIR {
+      throw .cannotRead(path: path, errno: code)
+    } catch { throw .log(error) }
     description = Self.description(near: path, ports)
   }
 
