@@ -15,7 +15,8 @@ extension Log {
     try checkWritable()
     try checkWhole()
     if try journalsHold({ isPurged($0.partition) && isRemoved($0) }) { try seal() }
-    for header in listing.headers.values.sorted(by: { $0.place < $1.place }) {
+    // The last file first: where the ends of streams go, each is without a hole at every moment.
+    for header in listing.headers.values.sorted(by: { $0.place > $1.place }) {
       let old = try segment(header)
       guard try old.footer().partitions.contains(where: { isPurged($0.partition) }) else { continue }
       var contents = try old.contents()

@@ -10,15 +10,50 @@ package struct ForkReport: Sendable {
   package var notices: [String] = []
 }
 
+/// A fork whose mending was decided, and perhaps not carried out to its end: kept in the mark, so that whoever takes
+/// the writer lock next finishes it.
+package struct PendingFork: Sendable, Equatable, Codable {
+  /// Events of one stream, from a sequence on, that are written again.
+  struct Stream: Sendable, Equatable, Codable {
+    var partition: String
+    var origin: UInt64
+    var from: UInt64
+  }
+
+  /// What they are written under. Nothing else is.
+  var origin: UInt64
+  var streams: [Stream]
+  /// Whether all of them are written again, durably, so that the old ones may go.
+  var isWritten = false
+
+  fileprivate init(_ streams: [EventName: Sequence], origin: Origin) {
+    self.origin = origin.rawValue
+    self.streams = streams.map {
+      Stream(
+        partition: $0.key.partition.description, origin: $0.key.dot.origin.rawValue, from: $0.value.rawValue)
+    }.sorted { ($0.partition, $0.origin) < ($1.partition, $1.origin) }
+  }
+
+  /// The first sequence of each stream that is written again.
+  fileprivate var first: [EventName: Sequence] {
+    Dictionary(
+      uniqueKeysWithValues: streams.map { stream in
+        let name = EventName(
+          partition: Partition(stream.partition), dot: Dot(Origin(stream.origin), .zero))
+        return (name, Sequence(stream.from))
+      })
+  }
+}
+
 extension Node {
   /// Mends a fork: this node was copied or set back, and wrote again under numbers that a peer holds other events
   /// for. Its own events from there on are written again under a new origin, with everything of its own that
   /// builds on them, and removed under their old names; the next sync fetches the peer's. The tables are rebuilt.
   ///
-  /// If it is interrupted between the two steps, running it again writes the events a second time: equal values,
-  /// and so no conflicts.
+  /// What is to be done is decided durably first (`pendingFork`); interrupted, it is finished by whoever writes to
+  /// the node next, and no event is written twice.
   /// - Throws: `.forkIsSpread` if events of another node build on what would be renamed: then that node must be
-  ///   asked for what it knows. Nothing was changed.
+  ///   asked for what it knows. No event was changed.
   package func repairFork(
     with remote: RemotePeer, progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> ForkReport {
@@ -29,25 +64,72 @@ extension Node {
       var report = ForkReport()
       guard !fork.isEmpty else { return report }
       try beginOrigin(because: "it wrote under numbers for which \(peer.mark.name) holds other events")
-      let partitions = Set(fork.keys.map(\.partition))
-      var renaming = Renaming(fork: fork, own: Set(mark.origins), next: mark.origin)
-      try Self.wrapping {
-        var reader = log.events(partitions: { partitions.contains($0) })
-        while let event = try reader.next()?.event { try renaming.take(event, reader.note) }
-        _ = try log.append(renaming.commits)
-        try log.sync()
-        let renamed = renaming.renamed
-        try log.purge({ partitions.contains($0) }, events: { renamed[$0.name] != nil })
-      }
-      _ = try Self.rebuild(
-        tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)
-      try reopenTables()
-      do { try finishFollowing(log.token) } catch { try Self.wrapping { throw error } }
+      let renaming = try renaming(of: fork, under: mark.origin)
+      mark.pendingFork = PendingFork(renaming.fork, origin: mark.origin)
+      try saveMark()
+      try finishFork(progress)
       report.events = UInt64(renaming.renamed.count)
-      report.partitions = partitions.sorted().map(\.description)
+      report.partitions = Set(fork.keys.map(\.partition)).sorted().map(\.description)
       report.notices = notices
       return report
     }
+  }
+
+  /// Carries out the mending of a fork that was decided. The writer lock must be held.
+  func finishFork(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
+    guard let pending = mark.pendingFork else { return }
+    do { _ = try log.refresh() } catch { throw .log(error) }
+    let next = Origin(pending.origin)
+    guard mark.damage == nil, log.recovery.damage.isEmpty else {
+      // Damaged files cannot be rewritten: it waits for the repair, and its numbers are not used meanwhile.
+      if mark.origin == next { try beginOrigin(because: "the mending of a fork waits for a repair") }
+      return
+    }
+    let first = pending.first
+    if !pending.isWritten {
+      let renaming = try renaming(of: first, under: next)
+      try Self.wrapping {
+        _ = try log.append(renaming.commits)
+        try log.sync()
+      }
+      mark.pendingFork?.isWritten = true
+      try saveMark()
+    }
+    let partitions = Set(first.keys.map(\.partition))
+    try Self.wrapping {
+      try log.purge({ partitions.contains($0) }) { event in
+        let stream = EventName(partition: event.partition, dot: Dot(event.dot.origin, .zero))
+        return first[stream].map { $0 <= event.dot.sequence } ?? false
+      }
+    }
+    _ = try Self.rebuild(
+      tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)
+    try reopenTables()
+    do { try finishFollowing(log.token) } catch { try Self.wrapping { throw error } }
+    mark.pendingFork = nil
+    try saveMark()
+  }
+
+  /// New names for the events of a fork, without the commits that were written already before an interruption:
+  /// the same log gives the same names.
+  private func renaming(
+    of fork: [EventName: Sequence], under next: Origin
+  ) throws(NodeError) -> Renaming {
+    let partitions = Set(fork.keys.map(\.partition))
+    var renaming = Renaming(fork: fork, own: Set(mark.origins), next: next)
+    try Self.wrapping {
+      var written: Set<EventName> = []
+      var reader = log.events(partitions: { partitions.contains($0) })
+      while let event = try reader.next()?.event {
+        if event.dot.origin == next {
+          written.insert(event.name)
+        } else {
+          try renaming.take(event, reader.note)
+        }
+      }
+      renaming.forget(written)
+    }
+    return renaming
   }
 
   /// Streams of this node's own origins of which the peer holds other events, with the first sequence that
@@ -89,7 +171,7 @@ private struct Renaming {
   }
 
   /// Streams that are renamed, each from a sequence on.
-  private var fork: [EventName: Sequence]
+  private(set) var fork: [EventName: Sequence]
   private let own: Set<Origin>
   private let next: Origin
   private var records: [RecordKey: [Known]] = [:]
@@ -128,6 +210,11 @@ private struct Renaming {
     copy.context = .empty
     for known in covered { copy.context.insert(known.renamed ?? known.dot) }
     append(copy, event.commit, note)
+  }
+
+  /// Leaves out the commits of events that are written already; each is written as a whole.
+  mutating func forget(_ written: Set<EventName>) {
+    commits.removeAll { $0.events.allSatisfy { written.contains($0.name) } }
   }
 
   private mutating func append(_ event: Event, _ old: CommitID, _ note: CommitNote?) {

@@ -133,7 +133,7 @@ extension Node {
       do throws(TablesError) {
         let opened = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readOnly)
         let isCurrent = try opened.read { reader throws(TablesError) in try reader.token() } == end
-        if (isCurrent && mark.pendingScope == nil) || isDamaged { tables = opened }
+        if (isCurrent && !mark.isUnfinished) || isDamaged { tables = opened }
       } catch {
         // In a directory that cannot be written, SQLite may not even be able to open what is there.
         if !acceptsStale {
@@ -203,6 +203,7 @@ extension Node {
         node.notices.append("the tables were rebuilt from what can be read of a damaged log")
       }
       try node.checkIdentity()
+      try node.finishFork(options.progress)
       try node.catchUp()
       try node.finishScopeChange()
       return node

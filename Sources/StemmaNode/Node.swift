@@ -106,7 +106,10 @@ package final class Node {
     } catch { throw .log(error) }
     defer { lock.release() }
     try takeIn()
+    // What another process decided and died over.
+    try finishFork(options.progress)
     try catchUp()
+    try finishScopeChange()
     return try body()
   }
 

@@ -24,9 +24,14 @@ package struct NodeMark: Sendable, Equatable {
   package var scope: Scope
   /// A scope change that was decided but perhaps not carried out to its end.
   package var pendingScope: Scope?
+  /// The mending of a fork, likewise.
+  package var pendingFork: PendingFork?
   package var remotes: [RemotePeer] = []
   /// Of the log; nil: none is known.
   package var damage: RecordedDamage?
+
+  /// Whether something was decided that whoever writes next must carry out.
+  var isUnfinished: Bool { pendingScope != nil || pendingFork != nil }
 
   package var origin: Origin { origins[origins.count - 1] }
 
@@ -74,6 +79,7 @@ private struct StoredMark: Codable {
   var keptTails: [String]
   var scope: [String]
   var pendingScope: [String]?
+  var pendingFork: PendingFork?
   var remotes: [RemotePeer]
   var damage: RecordedDamage?
 }
@@ -89,8 +95,8 @@ extension NodeMark {
         watermark: .init(
           inode: watermark.inode, birthSeconds: watermark.birthSeconds,
           birthNanoseconds: watermark.birthNanoseconds),
-        keptTails: keptTails, scope: scope.patterns, pendingScope: pendingScope?.patterns, remotes: remotes,
-        damage: damage)
+        keptTails: keptTails, scope: scope.patterns, pendingScope: pendingScope?.patterns,
+        pendingFork: pendingFork, remotes: remotes, damage: damage)
       do { return Array(try encoder.encode(stored)) + [10] } catch {
         throw .badMark(path: Self.fileName, what: "cannot be encoded: \(error)")
       }
@@ -131,6 +137,7 @@ extension NodeMark {
     keptTails = stored.keptTails
     self.scope = try scope(stored.scope)
     pendingScope = try stored.pendingScope.map { patterns throws(NodeError) in try scope(patterns) }
+    pendingFork = stored.pendingFork
     remotes = stored.remotes
     damage = stored.damage
   }

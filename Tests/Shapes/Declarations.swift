@@ -21,23 +21,36 @@ private func privateModels(_ store: Store) async throws {
   _ = try await FileprivateNote.where { $0.text == "a" }.fetchAll(store)
 }
 
+/// A public model with a key of several parts, one of them the reference too.
 @Table public struct PublicNote {
+  /// A public key: its initialiser has to be public as well.
   @Selection public struct ID: Hashable {
+    /// The part that is a reference.
     public let folder: String
+    /// The part that is minted.
     public let id: UUID
   }
+  /// The parts as one.
   public let id: ID
+  /// A column that a draft has to give.
   public var text: String
+  /// A column that a draft may leave out.
   public var draftText: String?
+  /// A required reference that the key fixes, so it has no setter.
   @BelongsTo("folder") public var parent: PublicFolder
 }
 
+/// A public model whose key is not called `id`.
 @Table public struct PublicFolder {
+  /// The key, which nothing mints.
   @Column(primaryKey: true) public let name: String
+  /// A time that the node maintains.
   public var createdAt: Date
+  /// The other side of the reference.
   @HasMany("folder") public var notes: Related<PublicNote>
 }
 
+/// Uses what the macros make public.
 public func publicModels() -> PublicNote.Draft {
   let note = PublicNote(id: PublicNote.ID(folder: "f", id: UUID()), text: "a")
   return PublicNote.Draft(note)
@@ -64,9 +77,13 @@ public func publicModels() -> PublicNote.Draft {
   let id: Int
 }
 
+/// A public type with an initialiser of its own that may fail.
 @Table public struct Ledger {
+  /// What it is called.
   public var name: String
+  /// Its key.
   public let id: Int
+  /// Nil if the text is no number.
   public init?(_ text: String) {
     guard let id = Int(text) else { return nil }
     (self.name, self.id) = (text, id)

@@ -6,69 +6,6 @@ import Testing
 
 /// Power fails, operations fail: what was acknowledged is there, and what is there was written.
 @Suite struct CrashTests {
-  /// A writer's run over a log: append, seal, adopt, purge, reopen. Records what was acknowledged.
-  private struct Workload {
-    var attempted: [Event] = []
-    /// Events of `attempted` that a sync has confirmed.
-    var acknowledged = 0
-    /// Whether a purge of the second partition was begun.
-    var mayBePurged = false
-    static let purged = Partition("tenant=b")
-
-    mutating func run(on disk: SimulatedFileSystem, seed: UInt64, steps: Int = 7) throws {
-      var maker = EventMaker(seed: seed)
-      let options = Log.Options(segmentSize: 3000, level: 1)
-      let log = try Log.create(in: "/log", id: testLog, fileSystem: disk, options: options)
-      for step in 0..<steps {
-        switch step {
-        case 2, 5: try log.seal()
-        case 3:
-          let events = maker.commit(20, origin: Origin(9))
-          attempted += events
-          _ = try log.adopt(AdoptedEvents(events))
-          acknowledged = attempted.count
-        case 6:
-          mayBePurged = true
-          try log.purge { $0 == Self.purged }
-        default:
-          let commits = [Commit(maker.commit(3), note: CommitNote(by: "x")), Commit(maker.commit(2))]
-          attempted += commits.flatMap(\.events)
-          _ = try log.append(commits)
-          try log.sync()
-          acknowledged = attempted.count
-        }
-        log.checkInvariants()
-      }
-    }
-
-    /// The log is a prefix of what was attempted, and holds all that was acknowledged; commits are whole.
-    func check(_ log: Log, _ comment: Comment) throws {
-      var found = try log.allEvents()
-      var expected = attempted
-      var least = acknowledged
-      if mayBePurged {
-        least = attempted[..<acknowledged].count { $0.partition != Self.purged }
-        expected.removeAll { $0.partition == Self.purged }
-        found.removeAll { $0.partition == Self.purged }
-      }
-      #expect(found == Array(expected.prefix(found.count)), comment)
-      #expect(found.count >= least, comment)
-      if !mayBePurged, found.count < expected.count, let last = found.last {
-        #expect(last.commit != expected[found.count].commit, comment)
-      }
-      #expect(try log.verify() == [], comment)
-      log.checkInvariants()
-    }
-  }
-
-  /// How many operations the workload takes when nothing fails.
-  private func operations(seed: UInt64) throws -> Int {
-    let disk = SimulatedFileSystem(seed: seed)
-    var workload = Workload()
-    try workload.run(on: disk, seed: seed)
-    return disk.operations.count
-  }
-
   private func reopen(_ disk: SimulatedFileSystem) throws -> Log? {
     do {
       return try Log.open(
@@ -76,95 +13,36 @@ import Testing
     } catch LogError.noLog { return nil }
   }
 
-  @Test func acknowledgedEventsOutliveACrashAtEveryOperation() throws {
-    for operation in 1...(try operations(seed: 1)) {
-      for seed in 1...3 as ClosedRange<UInt64> {
-        let disk = SimulatedFileSystem(seed: seed &+ UInt64(operation) &* 31)
-        disk.inject([.init(operation: operation, errno: System.inputOutput, isLasting: true)])
-        var workload = Workload()
-        #expect(throws: LogError.self) { try workload.run(on: disk, seed: 1) }
-        disk.crash()
-        let comment: Comment = "crash at operation \(operation), seed \(seed)"
-        guard let log = try reopen(disk) else {
-          #expect(workload.acknowledged == 0, comment)
-          continue
-        }
-        #expect(log.recovery.damage == [], comment)
-        try workload.check(log, comment)
-        // It can be written to, and read by others.
-        var maker = EventMaker(seed: 555)
-        _ = try log.append([Commit(maker.commit(1, origin: Origin(55)))])
-        try log.sync()
-        let count = try log.allEvents().count
-        let reader = try Log.open(in: "/log", id: testLog, fileSystem: disk, options: .init(mode: .readOnly))
-        #expect(try reader.allEvents().count == count, comment)
-      }
+  /// The same suites that `simulate faults` runs on a larger log, each with every case.
+  private func expectNone(_ suite: FaultSuite, _ location: SourceLocation = #_sourceLocation) {
+    #expect(suite.cases > 0, sourceLocation: location)
+    for index in 0..<suite.cases {
+      #expect(suite.violations(index) == [], "\(suite.name), case \(index)", sourceLocation: location)
     }
+  }
+
+  @Test func acknowledgedEventsOutliveACrashAtEveryOperation() throws {
+    expectNone(try FaultSuite.crashes(.small, seed: 1))
   }
 
   @Test func aSecondCrashDuringRecoveryChangesNothing() throws {
-    let total = try operations(seed: 2)
-    for operation in stride(from: 3, through: total, by: 3) {
-      let disk = SimulatedFileSystem(seed: UInt64(operation))
-      disk.inject([.init(operation: operation, errno: System.inputOutput, isLasting: true)])
-      var workload = Workload()
-      #expect(throws: LogError.self) { try workload.run(on: disk, seed: 2) }
-      disk.crash()
-      for second in 1... {
-        let again = disk.copy(seed: UInt64(second))
-        again.inject([.init(operation: second, errno: System.inputOutput, isLasting: true)])
-        do {
-          _ = try reopen(again)
-          break
-        } catch is LogError {}
-        again.crash()
-        let comment: Comment = "crash at operation \(operation), then at \(second) of recovery"
-        guard let log = try reopen(again) else {
-          #expect(workload.acknowledged == 0, comment)
-          continue
-        }
-        #expect(log.recovery.damage == [], comment)
-        try workload.check(log, comment)
-      }
-    }
+    expectNone(try FaultSuite.secondCrashes(.small, seed: 2))
   }
 
-  @Test(arguments: [System.inputOutput, System.noSpace])
-  func anyOperationMayFailOnce(errno: Int32) throws {
-    for operation in 1...(try operations(seed: 3)) {
-      let disk = SimulatedFileSystem(seed: UInt64(operation))
-      disk.inject([.init(operation: operation, errno: errno)])
-      var workload = Workload()
-      var maker = EventMaker(seed: 77)
-      do {
-        try workload.run(on: disk, seed: 3)
-        // Only what is lazy may fail unnoticed: the next sync writes the watermark again.
-        #expect(disk.operations[operation - 1] == "pwrite /log/watermark")
-      } catch is LogError {}
-      let comment: Comment = "operation \(operation) failed"
-      #expect(disk.openFiles == 0, comment)
-      // Without a crash.
-      if let log = try reopen(disk) {
-        #expect(log.recovery.damage == [], comment)
-        try workload.check(log, comment)
-        var shown = try log.allEvents()
-        if operation % 2 == 0 {
-          let events = maker.commit(1, origin: Origin(55))
-          _ = try log.append([Commit(events)])
-          try log.sync()
-          shown += events
-        }
-        disk.crash()
-        // Recovery has made everything durable that it showed. Only a creation that failed may be undone.
-        if let after = try reopen(disk) {
-          #expect(after.recovery.damage == [], comment)
-          #expect(try after.allEvents() == shown, comment)
-        } else {
-          #expect(workload.acknowledged == 0, comment)
-        }
-      } else {
-        #expect(workload.acknowledged == 0, comment)
-      }
+  @Test func anyOperationMayFailOnceOrForEver() throws {
+    expectNone(try FaultSuite.failures(.small, seed: 3))
+  }
+
+  /// The suites are only worth what they find: a disk that confirms syncs without doing them must be noticed by
+  /// each one that crashes.
+  @Test(arguments: FaultSuite.Lie.allCases)
+  func aDiskThatLiesIsFound(lie: FaultSuite.Lie) throws {
+    for suite in [
+      try FaultSuite.crashes(.small, seed: 1, on: lie), try FaultSuite.failures(.small, seed: 1, on: lie),
+      try FaultSuite.secondCrashes(.small, seed: 1, on: lie),
+    ] {
+      let isFound = (0..<suite.cases).contains { !suite.violations($0).isEmpty }
+      #expect(isFound, "\(suite.name) does not notice that \(lie) do nothing")
     }
   }
 

@@ -105,7 +105,7 @@ import Testing
     _ = try log.append([Commit(events)])
     try log.seal()
     let file = try log.files()[0]
-    let runs = try log.partitions(of: file)
+    let runs = try log.content(of: file).partitions
     let blocks = runs.map(\.blocks)
     #expect(blocks[0] == 0..<1)
     #expect(blocks[1].lowerBound == 1)

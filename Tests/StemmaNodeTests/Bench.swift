@@ -47,9 +47,12 @@ final class Bench {
       at: path(name), schema: schema, name: name, scope: try Scope(patterns: scope), options: options)
   }
 
-  func open(_ name: String, _ mode: Node.Mode = .write) throws -> Node {
+  func open(
+    _ name: String, _ mode: Node.Mode = .write, on fileSystem: any FileSystem = POSIXFileSystem()
+  ) throws -> Node {
     var options = options
     options.mode = mode
+    options.ports.fileSystem = fileSystem
     return try Node.open(at: path(name), options)
   }
 

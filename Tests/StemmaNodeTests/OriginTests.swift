@@ -91,6 +91,53 @@ import Testing
     #expect(try a.repairFork(with: RemotePeer(name: "b", address: bench.path("b"))) { _, _ in }.events == 0)
   }
 
+  /// The process dies at each file operation of the repair, and somebody writes before anything else happens.
+  @Test func anInterruptedRepairOfAForkWritesNothingTwice() throws {
+    let bench = try nodeThatWasSetBack()
+    do {
+      let a = try bench.open("a")
+      try a.commit(Self.create("x"))
+      try a.commit(#"{"op":"update","model":"Note","key":"x","fields":{"text":"mine"}}"#)
+      try a.commit(#"{"op":"update","model":"Note","key":"1","fields":{"text":"after"}}"#)
+      #expect(throws: NodeError.self) { try a.sync(try bench.open("b")) }
+    }
+    let (a, b) = (try bench.contents("a"), try bench.contents("b"))
+    let remote = RemotePeer(name: "b", address: bench.path("b"))
+    var interruptions = 0
+    for operation in 1... {
+      try setBack(bench, "a", to: a)
+      try setBack(bench, "b", to: b)
+      let files = FailingFileSystem()
+      var isInterrupted = false
+      do {
+        let node = try bench.open("a", on: files)
+        files.fail(from: operation)
+        _ = try node.repairFork(with: remote) { _, _ in }
+      } catch let error as NodeError {
+        #expect(caseName(error) == "log", "operation \(operation): \(error)")
+        isInterrupted = true
+      }
+      let comment: Comment = "the repair ended at operation \(operation)"
+      let node = try bench.open("a")
+      try node.commit(#"{"op":"update","model":"Note","key":"x","fields":{"stars":5}}"#)
+      try node.checkInvariants()
+      _ = try node.repairFork(with: remote) { _, _ in }
+      try node.checkInvariants()
+      let peer = try bench.open("b")
+      try node.sync(peer)
+      #expect(try node.history.count == 6, comment)
+      #expect(try node.conflictTexts == [], comment)
+      #expect(try node.fields("Note", #""2""#) != nil, comment)
+      #expect(try node.fields("Note", #""x""#)?.contains(#""stars":5"#) == true, comment)
+      #expect(try node.digestTexts == peer.digestTexts, comment)
+      try bench.open("b").checkInvariants()
+      #expect(try Node.verify(at: bench.path("a"), options: .init()).damage.isEmpty, comment)
+      if !isInterrupted { break }
+      interruptions += 1
+    }
+    #expect(interruptions > 20)
+  }
+
   @Test func readingNeverBeginsANewOrigin() throws {
     let bench = try Bench()
     try { _ = try bench.node("a", DirectoryTests.note).commit(Self.create("1")) }()

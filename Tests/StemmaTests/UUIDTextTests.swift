@@ -1,4 +1,5 @@
 import Foundation
+import StemmaSimulation
 import Testing
 
 @testable import Stemma
@@ -13,7 +14,7 @@ struct UUIDTextTests {
 
   @Test("is as Foundation's, in lower case; either case is read")
   func likeFoundation() {
-    var chance = Chance(seed: 5)
+    var chance = SplitMix64(seed: 5)
     for _ in 0..<500 {
       let (a, b) = (chance.next(), chance.next())
       let bytes = (0..<8).map { UInt8(truncatingIfNeeded: a >> (8 * $0)) }

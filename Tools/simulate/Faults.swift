@@ -13,21 +13,45 @@ struct Faults: AsyncParsableCommand {
 
   @Option(help: "Seed of the events and of what a crash keeps.") var seed: UInt64 = 1
   @Flag(help: "Flip all eight bits of each byte.") var long = false
+  @Option(help: "Only suites with this in their name.") var filter = ""
   @Option(help: "Parallel workers.") var workers = ProcessInfo.processInfo.activeProcessorCount
 
   func run() async throws {
     Report.say("seed \(seed)")
     var passed = 0
     var failed = 0
-    for suite in try FaultSuite.all(.large, seed: seed, bits: long ? 8 : 1) {
+    for suite in try FaultSuite.all(.large, seed: seed, bits: long ? 8 : 1)
+    where filter.isEmpty || suite.name.contains(filter) {
       let violations = await violations(of: suite)
       for violation in violations.prefix(5) { Report.say(violation) }
       Report.say("\(suite.name): \(suite.cases) cases, \(violations.count) failed")
       passed += suite.cases - violations.count
       failed += violations.count
     }
+    let memory = Self.peakMemory()
+    Report.say("\(memory >> 20) MiB of memory at most")
+    if memory > Self.memoryLimit {
+      Report.say("damage makes readers take more memory than the log is large")
+      failed += 1
+    }
     Report.say("\(passed) passed, \(failed) failed")
     if failed > 0 { throw ExitCode(1) }
+  }
+
+  /// Far above what these suites need, far below what a wrong length would ask for.
+  private static let memoryLimit = 256 << 20
+
+  /// Bytes that this process has had in memory at once.
+  private static func peakMemory() -> Int {
+    var usage = rusage()
+    // getrusage(2): Linux counts in KiB, macOS in bytes.
+    #if os(Linux)
+      getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+      return usage.ru_maxrss << 10
+    #else
+      getrusage(RUSAGE_SELF, &usage)
+      return usage.ru_maxrss
+    #endif
   }
 
   private func violations(of suite: FaultSuite) async -> [String] {

@@ -6,6 +6,7 @@ public struct JoinedColumns<Root: Table>: Sendable {
   /// As the statement calls the table.
   let table: String
 
+  /// A column of the joined table.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
   ) -> Expression<Value> { Root.columns[keyPath: member].expression(of: table) }
@@ -16,11 +17,13 @@ public struct JoinedColumns<Root: Table>: Sendable {
 public struct OptionalColumns<Root: Table>: Sendable {
   let table: String
 
+  /// A column of the joined table; null where there is no row, even if it never is in the table itself.
   @_disfavoredOverload
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
   ) -> Expression<Value?> { Root.columns[keyPath: member].optionalExpression(of: table) }
 
+  /// A column of the joined table; null where it is null, and where there is no row.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value?>>
   ) -> Expression<Value?> { Root.columns[keyPath: member].optionalExpression(of: table) }

@@ -16,7 +16,9 @@ public protocol Selection: Sendable {
 
 /// What a statement selects for each property of a `@Selection`, in order of declaration.
 public protocol SelectionColumns: Sendable {
+  /// The struct that a row becomes.
   associatedtype Output: Selection where Output.Columns == Self
+  /// One for each property.
   var selected: [SelectedColumn] { get }
 }
 
@@ -24,6 +26,7 @@ public protocol SelectionColumns: Sendable {
 public struct SelectedColumn: Sendable {
   let text: StatementText
 
+  /// A comparison that has no truth value, as with null, is false.
   public init<Column: ExpressionProtocol>(_ column: Column) {
     // A comparison with null has no truth value; in Swift it is false.
     let isTruth = Column.Value.self == Bool.self

@@ -34,6 +34,7 @@ public final class Store: Sendable {
     try await self.init(directory, options, models, isTemporary: false)
   }
 
+  /// Opens the store in a directory that is given by its path, relative to the current one, or makes one.
   public convenience init(
     at directory: String, options: Options = Options(), models: any Table.Type...
   ) async throws {
@@ -48,6 +49,7 @@ public final class Store: Sendable {
     try await temporary(options: options, models: models)
   }
 
+  /// A store that leaves nothing behind, with models in an array.
   public static func temporary(
     options: Options = Options(), models: [any Table.Type]
   ) async throws -> Store {

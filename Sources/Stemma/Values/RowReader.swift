@@ -26,6 +26,7 @@ public struct RowReader {
 
   private func place(_ column: Int) -> Int32 { Int32(truncatingIfNeeded: first + column) }
 
+  /// Whether the column holds SQL's NULL.
   public func isNull(_ column: Int) -> Bool {
     guard let handle = source.handle else { return source.values[first + column].isNull }
     return sqlite3_column_type(handle, place(column)) == SQLITE_NULL

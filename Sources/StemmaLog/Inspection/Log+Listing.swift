@@ -26,12 +26,9 @@ extension Log {
         var runs = RunCollector(path: journal.path)
         var lowest: Timestamp?
         var highest: Timestamp?
-        for mark in journal.marks.indices {
-          let offset = journal.marks[mark].offset
-          let block = try journal.block(mark)
-          let events = try decoding(journal.path, offset) { () throws(EventsError) in try block.events() }
-          for event in events {
-            try runs.add(event.event, offset: offset)
+        for part in journal.parts(in: 0..<UInt64.max) {
+          for event in try journal.read(part).events {
+            try runs.add(event.event, offset: journal.offset(of: part))
             let time = event.event.timestamp
             lowest = lowest.map { min($0, time) } ?? time
             highest = highest.map { max($0, time) } ?? time

@@ -49,7 +49,7 @@ extension Node {
     let found = try Self.wrapping { () throws -> [NotedEvent] in
       var found: [NotedEvent] = []
       for file in try log.files() {
-        for run in try log.partitions(of: file) where scope?.contains(run.partition) ?? true {
+        for run in try log.content(of: file).partitions where scope?.contains(run.partition) ?? true {
           for stream in run.streams {
             for dot in dots where dot.origin == stream.origin {
               guard (stream.from...stream.to).contains(dot.sequence) else { continue }

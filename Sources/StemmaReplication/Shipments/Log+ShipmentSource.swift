@@ -21,7 +21,8 @@ package struct LogSource: ShipmentSource {
       for file in try log.files() where file.place <= end.file {
         let end = min(Position(file: file.place + 1, index: 0), end)
         let streams = file.kind == .journal ? try streams(ofJournal: file, to: end) : try streams(of: file)
-        files.append(SourceFile(number: file.place, end: end, streams: streams))
+        files.append(
+          SourceFile(number: file.place, end: end, rawBytes: file.rawBytes, streams: streams))
       }
       return files
     } catch {
@@ -36,7 +37,7 @@ package struct LogSource: ShipmentSource {
 
   /// By its footer; for a file that is damaged it throws.
   private func streams(of file: LogFile) throws(LogError) -> [StreamRange] {
-    try log.partitions(of: file).flatMap { run in
+    try log.content(of: file).partitions.flatMap { run in
       run.streams.map { stream in
         StreamRange(
           partition: run.partition, origin: stream.origin, from: stream.from, to: stream.to, hash: stream.hash
@@ -60,6 +61,15 @@ package struct LogSource: ShipmentSource {
       ranges[event.partition, default: [:]][event.dot.origin] = range
     }
     return ranges.values.flatMap(\.values).sorted { ($0.partition, $0.origin) < ($1.partition, $1.origin) }
+  }
+
+  package func sealed(_ file: SourceFile, atLeast least: Int) throws(ReplicationError) -> SealedContents? {
+    do throws(LogError) {
+      guard file.rawBytes >= UInt64(least) else { return nil }
+      return try log.sealedContents(ofPlace: file.number)
+    } catch {
+      throw Self.failure(error)
+    }
   }
 
   package func events(

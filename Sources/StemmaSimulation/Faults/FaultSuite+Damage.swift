@@ -4,23 +4,45 @@ import StemmaLog
 extension FaultSuite {
   /// A log of two segments, one of which replaces another, and a journal; and what is in it.
   struct Specimen: Sendable {
+    struct File: Sendable {
+      let path: String
+      let bytes: [UInt8]
+      /// The file number in the positions of its events; nil: it holds none.
+      let place: UInt64?
+      /// Where what was written ends; zeros that were written ahead may follow.
+      let end: Int
+    }
+
     let disk: SimulatedFileSystem
     let workload: LogWorkload
-    let events: [Event]
-    let files: [(path: String, bytes: [UInt8])]
+    let events: [StoredEvent]
+    let files: [File]
+    /// Bytes of all files.
+    let size: Int
 
     init(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) {
       disk = SimulatedFileSystem(seed: seed)
       var workload = LogWorkload(shape)
       try workload.run(on: disk, seed: seed)
       self.workload = workload
-      events = try workload.reopen(disk, .readOnly)?.allEvents() ?? []
-      var files: [(path: String, bytes: [UInt8])] = []
+      guard let log = try workload.reopen(disk, .readOnly) else {
+        throw .noLog(path: LogWorkload.directory)
+      }
+      var reader = log.events()
+      events = try reader.rest()
+      let listed = try log.files()
+      var files: [File] = []
       for name in try disk.list(LogWorkload.directory) {
         let path = LogWorkload.directory + "/" + name
-        files.append((path, disk.contents(path) ?? []))
+        let bytes = disk.contents(path) ?? []
+        let file = listed.first { $0.path == path }
+        files.append(
+          File(
+            path: path, bytes: bytes, place: file?.place, end: file.map { Int($0.storedBytes) } ?? bytes.count
+          ))
       }
       self.files = files
+      size = files.reduce(0) { $0 + $1.bytes.count }
     }
 
     /// The log with other bytes in one file.
@@ -29,61 +51,152 @@ extension FaultSuite {
       copy.plant(bytes, at: path)
       return copy
     }
+
+    /// The positions of a file's events.
+    func range(of file: File) -> Range<Position>? {
+      file.place.map { Position(file: $0, index: 0)..<Position(file: $0 + 1, index: 0) }
+    }
+
+    /// Those of these positions.
+    func events(in range: Range<Position>?) -> [StoredEvent] {
+      guard let range else { return events }
+      return events.filter { range.contains($0.position) }
+    }
+  }
+
+  /// One file is not what was written: bytes from `offset` on are.
+  private struct Spoilt: Sendable {
+    let file: Specimen.File
+    let bytes: [UInt8]
+    let offset: Int
+    let mode: Log.Mode
+
+    /// Whether anything that was written is gone, and not only zeros that were written ahead.
+    var isLoss: Bool { offset < file.end }
   }
 
   /// Every event that a reader gives, and the error that ended it.
-  private static func read(_ reader: EventReader) -> ([Event], LogError?) {
+  private static func read(_ reader: EventReader) -> ([StoredEvent], LogError?) {
     var reader = reader
-    var events: [Event] = []
+    var events: [StoredEvent] = []
     do throws(LogError) {
-      while let event = try reader.next() { events.append(event.event) }
+      while let event = try reader.next() { events.append(event) }
       return (events, nil)
     } catch { return (events, error) }
   }
 
-  /// What is wrong with the way in which a log with a damaged file is opened and read.
+  /// What is wrong with the way in which a log with a damaged file is opened and read. The other files are not
+  /// read, since they are what they were; `isThorough`: they are.
   private static func violations(
-    _ specimen: Specimen, _ disk: SimulatedFileSystem, damaged path: String, _ mode: Log.Mode
+    _ specimen: Specimen, _ spoilt: Spoilt, isThorough: Bool
   ) throws(LogError) -> [String] {
+    let path = spoilt.file.path
+    let disk = specimen.with(spoilt.bytes, at: path)
     var violations: [String] = []
     let log: Log
     do throws(LogError) {
-      guard let opened = try specimen.workload.reopen(disk, mode) else { return ["the log is gone"] }
+      guard let opened = try specimen.workload.reopen(disk, spoilt.mode) else { return ["the log is gone"] }
       log = opened
-    } catch { return error.names(path) ? [] : ["an error that does not name the file: \(error)"] }
-    let (found, error) = read(log.events())
-    if !specimen.events.starts(with: found) { violations.append("a wrong event, or one out of its place") }
-    if let error {
-      if !error.names(path) { violations.append("an error that does not name the file: \(error)") }
-    } else if found.count < specimen.events.count, mode == .readWrite, log.recovery.cuts.isEmpty {
-      violations.append("\(specimen.events.count - found.count) events are lost without a word")
+    } catch { return error.names(path, upTo: spoilt.offset) ? [] : ["it does not open: \(error)"] }
+    if log.recovery.damage.contains(where: { !$0.error.names(path, upTo: spoilt.offset) }) {
+      violations.append("damage elsewhere: \(log.recovery.damage)")
     }
-    let omissions = Omissions()
-    let (around, blocked) = read(log.events(around: omissions))
-    if let blocked { violations.append("reading around the damage ended with \(blocked)") }
-    if around.count < specimen.events.count, omissions.isEmpty, mode == .readWrite, log.recovery.cuts.isEmpty
-    {
-      violations.append("reading around the damage left out events without a word")
+    if spoilt.isLoss, !log.recovery.cuts.isEmpty { violations.append("what was durable is cut") }
+    let range = isThorough ? nil : specimen.range(of: spoilt.file)
+    violations += self.violations(in: log, specimen.events(in: range), range, spoilt)
+    let isFound = try log.verify().contains { $0.error.names(path, upTo: spoilt.offset) }
+    // A writer has written the watermark anew.
+    if spoilt.isLoss, !isFound, spoilt.mode == .readOnly || spoilt.file.place != nil {
+      violations.append("verify finds nothing")
     }
-    if !around.allSatisfy(Set(specimen.events).contains) {
-      violations.append("a wrong event around the damage")
-    }
+    if log.bytesRead > 16 * specimen.size { violations.append("\(log.bytesRead) bytes were read") }
     log.checkInvariants()
+    log.close()
+    if disk.openFiles != 0 { violations.append("\(disk.openFiles) files are left open") }
+    if isThorough, spoilt.mode == .readWrite {
+      violations += try self.violations(afterWritingTo: disk, specimen, log.recovery.damage)
+    }
     return violations
   }
 
-  /// A flipped bit in every byte of every file: an error that names the file, a reported cut, or nothing lost.
+  /// Of reading the log, up to the damage and around it.
+  private static func violations(
+    in log: Log, _ expected: [StoredEvent], _ range: Range<Position>?, _ spoilt: Spoilt
+  ) -> [String] {
+    var violations: [String] = []
+    let from = range?.lowerBound ?? Position(file: 0, index: 0)
+    let (found, error) = read(log.events(from: from, to: range?.upperBound))
+    if !expected.starts(with: found) { violations.append("a wrong event, or one out of its place") }
+    // The older slot of the watermark confirms less, and a reader shows no more than what is confirmed.
+    let mayHide = spoilt.file.place == nil && spoilt.mode == .readOnly
+    if let error {
+      if !error.names(spoilt.file.path, upTo: spoilt.offset) {
+        violations.append("reading ended with \(error)")
+      }
+    } else if found.count < expected.count, !mayHide {
+      violations.append("\(expected.count - found.count) events are lost without a word")
+    }
+    let omissions = Omissions()
+    let (around, blocked) = read(log.events(from: from, to: range?.upperBound, around: omissions))
+    if let blocked { violations.append("reading around the damage ended with \(blocked)") }
+    var left = expected[...]
+    for event in around {
+      guard let index = left.firstIndex(where: { $0.position == event.position }), left[index] == event else {
+        violations.append("a wrong event around the damage")
+        break
+      }
+      if left[..<index].contains(where: { $0.position.file != spoilt.file.place }), !mayHide {
+        violations.append("an event of a whole file is left out")
+      }
+      left = left[(index + 1)...]
+    }
+    if (error != nil) == omissions.isEmpty {
+      violations.append("readers do not agree whether there is damage")
+    }
+    return violations
+  }
+
+  /// A damaged log can be written to, and goes on knowing what is damaged.
+  private static func violations(
+    afterWritingTo disk: SimulatedFileSystem, _ specimen: Specimen, _ damage: [Damage]
+  ) throws(LogError) -> [String] {
+    guard let log = try specimen.workload.reopen(disk) else { return ["the log is gone"] }
+    var maker = EventMaker(seed: 555)
+    maker.partitions = ["new"]
+    let events = maker.commit(1, origin: LogWorkload.laterOrigin)
+    _ = try log.append([Commit(events)])
+    try log.sync()
+    log.close()
+    disk.crash()
+    guard let again = try specimen.workload.reopen(disk) else { return ["the log is gone"] }
+    var violations: [String] = []
+    if again.recovery.damage.map(\.offset) != damage.map(\.offset) {
+      violations.append("damage was \(damage), then \(again.recovery.damage)")
+    }
+    if read(again.events(around: Omissions())).0.last?.event != events[0] {
+      violations.append("what was written to the damaged log is gone")
+    }
+    again.checkInvariants()
+    return violations
+  }
+
+  /// One byte in this many is a case in which the whole log is read, and written to. Odd, so that both modes have it.
+  private static let thoroughness = 31
+
+  /// A flipped bit in every byte of every file: an error that names the file, or nothing lost.
   package static func flips(
     _ shape: LogWorkload.Shape, seed: UInt64, bits: Int
   ) throws(LogError) -> [FaultSuite] {
     let specimen = try Specimen(shape, seed: seed)
-    return specimen.files.map { (path, bytes) -> FaultSuite in
-      FaultSuite("a bit flips in each byte of \(path)", cases: bytes.count * bits) {
+    return specimen.files.map { (file) -> FaultSuite in
+      FaultSuite("a bit flips in each byte of \(file.path)", cases: file.bytes.count * bits) {
         (index) throws(LogError) in
-        var flipped = bytes
-        flipped[index / bits] ^= 1 << UInt8((index + index / bits) % 8)
-        let disk = specimen.with(flipped, at: path)
-        return try violations(specimen, disk, damaged: path, index % 2 == 0 ? .readWrite : .readOnly)
+        let offset = index / bits
+        var flipped = file.bytes
+        flipped[offset] ^= 1 << UInt8((index % bits + offset) % 8)
+        let mode = (offset / 8 + index) % 2 == 0 ? Log.Mode.readWrite : .readOnly
+        let spoilt = Spoilt(file: file, bytes: flipped, offset: offset, mode: mode)
+        return try violations(specimen, spoilt, isThorough: offset % thoroughness == 0)
       }
     }
   }
@@ -91,10 +204,11 @@ extension FaultSuite {
   /// Every file ends too early, at every byte, below what was durable: damage, never a shorter log.
   package static func cuts(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> [FaultSuite] {
     let specimen = try Specimen(shape, seed: seed)
-    return specimen.files.map { (path, bytes) -> FaultSuite in
-      FaultSuite("\(path) is cut at each byte", cases: bytes.count) { (index) throws(LogError) in
-        let disk = specimen.with(Array(bytes[..<index]), at: path)
-        return try violations(specimen, disk, damaged: path, index % 2 == 0 ? .readWrite : .readOnly)
+    return specimen.files.map { (file) -> FaultSuite in
+      FaultSuite("\(file.path) is cut at each byte", cases: file.bytes.count) { (index) throws(LogError) in
+        let mode = index % 2 == 0 ? Log.Mode.readWrite : .readOnly
+        let spoilt = Spoilt(file: file, bytes: Array(file.bytes[..<index]), offset: index, mode: mode)
+        return try violations(specimen, spoilt, isThorough: index % thoroughness == 0)
       }
     }
   }
@@ -150,10 +264,11 @@ extension FaultSuite {
 }
 
 extension LogError {
-  /// Whether a person reads in it which file is meant.
-  fileprivate func names(_ path: String) -> Bool {
+  /// Whether a person reads in it which file is meant, and a place in it that is not behind the wrong byte.
+  fileprivate func names(_ path: String, upTo offset: Int) -> Bool {
     switch self {
-    case .damaged(let found, _, _), .newerFormat(let found, _, _), .foreignLog(let found, _, _): found == path
+    case .damaged(let found, let place, _): found == path && place <= offset
+    case .newerFormat(let found, _, _), .foreignLog(let found, _, _): found == path
     default: false
     }
   }

@@ -22,7 +22,7 @@ package struct LogWorkload: Sendable {
     /// A few KiB: for a debug test run.
     package static let small = Shape(events: 3, textLength: 12, segmentSize: 3000)
     /// More than 64 KiB on the disk.
-    package static let large = Shape(events: 90, textLength: 240, segmentSize: 3 << 20)
+    package static let large = Shape(events: 18, textLength: 900, segmentSize: 3 << 20)
   }
 
   package static let directory = "/log"

@@ -1,0 +1,31 @@
+import StemmaEvents
+import StemmaTables
+
+extension Node {
+  /// Throws if what the node believes contradicts itself, and traps if its log does. For tests; reads everything.
+  ///
+  /// - No origin was begun twice, and the log is the one that the mark names.
+  /// - The tables agree with themselves; they follow the log to its end, and hold of each stream what the log holds.
+  /// - Nothing outside of the scope is held.
+  ///
+  /// What is damaged, or waits to be finished by the next writer, is not compared.
+  package func checkInvariants() throws(NodeError) {
+    log.checkInvariants()
+    func require(_ holds: Bool, _ what: String) throws(NodeError) {
+      if !holds { throw .damaged(what: what) }
+    }
+    try require(Set(mark.origins).count == mark.origins.count, "an origin was begun twice")
+    try require(log.id == mark.logID, "the mark names another log")
+    guard mark.damage == nil, log.recovery.damage.isEmpty, !mark.isUnfinished else { return }
+    try reading { try $0.checkInvariants() }
+    let token = try reading { try $0.token() }
+    let held = try reading { try $0.knowledge() }
+    try require(token == log.token, "the tables stand at \(token.position), the log at \(log.end)")
+    try Self.wrapping {
+      if try log.streams() != held { throw NodeError.damaged(what: "log and tables hold other streams") }
+    }
+    for partition in held.partitions.keys {
+      try require(mark.scope.contains(partition), "\(partition) is held, outside of the scope")
+    }
+  }
+}
