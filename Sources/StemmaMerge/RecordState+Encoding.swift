@@ -241,18 +241,34 @@ extension RecordState {
     try readContext(&reader, into: &entries)
   }
 
+  /// The only entry of the context of encoded bytes, as the contexts of most records have; nil if it has none or several.
+  package static func readSingleContext(of bytes: UnsafeRawBufferPointer) throws(MergeError) -> Context.Entry?
+  {
+    var reader = StateReader(bytes)
+    let flags = try reader.byte()
+    guard flags & Flag.formatMask == Flag.format else { throw reader.defect(.unknownFormat) }
+    guard try reader.count(each: 9) == 1 else { return nil }
+    return try readEntry(&reader)
+  }
+
   private static func readContext(
     _ reader: inout StateReader, into entries: inout [Context.Entry]
   ) throws(MergeError) {
     let first = entries.count
     for _ in 0..<(try reader.count(each: 9)) {
-      let origin = Origin(try reader.fixed())
-      let sequence = Sequence(try reader.number(limit: Limits.highestNumber))
-      guard sequence != .zero, entries.count == first || entries[entries.count - 1].origin < origin else {
+      let entry = try readEntry(&reader)
+      guard entries.count == first || entries[entries.count - 1].origin < entry.origin else {
         throw reader.defect(.unsorted)
       }
-      entries.append(Context.Entry(origin: origin, sequence: sequence))
+      entries.append(entry)
     }
+  }
+
+  private static func readEntry(_ reader: inout StateReader) throws(MergeError) -> Context.Entry {
+    let origin = Origin(try reader.fixed())
+    let sequence = Sequence(try reader.number(limit: Limits.highestNumber))
+    guard sequence != .zero else { throw reader.defect(.unsorted) }
+    return Context.Entry(origin: origin, sequence: sequence)
   }
 
   private mutating func readContext(_ reader: inout StateReader) throws(MergeError) {

@@ -8,17 +8,20 @@ import Synchronization
 /// context is a version vector and could not name an own event without the others before it.
 struct LoadedRecord: Sendable {
   private let group: LoadedRecords
+  /// The only entry of the context that was read; with the sequence 0, the group has that context.
+  private let entry: Context.Entry
   private let place: Int32
 
-  init(_ group: LoadedRecords, _ place: Int32) {
+  init(_ group: LoadedRecords, _ place: Int32, _ entry: Context.Entry) {
     self.group = group
+    self.entry = entry
     self.place = place
   }
 
   var store: Store { group.store }
 
   var context: Context {
-    get { group.context(at: place) }
+    get { group.context(at: place) ?? Context(trusted: [entry]) }
     nonmutating set { group.setContext(newValue, at: place) }
   }
 
@@ -36,66 +39,28 @@ extension LoadedRecord: Hashable {
   }
 }
 
-/// What a few rows that were read together remember.
+/// What a few rows that were read together remember, by their places.
 ///
-/// An object and an array for each row would cost as much as reading the row does.
+/// An object for each row would cost as much as reading the row does.
 final class LoadedRecords: Sendable {
   let store: Store
-  private let state: Mutex<State>
+  private let state = Mutex(State())
 
   /// How many rows share an object. Whoever keeps one of them keeps what the others remember.
-  private static let limit = 64
+  static let limit: Int32 = 64
 
   private struct State: Sendable {
-    /// The contexts as they were read, one behind the other, and where each ends.
-    var entries: [Context.Entry] = []
-    var ends: [Int32] = []
-    /// Contexts that were moved on.
-    var moved: [Int32: Context] = [:]
+    /// Contexts that were moved on, or have not just one entry.
+    var contexts: [Int32: Context] = [:]
     var related: [Int32: [String: [any Table]]] = [:]
   }
 
-  init(_ store: Store) {
-    self.store = store
-    state = Mutex(State())
-  }
+  init(_ store: Store) { self.store = store }
 
-  /// Takes in a record with the context that encoded bytes of a state begin with, and gives its place. Nil if there is no
-  /// room.
-  func add(_ state: UnsafeRawBufferPointer) throws(MergeError) -> Int32? {
-    try add { entries throws(MergeError) in try RecordState.readContext(of: state, into: &entries) }
-  }
+  fileprivate func context(at place: Int32) -> Context? { state.withLock { $0.contexts[place] } }
 
-  func add(_ context: Context) -> Int32? { add { $0 += context.entries } }
-
-  @inline(__always)
-  private func add<Failure: Error>(
-    _ read: (inout [Context.Entry]) throws(Failure) -> Void
-  ) throws(Failure) -> Int32? {
-    try state.withLock { state throws(Failure) in
-      let place = state.ends.count
-      if place == Self.limit { return nil }
-      // Most queries for one row are, and most records have one origin.
-      if place == 1 {
-        state.ends.reserveCapacity(Self.limit)
-        state.entries.reserveCapacity(Self.limit)
-      }
-      try read(&state.entries)
-      state.ends.append(Int32(truncatingIfNeeded: state.entries.count))
-      return Int32(truncatingIfNeeded: place)
-    }
-  }
-
-  fileprivate func context(at place: Int32) -> Context {
-    state.withLock { state in
-      if let context = state.moved[place] { return context }
-      let start = place == 0 ? 0 : Int(state.ends[Int(place) - 1])
-      return Context(trusted: Array(state.entries[start..<Int(state.ends[Int(place)])]))
-    }
-  }
-
-  fileprivate func setContext(_ context: Context, at place: Int32) {
-    state.withLock { $0.moved[place] = context }
+  func setContext(_ context: Context, at place: Int32) {
+    state.withLock { $0.contexts[place] = context }
   }
 
   fileprivate func related(_ name: String, at place: Int32) -> [any Table]? {

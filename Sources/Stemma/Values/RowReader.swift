@@ -133,6 +133,8 @@ final class RowSource {
   /// Nil: records are tied to nothing.
   private let store: Store?
   private var group: LoadedRecords?
+  /// The place in the group of the record that was read last.
+  private var place: Int32 = 0
 
   init(_ handle: OpaquePointer, _ store: Store?) {
     self.handle = handle
@@ -152,20 +154,41 @@ final class RowSource {
 
   /// `column`: that of `_state`.
   func record(_ column: Int32) throws(MergeError) -> RecordHandle {
-    if let group, let place = try add(to: group, column) { return RecordHandle(LoadedRecord(group, place)) }
-    guard let store else { return RecordHandle() }
-    let group = LoadedRecords(store)
-    self.group = group
-    // An empty group has room.
-    return try add(to: group, column).map { RecordHandle(LoadedRecord(group, $0)) } ?? RecordHandle()
+    guard let group = groupWithRoom() else { return RecordHandle() }
+    if let entry = try singleEntry(column) { return RecordHandle(LoadedRecord(group, place, entry)) }
+    group.setContext(try wholeContext(column), at: place)
+    return RecordHandle(LoadedRecord(group, place, Context.Entry(origin: Origin(0), sequence: Sequence(0))))
   }
 
-  @inline(__always)
-  private func add(to group: LoadedRecords, _ column: Int32) throws(MergeError) -> Int32? {
-    guard let handle else { return group.add(context) }
+  /// With the next place in it. Nil if records are tied to nothing.
+  private func groupWithRoom() -> LoadedRecords? {
+    if let group, place + 1 < LoadedRecords.limit {
+      place += 1
+      return group
+    }
+    guard let store else { return nil }
+    let group = LoadedRecords(store)
+    self.group = group
+    place = 0
+    return group
+  }
+
+  private func singleEntry(_ column: Int32) throws(MergeError) -> Context.Entry? {
+    guard let handle else { return context.entries.count == 1 ? context.entries[0] : nil }
+    return try RecordState.readSingleContext(of: Self.blob(handle, column))
+  }
+
+  private func wholeContext(_ column: Int32) throws(MergeError) -> Context {
+    guard let handle else { return context }
+    var entries: [Context.Entry] = []
+    try RecordState.readContext(of: Self.blob(handle, column), into: &entries)
+    return Context(trusted: entries)
+  }
+
+  /// Valid until the next row.
+  private static func blob(_ handle: OpaquePointer, _ column: Int32) -> UnsafeRawBufferPointer {
     let start = sqlite3_column_blob(handle, column)
-    return try group.add(
-      UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column)))
   }
 }
 
