@@ -96,13 +96,14 @@ extension Node {
   }
 
   /// Compares the tables with fresh ones. Tables that are behind the log, or missing, are no damage: they catch
-  /// up.
+  /// up. On a full disk SQLite may have no room to open them.
   private static func compareTables(
     _ path: String, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
     _ report: inout VerificationReport
   ) throws {
     let tables: Tables
     do throws(TablesError) { tables = try Tables.open(at: path, schema: schema, mode: .readOnly) } catch {
+      if error.isDiskFull { return }
       guard case .needsRebuild(_, let reason) = error else { throw error }
       if case .damaged(let what) = reason {
         report.damage.append(.init(file: path, what: what, remedy: .rebuild))
