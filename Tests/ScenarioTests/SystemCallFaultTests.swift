@@ -68,14 +68,16 @@ struct SystemCallFaultTests {
   }
 
   private static let shares = 4
+  /// Threads do not run alike each time: a call of one of them may not come. So there are more attempts than kills.
+  private static let attempts = 320
   private static let kills = 300
 
   @Test("killed at 300 system calls of import, seal, sync and rebuild", arguments: 0..<shares)
   func killedAtSystemCalls(share: Int) throws {
     let calls = try calls()
     var killed = 0
-    for kill in stride(from: share, to: Self.kills, by: Self.shares) {
-      let call = calls[kill * calls.count / Self.kills]
+    for kill in stride(from: share, to: Self.attempts, by: Self.shares) {
+      let call = calls[kill * calls.count / Self.attempts]
       let work = try prepared(for: call.command)
       // strace counts the calls of each name and each thread apart; without -f, those of the main thread only. The
       // signal ends all threads.
@@ -90,9 +92,8 @@ struct SystemCallFaultTests {
       case .rebuild: try checkRebuild(in: work, place)
       }
     }
-    print("\(killed) of \(Self.kills / Self.shares) commands were killed, of \(calls.count) calls")
-    // Threads do not run alike each time: a call of one of them may not come.
-    #expect(killed * 10 >= Self.kills / Self.shares * 9)
+    print("\(killed) of \(Self.attempts / Self.shares) commands were killed, of \(calls.count) calls")
+    #expect(killed >= Self.kills / Self.shares)
   }
 
   /// Whole commits, all that was reported durable, no lock, the way on, and the same end.
