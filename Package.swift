@@ -88,11 +88,13 @@ let package = Package(
     .executableTarget(
       name: "reminders", dependencies: ["Stemma"], path: "Tools/reminders", swiftSettings: strict),
 
-    tests("StemmaSchemaTests", ["StemmaSchema"]),
-    tests("StemmaEventsTests", ["StemmaSchema", "StemmaEvents"]),
+    tests("StemmaSchemaTests", ["StemmaSchema", "StemmaSimulation"]),
+    tests("StemmaEventsTests", ["StemmaSchema", "StemmaEvents", "StemmaSimulation"]),
     tests("StemmaMergeTests", ["StemmaMerge", "StemmaSimulation"]),
     tests("StemmaLogTests", ["StemmaEvents", "StemmaLog", "StemmaSimulation"]),
-    tests("StemmaTablesTests", ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables"]),
+    tests(
+      "StemmaTablesTests",
+      ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables", "StemmaSimulation"]),
     tests(
       "StemmaReplicationTests",
       ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication", "StemmaSimulation"]),
@@ -104,7 +106,7 @@ let package = Package(
       ]),
     // Declarations that only have to compile.
     .target(name: "Shapes", dependencies: ["Stemma"], path: "Tests/Shapes", swiftSettings: strict),
-    tests("StemmaTests", ["Stemma", "Shapes", "reminders"]),
+    tests("StemmaTests", ["Stemma", "StemmaSimulation", "Shapes", "reminders"]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
     tests(
       "StemmaNodeTests",

@@ -48,10 +48,11 @@ public macro Ephemeral() = #externalMacro(module: "StemmaMacros", type: "MarkerM
 public macro Index(_ fields: String..., name: String = "") =
   #externalMacro(module: "StemmaMacros", type: "MarkerMacro")
 
-/// Makes the properties of a nested struct columns of the table. A Hashable one without optional properties can be the
-/// table's key.
-@attached(member, names: named(init))
-@attached(extension, conformances: TableKey, names: named(init), named(parts), named(write))
+/// Makes a struct a ``Selection``: a group of columns of the table that it is nested in, or what a statement selects. A
+/// Hashable one without optional properties can be the table's key.
+@attached(member, names: named(init), named(Columns))
+@attached(
+  extension, conformances: TableKey, Selection, names: named(init), named(parts), named(write))
 public macro Selection() = #externalMacro(module: "StemmaMacros", type: "SelectionMacro")
 
 /// The record that reference fields of this one lead to: `try await member.team`. One field for each part of the

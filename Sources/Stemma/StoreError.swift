@@ -6,6 +6,7 @@ import StemmaTables
 public enum StoreError: Error, Sendable, Equatable {
   /// There is no such record, or it is deleted.
   case notFound(model: String, key: String)
+  /// There is a record with that key.
   case alreadyExists(model: String, key: String)
   /// A required relationship would be left without a target.
   case requiredReference(model: String, key: String, relationship: String)
@@ -24,6 +25,7 @@ public enum StoreError: Error, Sendable, Equatable {
   case dangling(model: String, relationship: String, target: String)
   /// A field of a reference is a part of the record's own key, and the other record differs there.
   case fixedReference(model: String, relationship: String, field: String)
+  /// The store was closed.
   case closed
   /// The store was opened for reading only.
   case readOnly
@@ -36,6 +38,7 @@ public enum StoreError: Error, Sendable, Equatable {
 }
 
 extension StoreError: CustomStringConvertible {
+  /// The error in words: what, and where. It is meant for people; programs switch over the cases.
   public var description: String {
     switch self {
     case .notFound(let model, let key): Explanations.text(of: .notFound(model: model, key: key))

@@ -40,6 +40,18 @@ package final class Handoff<Element: Sendable>: Sendable {
     }
   }
 
+  /// Waits for the next value for some time; nil if none came.
+  package func take(within time: DispatchTimeInterval) -> Element? {
+    let deadline = DispatchTime.now() + time
+    while filled.wait(timeout: deadline) == .success {
+      if let item = state.withLock({ $0.items.isEmpty ? nil : $0.items.removeFirst() }) {
+        free.signal()
+        return item
+      }
+    }
+    return nil
+  }
+
   /// Waits for the next value, and gives it with all that wait behind it.
   package func takeAll() -> [Element] {
     var items = [take()]

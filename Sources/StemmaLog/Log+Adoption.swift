@@ -41,8 +41,7 @@ extension Log {
     try checkWritable()
     try adopted.checkRuns()
     let raw = adopted.events.reduce(0) { $0 + $1.rawSize }
-    // An eighth of a segment: smaller ones would each cost a footer at every pull.
-    if raw >= options.segmentSize / 8, recovery.damage.isEmpty { return try adoptAsSegment(adopted) }
+    if adoptsAsSegment(rawBytes: UInt64(raw)) { return try adoptAsSegment(adopted) }
     let commits = Set(adopted.events.map(\.commit))
     let notes = adopted.notes.filter { commits.contains($0.key) }.sorted { $0.key < $1.key }
     let positions = try append([(adopted.events, notes.map { ($0.key, $0.value) })])
@@ -51,20 +50,42 @@ extension Log {
   }
 
   private func adoptAsSegment(_ adopted: AdoptedEvents) throws(LogError) -> Position {
+    let contents = NumberedEvents(
+      events: adopted.events.enumerated().map { BlockEvent(arrival: UInt64($0.offset), event: $0.element) },
+      notes: adopted.notes)
+    return try adoptSegment { (header, file) throws(LogError) in
+      try SegmentWriter.write(
+        contents, header: header, end: UInt64(adopted.events.count), chain: nil, level: options.level,
+        to: file)
+    }
+  }
+
+  /// Whether contents of this size become a segment of their own when they are adopted: in a log that is whole,
+  /// from an eighth of a segment on. Smaller ones would each cost a footer at every pull.
+  package func adoptsAsSegment(rawBytes: UInt64) -> Bool {
+    rawBytes >= UInt64(options.segmentSize / 8) && recovery.damage.isEmpty
+  }
+
+  /// Stores the contents of a segment of another log as they are, durable on return. Positions are the file's and
+  /// the events' arrivals there. Returns the position that precedes them all.
+  ///
+  /// The caller has compared every event, and what the index says, with what the log holds, under the lock; and
+  /// has asked `adoptsAsSegment`. Throws what `seal` does.
+  package func adopt(_ contents: SealedContents) throws(LogError) -> Position {
+    try checkWritable()
+    return try adoptSegment { (header, file) throws(LogError) in try contents.write(header, to: file) }
+  }
+
+  private func adoptSegment(
+    _ write: (SegmentHeader, any File) throws(LogError) -> SegmentTrailer
+  ) throws(LogError) -> Position {
     try seal()
     guard let open = journals.last else { throw .noLog(path: directory) }
     // The journal is empty: its number goes to the segment, which wins over it from the rename on.
     let header = SegmentHeader(
       log: id, number: open.number, place: open.number, predecessor: try lastDigest())
-    let contents = NumberedEvents(
-      events: adopted.events.enumerated().map { BlockEvent(arrival: UInt64($0.offset), event: $0.element) },
-      notes: adopted.notes)
     let path = LogFileName.segment(open.number, in: directory)
-    let trailer = try install(path) { (file) throws(LogError) in
-      try SegmentWriter.write(
-        contents, header: header, end: UInt64(adopted.events.count), chain: nil, level: options.level,
-        to: file)
-    }
+    let trailer = try install(path) { (file) throws(LogError) in try write(header, file) }
     // From here on the segment counts. An error leaves a log that must be opened again to be written to.
     try poisoning { () throws(LogError) in
       listing.headers[header.number] = header

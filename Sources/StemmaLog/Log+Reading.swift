@@ -17,6 +17,12 @@ package struct LogFile: Hashable, Sendable {
   package var storedBytes: UInt64
   /// Of a segment.
   package var digest: SegmentDigest?
+
+  fileprivate static func damaged(_ number: UInt64, place: UInt64, path: String) -> LogFile {
+    LogFile(
+      number: number, place: place, kind: .damaged, path: path, events: 0, end: 0, rawBytes: 0,
+      storedBytes: 0, digest: nil)
+  }
 }
 
 extension Log {
@@ -78,18 +84,24 @@ extension Log {
       RecordSource(views, record: record, upTo: to ?? readEnd, fileSystem: fileSystem, around: omissions))
   }
 
-  /// The files in the order of their places. Reads the trailer of each segment.
+  /// The files in the order of their places. Reads the trailer of each segment; where that is damaged, or nothing
+  /// of a file can be read, it is listed as `.damaged`, and without sizes.
   package func files() throws(LogError) -> [LogFile] {
     var files: [LogFile] = []
     for view in views {
       switch view {
       case .segment(let header, let path):
-        let segment = try segment(header)
-        files.append(
-          LogFile(
-            number: header.number, place: header.place, kind: .segment, path: path,
-            events: segment.trailer.events, end: segment.trailer.end, rawBytes: segment.trailer.rawBytes,
-            storedBytes: segment.fileSize, digest: segment.trailer.digest))
+        do throws(LogError) {
+          let segment = try segment(header)
+          files.append(
+            LogFile(
+              number: header.number, place: header.place, kind: .segment, path: path,
+              events: segment.trailer.events, end: segment.trailer.end, rawBytes: segment.trailer.rawBytes,
+              storedBytes: segment.fileSize, digest: segment.trailer.digest))
+        } catch {
+          guard case .damaged = error else { throw error }
+          files.append(.damaged(header.number, place: header.place, path: path))
+        }
       case .journal(let journal):
         files.append(
           LogFile(
@@ -97,13 +109,22 @@ extension Log {
             events: journal.end, end: journal.end, rawBytes: journal.rawBytes, storedBytes: journal.size,
             digest: nil))
       case .damaged(let damage, let place):
-        files.append(
-          LogFile(
-            number: place, place: place, kind: .damaged, path: damage.path, events: 0, end: 0, rawBytes: 0,
-            storedBytes: 0, digest: nil))
+        files.append(.damaged(place, place: place, path: damage.path))
       }
     }
     return files
+  }
+
+  /// The contents of a sealed file, to be shipped as they are; nil for a journal. Memory: the file.
+  package func sealedContents(ofPlace place: UInt64) throws(LogError) -> SealedContents? {
+    for view in views where view.place == place {
+      switch view {
+      case .segment(let header, _): return try segment(header).sealedContents()
+      case .journal: return nil
+      case .damaged(let damage, _): throw damage.error
+      }
+    }
+    return nil
   }
 
   /// What the log holds of every stream: from footers, and by decoding the journals. For rebuilding what the

@@ -19,8 +19,9 @@ package enum LogLimits {
   static let mostAhead: UInt64 = 1 << 20
   /// Segments that one reader keeps open at once; with more of them it opens each for every block.
   static let openSegments = 256
-  /// Bytes read at once when a whole file is scanned.
-  static let scanChunk = 1 << 20
+  /// Bytes read at once when a whole file is scanned: less than what allocators ask the system for anew each time
+  /// (mallopt(3), M_MMAP_THRESHOLD), whose pages cost more than the reading.
+  static let scanChunk = 120 << 10
 
   /// Throws `.overLimit` unless `found` is at most `limit`.
   static func check(_ subject: String, _ found: Int, _ limit: Int) throws(LogError) {

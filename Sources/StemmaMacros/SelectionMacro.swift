@@ -2,8 +2,8 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@Selection`: a struct of values whose properties are columns of the table that it is nested in. One that is
-/// Hashable, and has no optional property, can be the table's key.
+/// `@Selection`: a struct of values whose properties are columns of the table that it is nested in, or that a statement
+/// selects. One that is Hashable, and has no optional property, can be the table's key.
 struct SelectionMacro {
   /// Its stored properties.
   static func parts(of declaration: some DeclGroupSyntax) throws -> [TableDeclaration.Column] {
@@ -15,17 +15,41 @@ struct SelectionMacro {
 }
 
 extension SelectionMacro: MemberMacro {
-  /// The memberwise initialiser that Swift gives is internal at most.
   static func expansion(
     of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
     conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
     let access = declaration.modifiers.accessPrefix
+    let parts = try Self.parts(of: declaration)
     let hasOwn = declaration.memberBlock.members.contains { $0.decl.is(InitializerDeclSyntax.self) }
-    guard !access.isEmpty, !hasOwn else { return [] }
-    return [
-      TableDeclaration.memberwise(access, try parts(of: declaration).map(TableDeclaration.Stored.column))
-    ]
+    var members: [DeclSyntax] = []
+    // The memberwise initialiser that Swift gives is internal at most.
+    if !access.isEmpty, !hasOwn {
+      members.append(TableDeclaration.memberwise(access, parts.map(TableDeclaration.Stored.column)))
+    }
+    if let name = declaration.as(StructDeclSyntax.self)?.name.text, !parts.isEmpty {
+      members.append(columns(of: name, parts, access))
+    }
+    return members
+  }
+
+  /// What a statement selects for each property.
+  private static func columns(
+    of name: String, _ parts: [TableDeclaration.Column], _ access: String
+  ) -> DeclSyntax {
+    let parameters = parts.map { part in
+      "\(part.property): some Stemma.ExpressionProtocol<\(part.representation ?? part.type)>"
+    }
+    let selected = parts.map { "Stemma.SelectedColumn(\($0.property))" }
+    return """
+      \(raw: access)struct Columns: Stemma.SelectionColumns {
+        \(raw: access)typealias Output = \(raw: name)
+        \(raw: access)let selected: [Stemma.SelectedColumn]
+        \(raw: access)init(\(raw: parameters.joined(separator: ", "))) {
+          self.selected = [\(raw: selected.joined(separator: ", "))]
+        }
+      }
+      """
   }
 }
 
@@ -35,11 +59,28 @@ extension SelectionMacro: ExtensionMacro {
     providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
     in context: some MacroExpansionContext
   ) throws -> [ExtensionDeclSyntax] {
+    guard let selection = declaration.as(StructDeclSyntax.self) else { return [] }
     let access = declaration.modifiers.accessPrefix
     let parts = try Self.parts(of: declaration)
-    guard declaration.as(StructDeclSyntax.self)?.isHashable ?? false,
-      !parts.isEmpty, parts.allSatisfy({ !$0.isOptional && $0.representation == nil })
-    else { return [] }
+    guard !parts.isEmpty else { return [] }
+    // Everything is read before anything is stored, as in a table.
+    let read = parts.enumerated().map { "let value\($0) = \($1.reading($0))" }
+    let stored = parts.enumerated().map { "self.\($1.property) = value\($0)" }
+    let reading = try ExtensionDeclSyntax(
+      """
+      extension \(type.trimmed): Stemma.Selection {
+        \(raw: access)init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+          \(raw: TableDeclaration.lines(read + stored, 4))
+        }
+      }
+      """)
+    let canBeKey = selection.isHashable && parts.allSatisfy { !$0.isOptional && $0.representation == nil }
+    return canBeKey ? [try key(type, parts, access), reading] : [reading]
+  }
+
+  private static func key(
+    _ type: some TypeSyntaxProtocol, _ parts: [TableDeclaration.Column], _ access: String
+  ) throws -> ExtensionDeclSyntax {
     let types = parts.map(\.type).joined(separator: ", ")
     let optionalTypes = parts.map { "\($0.type)?" }.joined(separator: ", ")
     let values = parts.map { "self.\($0.property)" }.joined(separator: ", ")
@@ -48,22 +89,20 @@ extension SelectionMacro: ExtensionMacro {
     }
     let assigned = parts.enumerated().map { "self.\($1.property) = part\($0)" }
     let written = parts.map { "record.key(self.\($0.property))" }
-    return [
-      try ExtensionDeclSyntax(
-        """
-        extension \(type.trimmed): Stemma.TableKey {
-          \(raw: access)init?(optionalParts: (\(raw: optionalTypes))) {
-            guard \(raw: unwrapped.joined(separator: ", ")) else {
-              return nil
-            }
-            \(raw: TableDeclaration.lines(assigned, 4))
+    return try ExtensionDeclSyntax(
+      """
+      extension \(type.trimmed): Stemma.TableKey {
+        \(raw: access)init?(optionalParts: (\(raw: optionalTypes))) {
+          guard \(raw: unwrapped.joined(separator: ", ")) else {
+            return nil
           }
-          \(raw: access)var parts: (\(raw: types)) { (\(raw: values)) }
-          \(raw: access)func write(to record: inout Stemma.RecordWriter) {
-            \(raw: TableDeclaration.lines(written, 4))
-          }
+          \(raw: TableDeclaration.lines(assigned, 4))
         }
-        """)
-    ]
+        \(raw: access)var parts: (\(raw: types)) { (\(raw: values)) }
+        \(raw: access)func write(to record: inout Stemma.RecordWriter) {
+          \(raw: TableDeclaration.lines(written, 4))
+        }
+      }
+      """)
   }
 }

@@ -42,6 +42,13 @@ extension TableDeclaration {
       }
     }
 
+    var type: String {
+      switch self {
+      case .column(let column): column.type
+      case .group(let group): group.selection
+      }
+    }
+
     var columns: [Column] {
       switch self {
       case .column(let column): [column]
@@ -136,6 +143,9 @@ extension String {
 
   /// `default` for `` `default` ``.
   var withoutTicks: String { replacing("`", with: "") }
+
+  /// In front of an argument, where most keywords are names like others.
+  var asLabel: String { ["`inout`", "`let`", "`var`"].contains(self) ? self : withoutTicks }
 }
 
 extension ExprSyntax {

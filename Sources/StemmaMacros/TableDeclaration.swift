@@ -60,6 +60,8 @@ struct TableDeclaration {
   let key: Key
   /// The stored properties but for the key, in order of declaration.
   let stored: [Stored]
+  /// All of them.
+  let declared: [Stored]
   let relationships: [Relationship]
   let indexes: [Index]
   /// All members that the struct declares with a name, and where.
@@ -101,7 +103,8 @@ struct TableDeclaration {
       } + reader.indexes
     let key = reader.key(&misuses)
     self.key = key
-    stored = reader.stored.filter { $0.property != key.property }
+    declared = reader.stored
+    stored = declared.filter { $0.property != key.property }
     check(&misuses)
     warnings = misuses.hasErrors ? [] : misuses.diagnostics
     if misuses.hasErrors { throw DiagnosticsError(diagnostics: misuses.diagnostics) }

@@ -29,24 +29,31 @@ extension TableDeclaration {
       """)
   }
 
-  /// One line for each stored property. Columns are numbered: key parts, then the others, then `_state`.
+  /// Everything is read before anything is stored, and a memberwise initialiser stores it: one that stores and can throw
+  /// would make the value in one place and copy it to another. Columns are numbered: key parts, then the others, then
+  /// `_state`.
   private var reading: [String] {
-    var lines: [String] = []
+    var values: [String: String] = [:]
     if let selection = key.selection {
-      lines.append("self.\(key.property) = \(Self.construction(selection, key.columns, 0))")
+      values[key.property] = Self.construction(selection, key.columns, 0)
     } else {
-      lines.append("self.\(key.property) = \(key.columns[0].reading(0))")
+      values[key.property] = key.columns[0].reading(0)
     }
     var number = key.columns.count
     for stored in stored {
       switch stored {
-      case .column(let column): lines.append("self.\(column.property) = \(column.reading(number))")
+      case .column(let column): values[column.property] = column.reading(number)
       case .group(let group):
-        lines.append("self.\(group.property) = \(Self.construction(group.selection, group.columns, number))")
+        values[group.property] = Self.construction(group.selection, group.columns, number)
       }
       number += stored.columns.count
     }
-    return lines + ["self._record = try row.record(\(number))"]
+    values["_record"] = "try row.record(\(number))"
+    // As the memberwise initialiser takes them.
+    let properties = declared.map(\.property) + ["_record"]
+    let arguments = properties.enumerated().map { "\($1.asLabel): value\($0)" }.joined(separator: ", ")
+    return properties.enumerated().map { "let value\($0) = \(values[$1] ?? "")" }
+      + ["self.init(\(arguments))"]
   }
 
   private static func construction(_ type: String, _ columns: [Column], _ first: Int) -> String {

@@ -14,7 +14,7 @@ extension TableMacro: MemberMacro {
     let table = try TableDeclaration(node, declaration)
     for warning in table.warnings { context.diagnose(warning) }
     return ["\(raw: table.access)var _record: Stemma.RecordHandle = Stemma.RecordHandle()"]
-      + table.publicInitializer + table.parts
+      + table.initializers + table.parts
       + [DraftExpansion(table: table).declaration, table.columnsDeclaration, table.relationshipsDeclaration]
       + table.keyForwarders + table.setters
   }
@@ -63,9 +63,11 @@ extension TableDeclaration {
     return parts
   }
 
-  /// The memberwise initialiser of a type that others may see. Swift's own is internal at most.
-  var publicInitializer: [DeclSyntax] {
-    guard !access.isEmpty, members["init"] == nil else { return [] }
+  /// Where Swift's own memberwise initialiser is not there, or is not seen far enough: one for those who see the type,
+  /// and one that reading rows calls. Swift's own is internal at most, and goes when there is another.
+  var initializers: [DeclSyntax] {
+    let hasOwn = members["init"] != nil
+    if access.isEmpty, !hasOwn { return [] }
     let keyed: Stored =
       key.selection.map {
         .group(
@@ -73,7 +75,17 @@ extension TableDeclaration {
             property: key.property, selection: $0, columns: key.columns, defaultValue: nil, isVariable: false)
         )
       } ?? .column(key.columns[0])
-    return [Self.memberwise(access, [keyed] + stored)]
+    return (hasOwn ? [] : [Self.memberwise(access, [keyed] + stored)]) + [readingInitializer]
+  }
+
+  private var readingInitializer: DeclSyntax {
+    let parameters = declared.map { "\($0.property): \($0.type)" } + ["_record: Stemma.RecordHandle"]
+    let names = declared.map(\.property) + ["_record"]
+    return """
+      fileprivate init(\(raw: parameters.joined(separator: ", "))) {
+        \(raw: Self.lines(names.map { "self.\($0) = \($0)" }, 2))
+      }
+      """
   }
 
   static func memberwise(_ access: String, _ stored: [Stored]) -> DeclSyntax {

@@ -6,8 +6,8 @@ import StemmaEvents
 /// write, and the state is a few numbers, which this holds in memory that is used again for the next record.
 /// The caller keeps the values: by `apply` it is told which are gone, and it gives them back when the history turns
 /// out not to be linear and a `RecordState` has to go on (`state`). For the same events both give the same bytes.
-/// A class, because the arrays in it are used again and again.
-package final class LinearRecord {
+/// The arrays in it are used again and again: change it in place.
+package struct LinearRecord {
   /// What an event changes of the values that the caller keeps.
   package enum Effect {
     /// All of them are null now, but for those that the event assigns.
@@ -41,7 +41,7 @@ package final class LinearRecord {
   package var exists: Bool { writes.last?.exists ?? false }
 
   /// Forgets everything.
-  package func removeAll() {
+  package mutating func removeAll() {
     context.removeAll(keepingCapacity: true)
     latest = .zero
     writes.removeAll(keepingCapacity: true)
@@ -49,12 +49,12 @@ package final class LinearRecord {
     unlistAll()
   }
 
-  private func unlistAll() {
+  private mutating func unlistAll() {
     for register in listed.indices { listed[register] = -1 }
   }
 
   /// Takes the next event in, whose context is asked entry by entry.
-  package func apply(
+  package mutating func apply(
     _ operation: Operation, _ dot: Dot, _ version: Version, _ timestamp: Timestamp, fields: [Int],
     contextCount: Int, contextEntry: (Int) -> Context.Entry
   ) -> Effect {
@@ -84,7 +84,7 @@ package final class LinearRecord {
     return false
   }
 
-  private func insert(_ dot: Dot) {
+  private mutating func insert(_ dot: Dot) {
     var place = 0
     while place < context.count, context[place].origin < dot.origin { place += 1 }
     if place < context.count, context[place].origin == dot.origin {
@@ -97,14 +97,14 @@ package final class LinearRecord {
   // MARK: Results
 
   /// Finds the writes that are a sibling somewhere, sorted by dot, as places in `writes`. There are few of them.
-  private func findSiblings() {
+  private mutating func findSiblings() {
     used.removeAll(keepingCapacity: true)
     use(writes.count - 1)
     if let base { use(base) }
     for write in listed where write >= 0 { use(Int(write)) }
   }
 
-  private func use(_ write: Int) {
+  private mutating func use(_ write: Int) {
     if used.contains(write) { return }
     var place = used.count
     while place > 0, writes[write].dot < writes[used[place - 1]].dot { place -= 1 }
@@ -113,7 +113,7 @@ package final class LinearRecord {
 
   /// Appends what `RecordState.encoded(rules, omitsShown: true)` gives, if every value that is not null has the
   /// type of its column. The record must exist.
-  package func appendState(to output: inout [UInt8]) {
+  package mutating func appendState(to output: inout [UInt8]) {
     findSiblings()
     var highest = Timestamp.zero
     for write in used { highest = max(highest, writes[write].timestamp) }
@@ -161,7 +161,7 @@ package final class LinearRecord {
   }
 
   /// The same as a state to go on with. `value`: of each of the rules' fields.
-  package func state(_ value: (Int) -> Value) -> RecordState {
+  package mutating func state(_ value: (Int) -> Value) -> RecordState {
     guard !isEmpty else { return RecordState() }
     findSiblings()
     func index(_ write: Int) -> UInt32 { UInt32(used.firstIndex(of: write) ?? 0) }

@@ -70,6 +70,9 @@ package enum Explanations {
       "\(field) of \(record) was written after \(event), by \(later); undo that first, or use --force"
     case .existenceInConflict(let record):
       "whether \(record) exists is an open conflict; decide with `stemma resolve \(record) --keep` or --delete"
+    case .changedMeanwhile:
+      "others have written in the meantime, and the changes are not those that were shown any more; nothing was "
+        + "written; look again"
     case .unknownPlaceholder(let name, let known):
       "unknown placeholder {\(name)}; there are {\(known.joined(separator: "}, {"))}"
     }
@@ -194,10 +197,21 @@ package enum Explanations {
     }
   }
 
+  private static func text(of reason: RebuildReason) -> String {
+    switch reason {
+    case .missing: "it is missing"
+    case .damaged(let what): what
+    case .format(nil): "it holds no tables of a node"
+    case .format: "it is of another version's format"
+    case .schema: "it was made for another schema"
+    case .asOf: "it shows the past"
+    }
+  }
+
   package static func text(of error: TablesError) -> String {
     switch error {
     case .needsRebuild(let path, let reason):
-      "\(path) cannot be used (\(reason)); `stemma rebuild` makes it anew from the log"
+      "\(path) cannot be used (\(text(of: reason))); `stemma rebuild` makes it anew from the log"
     case .replaced(let path): "\(path) was rebuilt by another process; try again"
     case .busy(let path): "\(path) is kept busy by another process; try again"
     case .sqlite(let path, let code, let message): "\(path): SQLite says \(message) (\(code))"

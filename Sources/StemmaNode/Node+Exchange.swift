@@ -70,14 +70,11 @@ private final class Participant {
           try node.catchUp()
           held = try node.reading { try $0.knowledge() }
         }
-        guard let events = try piece.remaining(above: held) else { return }
-        _ = try node.log.adopt(events)
+        adoptedEvents += try piece.adopt(into: node.log, above: held)
         for stream in piece.streams
         where held[stream.range.partition, stream.range.origin].sequence < stream.range.to {
-          held[stream.range.partition, stream.range.origin] = StreamHead(
-            sequence: stream.range.to, hash: stream.hashBefore + stream.range.hash)
+          held[stream.range.partition, stream.range.origin] = stream.head
         }
-        adoptedEvents += UInt64(events.events.count)
       }
     }
     progress(adoptedEvents, 0)

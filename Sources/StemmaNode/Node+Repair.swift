@@ -54,7 +54,7 @@ extension Node {
   }
 
   /// The log is whole again; the record of the damage goes only when the tables follow it.
-  private func finishRepair(
+  func finishRepair(
     wasVague: Bool, _ progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) {
     _ = try Self.rebuild(

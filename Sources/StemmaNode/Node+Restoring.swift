@@ -5,11 +5,35 @@ import StemmaSchema
 // Going back never takes anything out of the log: it appends events that make records what they were. What is to be
 // changed is worked out first, so that it can be shown, and then written in one commit.
 
+/// What going back would change, with what is needed to find out whether that has become another matter since.
+package struct Reversal {
+  package let changes: [RecordDifference]
+  /// The end of the log that it was worked out from.
+  fileprivate let end: Position
+  fileprivate let workOut: () throws(NodeError) -> [RecordDifference]
+
+  fileprivate init(
+    _ node: Node, _ workOut: @escaping () throws(NodeError) -> [RecordDifference]
+  ) throws(NodeError) {
+    end = node.log.end
+    changes = try workOut()
+    self.workOut = workOut
+  }
+}
+
 extension Node {
   /// What has to change for one record, or all of a model, to be what they were; of `fields` only, if any are
   /// named: then records that are there now and were there then. Times that the node maintains itself are left.
   package func restoration(
     of model: Model, key: Key?, asOf moment: Moment, fields: [Field]
+  ) throws(NodeError) -> Reversal {
+    try Reversal(self) { () throws(NodeError) in
+      try self.changes(restoring: model, key, asOf: moment, fields)
+    }
+  }
+
+  private func changes(
+    restoring model: Model, _ key: Key?, asOf moment: Moment, _ fields: [Field]
   ) throws(NodeError) -> [RecordDifference] {
     var plan: [RecordDifference] = []
     if let key {
@@ -41,7 +65,13 @@ extension Node {
   /// that their writers had read. What they wrote and others outdid needs no undoing.
   ///
   /// - Throws: `.inspection(.overwritten)` if another event has written the same since, unless `isForced`.
-  package func undoing(_ events: [NotedEvent], isForced: Bool) throws(NodeError) -> [RecordDifference] {
+  package func undoing(_ events: [NotedEvent], isForced: Bool) throws(NodeError) -> Reversal {
+    try Reversal(self) { () throws(NodeError) in try self.changes(undoing: events, isForced: isForced) }
+  }
+
+  private func changes(
+    undoing events: [NotedEvent], isForced: Bool
+  ) throws(NodeError) -> [RecordDifference] {
     var plan: [RecordDifference] = []
     var done = Set<[UInt8]>()
     for noted in events.reversed() {
@@ -122,13 +152,19 @@ extension Node {
         later: description.name(later)))
   }
 
-  /// Appends the events that make records what a plan says, in one commit.
+  /// Appends the events that go back, in one commit.
   ///
   /// - Returns: how many events were made.
-  package func write(_ plan: [RecordDifference], _ note: CommitNote) throws(NodeError) -> Int {
+  /// - Throws: `.inspection(.changedMeanwhile)` if what others have appended since makes the changes other than
+  ///   those that were shown; nothing is written then.
+  package func write(_ reversal: Reversal, _ note: CommitNote) throws(NodeError) -> Int {
     let description = description
     return try write(note) { transaction throws(NodeError) in
-      for difference in plan {
+      // The writer lock is held: what is worked out here stays true until it is appended.
+      if log.end != reversal.end, try reversal.workOut() != reversal.changes {
+        throw .inspection(.changedMeanwhile)
+      }
+      for difference in reversal.changes {
         let model = difference.model
         let key = schema.json(of: difference.key, model: model)
         let exists = try transaction.state(model, difference.key).exists(transaction.rules(model))

@@ -60,10 +60,21 @@ extension Node {
         report.events = try readableEvents(of: log)
         return report
       }
+      if mark.damage != nil { try forgetDamage(in: directory, options) }
       let files = try log.files()
       report.files = files.count
       report.events = files.reduce(0) { $0 + $1.events }
-      try compareTables(path(directory, tablesFileName), schema, log, options, &report)
+      let tables = path(directory, tablesFileName)
+      do {
+        try compareTables(tables, schema, log, options, &report)
+      } catch TablesError.needsRebuild(tables, let reason) {
+        // Noticed on opening, or only where the damage is read.
+        if case .damaged(let what) = reason {
+          report.damage.append(.init(file: tables, what: what, remedy: .rebuild))
+        }
+      } catch let error as TablesError where error.isDiskFull {
+        // There is no room to open them, and so nothing to compare.
+      }
       return report
     }
   }
@@ -72,17 +83,36 @@ extension Node {
   private static func record(
     _ found: [Damage], in directory: String, _ options: OpeningOptions, _ log: Log
   ) throws -> RecordedDamage {
+    let recorded = try ifWritable(directory, options) { node throws(NodeError) in
+      try node.recordDamage(found)
+      return node.mark.damage
+    }
+    return try recorded ?? RecordedDamage(try log.survey(found, held: nil))
+  }
+
+  /// The log is whole although damage of it is recorded: somebody put a file back. Takes the record away, and
+  /// makes the tables anew; where nothing can be written, the record stays.
+  private static func forgetDamage(in directory: String, _ options: OpeningOptions) throws(NodeError) {
+    _ = try ifWritable(directory, options) { node throws(NodeError) in
+      try node.finishRepair(wasVague: false, options.progress)
+      return ()
+    }
+  }
+
+  /// Changes a node, under its lock; nil if it cannot be written, or another process is writing.
+  private static func ifWritable<Result>(
+    _ directory: String, _ options: OpeningOptions, _ body: (Node) throws(NodeError) -> Result?
+  ) throws(NodeError) -> Result? {
     var writing = options
     writing.mode = .write
     writing.wait = 0
     do throws(NodeError) {
       let node = try open(at: directory, writing)
-      try node.locked { () throws(NodeError) in try node.recordDamage(found) }
-      if let damage = node.mark.damage { return damage }
+      return try node.locked { () throws(NodeError) in try body(node) }
     } catch {
       guard error.isRefusalToWrite || error.isInUse else { throw error }
+      return nil
     }
-    return RecordedDamage(try log.survey(found, held: nil))
   }
 
   /// Throws the damage of the log that is known.
@@ -96,20 +126,12 @@ extension Node {
   }
 
   /// Compares the tables with fresh ones. Tables that are behind the log, or missing, are no damage: they catch
-  /// up. On a full disk SQLite may have no room to open them.
+  /// up.
   private static func compareTables(
     _ path: String, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
     _ report: inout VerificationReport
   ) throws {
-    let tables: Tables
-    do throws(TablesError) { tables = try Tables.open(at: path, schema: schema, mode: .readOnly) } catch {
-      if error.isDiskFull { return }
-      guard case .needsRebuild(_, let reason) = error else { throw error }
-      if case .damaged(let what) = reason {
-        report.damage.append(.init(file: path, what: what, remedy: .rebuild))
-      }
-      return
-    }
+    let tables = try Tables.open(at: path, schema: schema, mode: .readOnly)
     guard try tables.read({ reader throws(TablesError) in try reader.token() }) == log.token else { return }
     let scratch = NSTemporaryDirectory() + "/stemma-verify-\(options.ports.newID())"
     try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)

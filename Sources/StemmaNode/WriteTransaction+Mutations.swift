@@ -30,7 +30,10 @@ extension WriteTransaction {
       } else {
         try create(model, key, mutation)
       }
-    case .delete: try delete(model, key, milliseconds: mutation.milliseconds)
+    case .delete:
+      // Fields do not matter here, but one that is not there is a mistake.
+      _ = try assignments(model, key, mutation.fields, current: nil)
+      try delete(model, key, milliseconds: mutation.milliseconds)
     case .link: try link(model, key, mutation)
     case .unlink: try unlink(model, key, mutation)
     }
@@ -79,14 +82,18 @@ extension WriteTransaction {
       where !model.isKeyField(index) && !values.contains(where: { $0.field == field.storedName }) {
         values.append(Assignment(field.storedName, .null))
       }
-      // What the node maintains is not null where nobody has set it.
-      let maintained = storedNames(model, [model.createdAt, model.updatedAt].compactMap(\.self))
-      values.removeAll { $0.value.isNull && maintained.contains($0.field) }
+      values = withoutUnsetTimes(values, model)
     } else {
       values.removeAll { $0.value.isNull }
     }
     try checkReferences(model, key, values)
     try record(.create, model, key, state: state, assignments: values, milliseconds: milliseconds)
+  }
+
+  /// What the node maintains is not null where nobody has set it.
+  package func withoutUnsetTimes(_ values: [Assignment], _ model: Model) -> [Assignment] {
+    let maintained = storedNames(model, [model.createdAt, model.updatedAt].compactMap(\.self))
+    return values.filter { !$0.value.isNull || !maintained.contains($0.field) }
   }
 
   private func defaultValue(_ literal: String, _ field: Field, _ model: Model) throws(NodeError) -> Value {

@@ -14,4 +14,7 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
 
   /// A number in 0 ..< limit; limit must be above 0.
   package mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
+  package mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
+  /// One of the elements; there must be some.
+  package mutating func element<Element>(_ elements: [Element]) -> Element { elements[below(elements.count)] }
 }

@@ -53,17 +53,20 @@ struct ConsolePage {
     return directory
   }()
 
-  /// Runs a command as a shell does, with the tool and this build's other programs in the path; what it prints
-  /// on both streams, and a last line `[status]` unless that is 0 and `showsStatus`.
-  static func run(
-    _ command: String, in directory: String, showsStatus: Bool = false
-  ) throws -> [String] {
+  /// Runs a command as a shell does, with the tool and this build's other programs in the path.
+  static func shell(_ command: String, in directory: String) throws -> Tool.Result {
     let tools = URL(fileURLWithPath: Tool.path).deletingLastPathComponent().path
     let path =
       [tools, Tool.productsDirectory].joined(separator: ":") + ":"
       + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
-    let result = try Tool.run(
-      "/bin/bash", ["-c", command + "\n"], in: directory, environment: ["PATH": path])
+    return try Tool.run("/bin/bash", ["-c", command + "\n"], in: directory, environment: ["PATH": path])
+  }
+
+  /// What a command prints on both streams, and a last line `[status]` unless that is 0 and `showsStatus`.
+  static func run(
+    _ command: String, in directory: String, showsStatus: Bool = false
+  ) throws -> [String] {
+    let result = try shell(command, in: directory)
     var lines = (result.output + result.errors).split(separator: "\n", omittingEmptySubsequences: false)
       .map(String.init)
     while lines.last?.isEmpty ?? false { lines.removeLast() }

@@ -69,18 +69,20 @@ enum FixedNodes {
     try String(contentsOfFile: RealData.path("\(name)/schema.graphql"), encoding: .utf8)
   }
 
-  private static func load(_ name: String, into node: Node, by: String) throws {
+  private static func load(_ path: String, into node: Node, by: String) throws {
     var options = Import.Options()
     options.by = by
-    _ = try Import(into: node, options: options).run(path: RealData.path("\(name).ndjson.gz"))
+    _ = try Import(into: node, options: options).run(path: path)
   }
+
+  private static func data(_ name: String) -> String { RealData.path("\(name).ndjson.gz") }
 
   private static func makeGit(_ folder: String) throws {
     var options = options(try SetClock("2026-01-05T09:00:00Z"), seed: 1)
     options.segmentSize = 1 << 20
     let node = try Node.create(
       at: folder + "/git", schema: try schema("git-grdb"), name: "git", options: options)
-    try load("git-grdb/mutations", into: node, by: "gwendal")
+    try load(data("git-grdb/mutations"), into: node, by: "gwendal")
   }
 
   private static func makeNodes(_ folder: String) throws {
@@ -88,14 +90,56 @@ enum FixedNodes {
     let clock = try SetClock("2015-07-01T09:00:00Z")
     let a = try Node.create(
       at: folder + "/a", schema: try schema("nodes-grdb"), name: "a", options: options(clock, seed: 2))
-    try load("nodes-grdb/base", into: a, by: "ann")
+    try load(data("nodes-grdb/base"), into: a, by: "ann")
     let b = try Node.create(
       at: folder + "/b", schema: try schema("nodes-grdb"), name: "b", options: options(clock, seed: 3))
     try meet(b, a)
     try clock.set("2026-01-05T09:00:00Z")
-    try load("nodes-grdb/node-a", into: a, by: "ann")
-    try load("nodes-grdb/node-b", into: b, by: "bob")
+    try load(data("nodes-grdb/node-a"), into: a, by: "ann")
+    try load(data("nodes-grdb/node-b"), into: b, by: "bob")
     try meet(b, a)
+  }
+
+  // MARK: The shop
+
+  private static let opening = """
+    {"op":"create","model":"Customer","key":"ada","fields":{"name":"Ada"},"ts":1767603600}
+    {"op":"create","model":"Team","key":"blue","fields":{"name":"Blue"},"ts":1767603601}
+    {"op":"create","model":"Badge","key":"b7","fields":{"label":"Seven","team":"green"},"ts":1767603602}
+
+    """
+  private static let inTheShop = """
+    {"op":"create","model":"Cart","key":"k2","fields":{"note":"by phone","customer":"ada"},"ts":1767607200}
+    {"op":"update","model":"Customer","key":"ada","fields":{"name":"Ada Lovelace"},"ts":1767607201}
+    {"op":"update","model":"Team","key":"blue","fields":{"name":"Bleu"},"ts":1767607202}
+
+    """
+  private static let inTheField = """
+    {"op":"create","model":"Cart","key":"k1","fields":{"customer":"ada"},"ts":1767605400}
+    {"op":"update","model":"Customer","key":"ada","fields":{"name":"Ada King"},"ts":1767605401}
+    {"op":"delete","model":"Team","key":"blue","ts":1767605402}
+
+    """
+
+  /// Makes `shop` and `field` in a folder: small nodes that were changed apart and met again, with a conflict of
+  /// each kind.
+  static func makeShop(in folder: String) throws {
+    let clock = try SetClock("2026-01-05T12:00:00Z")
+    let shop = try Node.create(
+      at: folder + "/shop", schema: Shop.schema, name: "shop", options: options(clock, seed: 4))
+    let field = try Node.create(
+      at: folder + "/field", schema: Shop.schema, name: "field", options: options(clock, seed: 5))
+    let path = folder + "/lines.ndjson"
+    for (lines, node, by) in [
+      (opening, shop, "ann"), (inTheField, field, "bob"), (inTheShop, shop, "ann"),
+    ] {
+      // Both know the opening, and nothing of each other's work.
+      if node === field { try meet(field, shop) }
+      try Data(lines.utf8).write(to: URL(fileURLWithPath: path))
+      try load(path, into: node, by: by)
+    }
+    try FileManager.default.removeItem(atPath: path)
+    try meet(field, shop)
   }
 
   private static func meet(_ node: Node, _ peer: Node) throws {

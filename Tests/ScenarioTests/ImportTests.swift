@@ -34,6 +34,48 @@ struct ImportTests {
     try work.stemma("-C", node, "export").lines
   }
 
+  // MARK: - Streams
+
+  @Test("while the writer of a stream is silent, what it wrote is durable, and others can write")
+  func silentStream() throws {
+    let work = try node()
+    let lines = Pipe()
+    let errors = Pipe()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: Tool.path)
+    process.arguments = ["-C", "node", "import", "--batch", "2", "-"]
+    process.currentDirectoryURL = URL(fileURLWithPath: work.path)
+    process.standardInput = lines
+    process.standardError = errors
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    func write(_ numbers: ClosedRange<Int>) throws {
+      let text = numbers.map {
+        #"{"op":"create","model":"Author","key":"\#($0)","fields":{"name":"a"}}"# + "\n"
+      }
+      try lines.fileHandleForWriting.write(contentsOf: Data(text.joined().utf8))
+    }
+    func wait(for report: String) throws {
+      var text = ""
+      while !text.contains(report) {
+        let piece = errors.fileHandleForReading.availableData
+        try #require(!piece.isEmpty, "\(text)")
+        text += String(decoding: piece, as: UTF8.self)
+      }
+    }
+    try write(1...5)
+    try wait(for: "durable through line 4\n")
+    try work.stemma("-C", "node", "create", "Author", "id=other", "name=b")
+    #expect(try export(work).count == 5)
+    try write(6...6)
+    try wait(for: "durable through line 6\n")
+    try lines.fileHandleForWriting.close()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+    #expect(try export(work).count == 7)
+    try work.stemma("-C", "node", "verify")
+  }
+
   // MARK: - CSV
 
   @Test("quotes, line ends inside of cells, CRLF, a byte order mark; values are read by the field's type")

@@ -21,26 +21,80 @@ private func privateModels(_ store: Store) async throws {
   _ = try await FileprivateNote.where { $0.text == "a" }.fetchAll(store)
 }
 
+/// A public model with a key of several parts, one of them the reference too.
 @Table public struct PublicNote {
+  /// A public key: its initialiser has to be public as well.
   @Selection public struct ID: Hashable {
+    /// The part that is a reference.
     public let folder: String
+    /// The part that is minted.
     public let id: UUID
   }
+  /// The parts as one.
   public let id: ID
+  /// A column that a draft has to give.
   public var text: String
+  /// A column that a draft may leave out.
   public var draftText: String?
+  /// A required reference that the key fixes, so it has no setter.
   @BelongsTo("folder") public var parent: PublicFolder
 }
 
+/// A public model whose key is not called `id`.
 @Table public struct PublicFolder {
+  /// The key, which nothing mints.
   @Column(primaryKey: true) public let name: String
+  /// A time that the node maintains.
   public var createdAt: Date
+  /// The other side of the reference.
   @HasMany("folder") public var notes: Related<PublicNote>
 }
 
+/// Uses what the macros make public.
 public func publicModels() -> PublicNote.Draft {
   let note = PublicNote(id: PublicNote.ID(folder: "f", id: UUID()), text: "a")
   return PublicNote.Draft(note)
+}
+
+// Initialisers of one's own, and properties that others do not see.
+
+@Table struct Account {
+  @Ephemeral let kind = "account"
+  private var secret: String?
+  let id: UUID
+  @Ephemeral var isOpen = false
+  private(set) var name: String
+
+  init(named name: String) throws {
+    id = UUID()
+    self.name = name
+  }
+}
+
+@Table struct Vault {
+  private var secret = ""
+  var name: String
+  let id: Int
+}
+
+/// A public type with an initialiser of its own that may fail.
+@Table public struct Ledger {
+  /// What it is called.
+  public var name: String
+  /// Its key.
+  public let id: Int
+  /// Nil if the text is no number.
+  public init?(_ text: String) {
+    guard let id = Int(text) else { return nil }
+    (self.name, self.id) = (text, id)
+  }
+}
+
+func initializers(_ store: Store) async throws -> [String] {
+  var account = try await store.insert(Account(named: "a"))
+  account.isOpen = true
+  let ledger = Ledger("1").map(Ledger.Draft.init)
+  return [account.kind, account.name, ledger?.name ?? ""]
 }
 
 // A namespace, and Swift's attributes and comments in every place.

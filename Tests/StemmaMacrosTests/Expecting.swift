@@ -19,6 +19,7 @@ func expectExpansion(
       "Column": MacroSpec(type: MarkerMacro.self),
       "Selection": MacroSpec(type: SelectionMacro.self), "BelongsTo": MacroSpec(type: BelongsToMacro.self),
       "HasMany": MacroSpec(type: HasManyMacro.self), "HasOne": MacroSpec(type: HasOneMacro.self),
+      "ManyToMany": MacroSpec(type: HasManyMacro.self),
       "Ephemeral": MacroSpec(type: MarkerMacro.self), "Index": MacroSpec(type: MarkerMacro.self),
     ], applyFixIts: fixIts, fixedSource: fixed,
     indentationWidth: .spaces(2),

@@ -195,6 +195,29 @@ struct MisuseTests {
           }
           let id: ID
         }
+        """,
+      expanded: """
+        struct Member {
+          struct ID {
+            let a: Int
+
+            struct Columns: Stemma.SelectionColumns {
+              typealias Output = ID
+              let selected: [Stemma.SelectedColumn]
+              init(a: some Stemma.ExpressionProtocol<Int>) {
+                self.selected = [Stemma.SelectedColumn(a)]
+              }
+            }
+          }
+          let id: ID
+        }
+
+        extension Member.ID: Stemma.Selection {
+          init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            let value0 = try Int.read(row, 0)
+            self.a = value0
+          }
+        }
         """)
   }
 }

@@ -15,6 +15,14 @@ struct SelectionTests {
         struct ID: Hashable {
           let courseID: Int
           let studentID: Int
+
+          struct Columns: Stemma.SelectionColumns {
+            typealias Output = ID
+            let selected: [Stemma.SelectedColumn]
+            init(courseID: some Stemma.ExpressionProtocol<Int>, studentID: some Stemma.ExpressionProtocol<Int>) {
+              self.selected = [Stemma.SelectedColumn(courseID), Stemma.SelectedColumn(studentID)]
+            }
+          }
         }
 
         extension ID: Stemma.TableKey {
@@ -31,6 +39,64 @@ struct SelectionTests {
           func write(to record: inout Stemma.RecordWriter) {
             record.key(self.courseID)
             record.key(self.studentID)
+          }
+        }
+
+        extension ID: Stemma.Selection {
+          init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            let value0 = try Int.read(row, 0)
+            let value1 = try Int.read(row, 1)
+            self.courseID = value0
+            self.studentID = value1
+          }
+        }
+        """)
+  }
+
+  @Test("a public one that is no key: optional values, defaults, values that are stored as others")
+  func values() {
+    expectExpansion(
+      of: """
+        @Selection public struct Brief {
+          public var title: String
+          public var rank: Int?
+          public var isDone = false
+          @Column(as: [String].JSONRepresentation.self) public var tags: [String]
+        }
+        """,
+      as: """
+        public struct Brief {
+          public var title: String
+          public var rank: Int?
+          public var isDone = false
+          public var tags: [String]
+
+          public init(title: String, rank: Int? = nil, isDone: Bool = false, tags: [String]) {
+            self.title = title
+            self.rank = rank
+            self.isDone = isDone
+            self.tags = tags
+          }
+
+          public struct Columns: Stemma.SelectionColumns {
+            public typealias Output = Brief
+            public let selected: [Stemma.SelectedColumn]
+            public init(title: some Stemma.ExpressionProtocol<String>, rank: some Stemma.ExpressionProtocol<Int?>, isDone: some Stemma.ExpressionProtocol<Bool>, tags: some Stemma.ExpressionProtocol<[String].JSONRepresentation>) {
+              self.selected = [Stemma.SelectedColumn(title), Stemma.SelectedColumn(rank), Stemma.SelectedColumn(isDone), Stemma.SelectedColumn(tags)]
+            }
+          }
+        }
+
+        extension Brief: Stemma.Selection {
+          public init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            let value0 = try String.read(row, 0)
+            let value1 = try (Int?).read(row, 1)
+            let value2 = try row.isNull(2) ? false : Bool.read(row, 2)
+            let value3 = try row.represented(3, as: [String].JSONRepresentation.self)
+            self.title = value0
+            self.rank = value1
+            self.isDone = value2
+            self.tags = value3
           }
         }
         """)

@@ -82,10 +82,11 @@ struct TableTests {
 
             ])
           init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
-            self.id = try UUID.read(row, 0)
-            self.title = try String.read(row, 1)
-            self.isDone = try row.isNull(2) ? false : Bool.read(row, 2)
-            self._record = try row.record(3)
+            let value0 = try UUID.read(row, 0)
+            let value1 = try String.read(row, 1)
+            let value2 = try row.isNull(2) ? false : Bool.read(row, 2)
+            let value3 = try row.record(3)
+            self.init(id: value0, title: value1, isDone: value2, _record: value3)
           }
           func write(to record: inout Stemma.RecordWriter) {
             self.primaryKey.write(to: &record)
@@ -118,6 +119,14 @@ struct TableTests {
           struct ID: Hashable {
             let tenant: String
             let id: UUID
+
+            struct Columns: Stemma.SelectionColumns {
+              typealias Output = ID
+              let selected: [Stemma.SelectedColumn]
+              init(tenant: some Stemma.ExpressionProtocol<String>, id: some Stemma.ExpressionProtocol<UUID>) {
+                self.selected = [Stemma.SelectedColumn(tenant), Stemma.SelectedColumn(id)]
+              }
+            }
           }
           let id: ID
           var number: Int?
@@ -241,6 +250,15 @@ struct TableTests {
           }
         }
 
+        extension Order.ID: Stemma.Selection {
+          init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            let value0 = try String.read(row, 0)
+            let value1 = try UUID.read(row, 1)
+            self.tenant = value0
+            self.id = value1
+          }
+        }
+
         extension Order: Stemma.Table {
           static var modelName: String {
             "Order"
@@ -263,10 +281,11 @@ struct TableTests {
               },
             ])
           init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
-            self.id = ID(tenant: try String.read(row, 0), id: try UUID.read(row, 1))
-            self.number = try (Int?).read(row, 2)
-            self.sellerId = try Int.read(row, 3)
-            self._record = try row.record(4)
+            let value0 = ID(tenant: try String.read(row, 0), id: try UUID.read(row, 1))
+            let value1 = try (Int?).read(row, 2)
+            let value2 = try Int.read(row, 3)
+            let value3 = try row.record(4)
+            self.init(id: value0, number: value1, sellerId: value2, _record: value3)
           }
           func write(to record: inout Stemma.RecordWriter) {
             self.primaryKey.write(to: &record)
@@ -306,6 +325,14 @@ struct TableTests {
               self.start = start
               self.end = end
             }
+
+            public struct Columns: Stemma.SelectionColumns {
+              public typealias Output = Span
+              public let selected: [Stemma.SelectedColumn]
+              public init(start: some Stemma.ExpressionProtocol<Date>, end: some Stemma.ExpressionProtocol<Date?>) {
+                self.selected = [Stemma.SelectedColumn(start), Stemma.SelectedColumn(end)]
+              }
+            }
           }
           public let code: String
           public var title: String
@@ -321,6 +348,15 @@ struct TableTests {
             self.tags = tags
             self.span = span
             self.createdAt = createdAt
+          }
+
+          fileprivate init(code: String, title: String, tags: [String], span: Span, createdAt: Date, _record: Stemma.RecordHandle) {
+            self.code = code
+            self.title = title
+            self.tags = tags
+            self.span = span
+            self.createdAt = createdAt
+            self._record = _record
           }
 
           public static let columns = Columns()
@@ -383,6 +419,15 @@ struct TableTests {
           }
         }
 
+        extension Note.Span: Stemma.Selection {
+          public init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            let value0 = try Date.read(row, 0)
+            let value1 = try (Date?).read(row, 1)
+            self.start = value0
+            self.end = value1
+          }
+        }
+
         extension Note: Stemma.Table {
           public static var modelName: String {
             "Note"
@@ -403,12 +448,13 @@ struct TableTests {
 
             ])
           public init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
-            self.code = try String.read(row, 0)
-            self.title = try String.read(row, 1)
-            self.tags = try row.represented(2, as: [String].JSONRepresentation.self)
-            self.span = Span(start: try Date.read(row, 3), end: try (Date?).read(row, 4))
-            self.createdAt = try Date.read(row, 5)
-            self._record = try row.record(6)
+            let value0 = try String.read(row, 0)
+            let value1 = try String.read(row, 1)
+            let value2 = try row.represented(2, as: [String].JSONRepresentation.self)
+            let value3 = Span(start: try Date.read(row, 3), end: try (Date?).read(row, 4))
+            let value4 = try Date.read(row, 5)
+            let value5 = try row.record(6)
+            self.init(code: value0, title: value1, tags: value2, span: value3, createdAt: value4, _record: value5)
           }
           public func write(to record: inout Stemma.RecordWriter) {
             self.primaryKey.write(to: &record)

@@ -13,10 +13,9 @@ import Testing
     }
     """
 
-  private func changes(_ plan: [RecordDifference], _ node: Node) -> [String] {
-    plan.map { $0.json(node.description)["key"]?.text ?? "" }.indices.map { index in
-      let difference = plan[index]
-      return "\(difference.kind) \(difference.model.name) "
+  private func changes(_ plan: Reversal, _ node: Node) -> [String] {
+    plan.changes.map { difference in
+      "\(difference.kind) \(difference.model.name) "
         + difference.descriptions(node.description).map { "\($0.field):\($0.from.text)→\($0.to.text)" }
         .joined(separator: " ")
     }
@@ -113,6 +112,37 @@ import Testing
         "changed Team name:\"Changed\"→\"Kept\""
       ])
     #expect(try node.write(plan, CommitNote(by: "ann")) == 3)
-    #expect(try node.restoration(of: team, key: nil, asOf: then, fields: []).isEmpty)
+    #expect(try node.restoration(of: team, key: nil, asOf: then, fields: []).changes.isEmpty)
+  }
+
+  /// Between showing what an undo changes and appending it, another process may write.
+  @Test func whatIsWrittenIsWhatWasShown() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.schema)
+    let other = try bench.open("a")
+    try node.commit(
+      #"{"op":"create","model":"Member","key":"m","fields":{"name":"M","age":1}}"#,
+      #"{"op":"create","model":"Member","key":"n","fields":{"name":"N","age":1}}"#)
+    try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":2}}"#)
+    let member = try #require(node.schema.model(named: "Member"))
+    let plans = [
+      try node.undoing([try node.event(named: "@1.2")], isForced: true),
+      try node.restoration(of: member, key: nil, asOf: try node.moment("@1.1"), fields: []),
+    ]
+    // A record that neither touches is no reason to ask again.
+    try other.commit(#"{"op":"create","model":"Team","key":"t","fields":{"name":"T"}}"#)
+    #expect(try node.write(plans[0], CommitNote()) == 1)
+    #expect(try node.fields("Member", #""m""#)?.contains(#""age":1"#) == true)
+
+    let before = try node.history
+    for plan in plans {
+      #expect(throws: NodeError.self) { try node.write(plan, CommitNote()) }
+      #expect(try node.history == before)
+    }
+    try other.commit(#"{"op":"update","model":"Member","key":"n","fields":{"age":3}}"#)
+    let plan = try node.restoration(of: member, key: nil, asOf: try node.moment("@1.1"), fields: [])
+    #expect(plan.changes.isEmpty, "this instance has not looked again")
+    try other.commit(#"{"op":"delete","model":"Member","key":"n"}"#)
+    #expect(throws: NodeError.self) { try node.write(plan, CommitNote()) }
   }
 }

@@ -2,6 +2,7 @@ import StemmaEvents
 import Testing
 
 @testable import StemmaReplication
+import StemmaSimulation
 
 /// Several nodes, random writes, random pairs that talk over bad lines, scopes that change; then good lines
 /// until nothing moves. `MemoryNode` fails the test where an event is applied twice, early or out of order.
@@ -10,7 +11,7 @@ import Testing
   private static let scopes = [["*"], ["t=*"], ["t=a", "t=b"], ["*", "!t=b"], ["d=x", "t=[ac]"]]
 
   @Test(arguments: 1...40) func allNodesAgreeAfterHealing(seed: Int) throws {
-    var random = Generator(seed: UInt64(seed))
+    var random = SplitMix64(seed: UInt64(seed))
     let count = 2 + random.below(4)
     var nodes = (0..<count).map { MemoryNode("n\($0)", id: UInt64($0 + 1)) }
     for index in 1..<count { nodes[index].scope = try Scope(patterns: random.element(Self.scopes)) }
@@ -32,7 +33,7 @@ import Testing
     }
   }
 
-  private static func write(_ node: inout MemoryNode, _ random: inout Generator) {
+  private static func write(_ node: inout MemoryNode, _ random: inout SplitMix64) {
     let own = partitions.filter { node.scope.contains(Partition($0)) }
     guard !own.isEmpty else { return }
     let keys = (0...random.below(12)).map { _ in (partition: random.element(own), key: Int64(random.below(5)))
@@ -42,7 +43,8 @@ import Testing
 
   /// Purging waits, as in the product, until the own events are safe elsewhere; the origin that wrote to a
   /// partition that was purged is not used again.
-  private static func changeScope(_ nodes: inout [MemoryNode], _ index: Int, _ random: inout Generator) throws
+  private static func changeScope(_ nodes: inout [MemoryNode], _ index: Int, _ random: inout SplitMix64)
+    throws
   {
     var talk = Conversation(nodes[index], nodes[0])
     try talk.run(.push)
@@ -53,7 +55,7 @@ import Testing
   }
 
   private static func talk(
-    _ nodes: inout [MemoryNode], _ index: Int, faultRate: Int, _ random: inout Generator
+    _ nodes: inout [MemoryNode], _ index: Int, faultRate: Int, _ random: inout SplitMix64
   ) throws {
     let other = (index + 1 + random.below(nodes.count - 1)) % nodes.count
     var talk = Conversation(nodes[index], nodes[other])
@@ -64,7 +66,7 @@ import Testing
       return faults.element([.lost, .twice, .swapped, .damaged(at: faults.below(1000))])
     }
     try talk.run(random.element([.pull, .push, .sync]))
-    random = Generator(seed: random.next() ^ faults.next())
+    random = SplitMix64(seed: random.next() ^ faults.next())
     for error in [talk.openingError, talk.answeringError].compactMap(\.self) {
       #expect(!error.isFork, "no fork was made: \(error)")
     }

@@ -2,6 +2,7 @@ import StemmaEvents
 import Testing
 
 @testable import StemmaReplication
+import StemmaSimulation
 
 @Suite struct KnowledgeTests {
   private static let golden: [UInt8] =
@@ -17,7 +18,7 @@ import Testing
   }
 
   @Test func encodingIsCanonicalAndReadBack() throws {
-    var random = Generator(seed: 3)
+    var random = SplitMix64(seed: 3)
     for size in [0, 1, 2, 50] {
       let knowledge = random.knowledge(partitions: size)
       var padded = knowledge

@@ -5,6 +5,7 @@ import StemmaSchema
 import Testing
 
 @testable import StemmaReplication
+import StemmaSimulation
 
 /// Shipments between logs on a real file system.
 @Suite struct LogShipmentTests {
@@ -42,7 +43,7 @@ import Testing
       names: ("receiver", "sender"))
     while let piece = try writer.next() {
       let verified = try reader.read(piece)
-      if let events = try verified.remaining(above: receiver.streams()) { _ = try receiver.adopt(events) }
+      _ = try verified.adopt(into: receiver, above: receiver.streams())
     }
     try reader.finish(writer.end)
     return (writer.end, writer.bytesShipped)
@@ -59,7 +60,7 @@ import Testing
     defer { remove() }
     let sender = try log("sender", id: 1)
     var node = MemoryNode("sender", id: 1)
-    var random = Generator(seed: 19)
+    var random = SplitMix64(seed: 19)
     for round in 0..<200 {
       node.padding = String((0..<1000).map { _ in random.element(Array("0123456789abcdefghijklmnopqrstuv")) })
       try write(sender, &node, (0..<20).map { (partition: "t=\($0)", key: Int64($0 * round % 40)) })

@@ -149,6 +149,8 @@ final class MemorySource: ShipmentSource {
     }
   }
 
+  func sealed(_ file: SourceFile, atLeast least: Int) -> SealedContents? { nil }
+
   func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull {
     filesRead.append(file.number)
     var rest = files[Int(file.number)][...]

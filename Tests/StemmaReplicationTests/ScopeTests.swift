@@ -2,6 +2,7 @@ import StemmaEvents
 import Testing
 
 @testable import StemmaReplication
+import StemmaSimulation
 
 @Suite struct ScopeTests {
   @Test(arguments: [
@@ -110,7 +111,7 @@ import Testing
     #expect(try !Scope(patterns: ["a*"]).covers(Scope(patterns: ["b"])))
     #expect(try !Scope(patterns: ["a*", "!ab"]).covers(Scope(patterns: ["a*"])))
     #expect(try Scope(patterns: ["a*", "!ab"]).covers(Scope(patterns: ["a*", "!ab", "!ac"])))
-    var random = Generator(seed: 7)
+    var random = SplitMix64(seed: 7)
     let words = ["a", "ab", "a*", "b*", "*", "?", "!a", "!ab", "!b?", "[ab]"]
     let names = ["a", "b", "ab", "ba", "abc", "c"].map { Partition($0) }
     for _ in 0..<2000 {
@@ -132,7 +133,7 @@ import Testing
       guard let head = name.first, first == "?" || first == head else { return false }
       return naive(pattern.dropFirst(), name.dropFirst())
     }
-    var random = Generator(seed: 11)
+    var random = SplitMix64(seed: 11)
     for _ in 0..<5000 {
       let pattern = String((0...random.below(5)).map { _ in random.element(Array("ab*?é")) })
       let name = String((0...random.below(6)).map { _ in random.element(Array("abé")) })

@@ -3,10 +3,11 @@ import StemmaLog
 import Testing
 
 @testable import StemmaReplication
+import StemmaSimulation
 
 @Suite struct SessionMessageTests {
   static func samples() throws -> [SessionMessage] {
-    var random = Generator(seed: 5)
+    var random = SplitMix64(seed: 5)
     let greeting = Greeting(
       logID: LogID(77), nodeName: "Zürich",
       origins: [
@@ -78,7 +79,7 @@ import Testing
   /// Every byte changed in a few ways, and random bytes, with checksums that hold: an error, or a message
   /// whose bytes are these. Seed 13.
   @Test func hostileMessagesAreRefusedOrCanonical() throws {
-    var random = Generator(seed: 13)
+    var random = SplitMix64(seed: 13)
     func probe(_ content: [UInt8]) {
       let bytes = SessionMessage.seal(content)
       do throws(ReplicationError) {

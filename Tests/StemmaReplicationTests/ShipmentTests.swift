@@ -4,6 +4,7 @@ import StemmaSchema
 import Testing
 
 @testable import StemmaReplication
+import StemmaSimulation
 
 @Suite struct ShipmentTests {
   private let everything = NarrowedScope(.everything)
@@ -153,7 +154,7 @@ import Testing
   @Test func piecesWithGoodDigestsAndBadContentNeverTrap() throws {
     let node = sender()
     let piece = try pieces(of: node)[0]
-    var random = Generator(seed: 17)
+    var random = SplitMix64(seed: 17)
     var taken = 0
     for _ in 0..<4000 {
       var changed = Array(piece.dropLast(36))

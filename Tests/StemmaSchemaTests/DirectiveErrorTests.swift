@@ -49,6 +49,10 @@ import Testing
       "type A @model { x: Int @mapsTo(name: ‸\"_exists\") }", "`_exists` is not a name", "a letter first")
   }
 
+  @Test func aMistypedModelIsNamed() {
+    expectError("type A ‸@modle { x: Int }", "unknown directive `@modle`", "write `@model`")
+  }
+
   @Test func typesAreKnown() {
     expectError("type A @model { x: ‸DateTime }", "unknown type `DateTime`", "write `AWSDateTime`")
     expectError("type A @model { x: ‸string }", "unknown type `string`", "write `String`")

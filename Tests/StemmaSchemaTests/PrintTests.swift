@@ -1,5 +1,6 @@
 import StemmaSchema
 import Testing
+import StemmaSimulation
 
 @Suite struct PrintTests {
   @Test func theCanonicalFormSpellsEverythingOut() throws {
@@ -68,20 +69,13 @@ import Testing
 
 /// Draws valid schemas: every directive, key shape, relationship form and type.
 struct SchemaGenerator {
-  private var state: UInt64
+  private var random: SplitMix64
 
-  init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
+  init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
-  /// SplitMix64.
-  private mutating func next(_ bound: Int) -> Int {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-    return Int((z ^ z >> 31) % UInt64(bound))
-  }
-  private mutating func chance(_ percent: Int) -> Bool { next(100) < percent }
-  private mutating func pick(_ words: [String]) -> String { words[next(words.count)] }
+  private mutating func next(_ bound: Int) -> Int { random.below(bound) }
+  private mutating func chance(_ percent: Int) -> Bool { random.chance(percent) }
+  private mutating func pick(_ words: [String]) -> String { random.element(words) }
 
   mutating func text() -> String {
     let count = 1 + next(5)

@@ -5,6 +5,7 @@ import StemmaSchema
 import Testing
 
 @testable import StemmaTables
+import StemmaSimulation
 
 /// Equal knowledge and schema give equal tables, whatever the path.
 @Suite struct EquivalenceTests {
@@ -19,7 +20,7 @@ import Testing
     let digests = try rebuilt.digests()
     #expect(!export.isEmpty && !digests.isEmpty)
 
-    var generator = Generator(seed: UInt64(seed))
+    var generator = SplitMix64(seed: UInt64(seed))
     for batch in [1, 7, 1000] {
       let order = writers.shuffled(&generator)
       let live = try Tables.inMemory(schema: writers.schema)
@@ -41,7 +42,7 @@ import Testing
   func tablesFromTheFilesOfALogAreTheSame(seed: Int) throws {
     let origins: UInt64 = seed % 2 == 0 ? 1 : 3
     let writers = try randomHistory(seed: UInt64(200 + seed), count: 400, origins: origins)
-    var generator = Generator(seed: UInt64(seed))
+    var generator = SplitMix64(seed: UInt64(seed))
     let order = writers.shuffled(&generator)
     let folder = try TemporaryFolder()
     let log = try Log.create(in: folder.path + "/log", id: LogID(1), fileSystem: POSIXFileSystem())

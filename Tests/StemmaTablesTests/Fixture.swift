@@ -6,6 +6,7 @@ import StemmaSchema
 import Testing
 
 @testable import StemmaTables
+import StemmaSimulation
 
 /// A schema with every kind of key and relationship that tables have to deal with.
 func sampleSchema() throws -> Schema {
@@ -41,20 +42,6 @@ final class TemporaryFolder {
   }
 
   var tables: String { path + "/tables.sqlite" }
-}
-
-/// A small generator whose numbers a printed seed gives again (SplitMix64).
-struct Generator: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ mixed >> 31
-  }
 }
 
 /// Writes events as nodes do: each origin sees some of the events, and writes with what it has seen as context.
@@ -122,7 +109,7 @@ struct Writers {
 
   /// Another order in which a node could have received the events: every stream in its own, and causes
   /// before effects.
-  func shuffled(_ generator: inout Generator) -> [Event] {
+  func shuffled(_ generator: inout SplitMix64) -> [Event] {
     var waiting: [[Event]] = []
     var places: [Stream: Int] = [:]
     for event in events {
@@ -154,7 +141,7 @@ struct Writers {
 /// A random history of a few records of several models, full of concurrent changes and deletions; with one origin,
 /// every event has seen all before.
 func randomHistory(seed: UInt64, count: Int, origins: UInt64 = 3) throws -> Writers {
-  var generator = Generator(seed: seed)
+  var generator = SplitMix64(seed: seed)
   var writers = Writers(try sampleSchema())
   func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &generator)] }
   let texts: [Value] = [.null, .string(""), .string("a"), .string("é"), .string("e\u{301}"), .string("x\0y")]

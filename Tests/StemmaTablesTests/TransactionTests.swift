@@ -5,6 +5,7 @@ import StemmaSchema
 import Testing
 
 @testable import StemmaTables
+import StemmaSimulation
 
 private struct GivenUp: Error {}
 
@@ -141,7 +142,7 @@ private struct GivenUp: Error {}
   }
 
   @Test func purgeRemovesExactlyThePartitions() throws {
-    var generator = Generator(seed: 5)
+    var generator = SplitMix64(seed: 5)
     let writers = try randomHistory(seed: 5, count: 400)
     let isPurged: (Partition) -> Bool = {
       ["folder=a", "folder=b%25", "Team", "station=10", "Unheard"].contains($0.description)

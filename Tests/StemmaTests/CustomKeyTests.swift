@@ -175,5 +175,7 @@ struct ColumnNameTests {
     #expect(stamped.updatedAt == stamped.createdAt)
     let given = Date(timeIntervalSince1970: 0)
     #expect(try await store.insert(Stamped.Draft(createdAt: given)).createdAt == given)
+    let again = try await store.upsert(Stamped.Draft(id: stamped.id, text: "b"))
+    #expect(again.text == "b" && again.createdAt == stamped.createdAt)
   }
 }

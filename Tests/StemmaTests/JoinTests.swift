@@ -58,6 +58,44 @@ struct JoinTests {
     #expect(peers.map(\.1.name) == ["Cleo"])
   }
 
+  @Test("many to many: each pair once, also where the join model has it twice or leads nowhere")
+  func manyToMany() async throws {
+    let store = try await Store.temporary(
+      models: Article.self, Tag.self, ArticleTag.self, Rating.self, Person.self, Post.self)
+    try await store.write { tx in
+      let (data, sync) = (try tx.insert(Tag.Draft(name: "data")), try tx.insert(Tag.Draft(name: "sync")))
+      let ana = try tx.insert(Person.Draft(name: "Ana"))
+      let merging = try tx.insert(Article.Draft(title: "Merging"))
+      let syncing = try tx.insert(Article.Draft(title: "Syncing"))
+      let lost = try tx.insert(Article.Draft(title: "Lost"))
+      try merging.tags.add(data, tx)
+      try merging.tags.add(sync, tx)
+      try tx.insert(ArticleTag.Draft(post: merging, tag: data))
+      try tx.insert(ArticleTag.Draft(postId: lost.id, tagId: UUID()))
+      try syncing.tags.add(sync, tx)
+      try merging.raters.add(ana, tx)
+      try lost.raters.add(ana, tx)
+    }
+    let pairs = try await Article.join { $0.tags }.fetchAll(store)
+    #expect(pairs.map(\.0.title) == ["Merging", "Merging", "Syncing"])
+    #expect(pairs.map(\.1.name) == ["data", "sync", "sync"])
+    #expect(try await pairs[0].0.tags.count() == 2)
+    let all = try await Article.leftJoin { $0.tags }.select { ($0.title, $1.name) }.fetchAll(store)
+    #expect(all.map(\.0) == ["Merging", "Merging", "Syncing", "Lost"])
+    #expect(all.map(\.1) == ["data", "sync", "sync", nil])
+    // There and back again.
+    let others = try await Article.join { $0.tags.posts }
+      .where { one, other in one.id != other.id }.select { ($0.title, $1.title) }.fetchAll(store)
+    #expect(others.map(\.0) == ["Merging", "Syncing"])
+    #expect(others.map(\.1) == ["Syncing", "Merging"])
+    // The key of this join model is the pair.
+    #expect(try await Article.join { $0.raters }.fetchAll(store).map(\.0.title) == ["Merging", "Lost"])
+    #expect(
+      try await Tag.join { $0.posts.raters }.select { tag, _ in tag.name }.fetchAll(store) == [
+        "data", "sync",
+      ])
+  }
+
   @Test("SQL of one's own: values are bound, never a part of it")
   func sql() async throws {
     let store = try await store()

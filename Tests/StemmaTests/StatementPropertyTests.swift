@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Stemma
+import StemmaSimulation
 
 /// Random statements give what plain Swift over arrays gives, before and after the tables are made anew.
 @Suite("Random statements")
@@ -8,7 +9,7 @@ struct StatementPropertyTests {
   @Test("give the rows of a plain model in memory, and again after a rebuild", arguments: 1...6)
   func likeAModel(seed: UInt64) async throws {
     print("seed \(seed)")
-    var chance = Chance(seed: seed)
+    var chance = SplitMix64(seed: seed)
     let witness = try await Witness(Worker.self, Chore.self)
     let store = witness.store
     var model = PlainModel()
@@ -40,7 +41,7 @@ struct StatementPropertyTests {
   private struct Abandoned: Error {}
 
   private func compare(
-    _ store: Store, _ model: PlainModel, _ chance: inout Chance, _ place: String
+    _ store: Store, _ model: PlainModel, _ chance: inout SplitMix64, _ place: String
   ) async throws {
     #expect(try await Chore.all.fetchAll(store).map(\.words) == model.sortedChores.map(\.words), "\(place)")
     #expect(
@@ -92,7 +93,7 @@ struct PlainChange: Sendable {
 
 private struct Taken: Error {}
 
-extension Chance {
+extension SplitMix64 {
   mutating func change(of model: PlainModel) -> PlainChange {
     let (id, owners) = (below(12), 5)
     let chore = chore(id: id, owners: owners)

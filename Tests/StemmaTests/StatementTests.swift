@@ -22,6 +22,18 @@ import Testing
   @HasMany("ownerId") var tasks: Related<Chore>
 }
 
+/// What the tests select of a chore, and of a worker's chores.
+@Selection struct Brief: Equatable {
+  var title: String
+  var rank: Int?
+  var isUrgent = false
+}
+
+@Selection struct Load: Hashable {
+  let name: String
+  let chores: Int
+}
+
 /// Reading: what each part of a statement means.
 @Suite("Statements that read")
 struct ReadStatementTests {
@@ -130,6 +142,27 @@ struct ReadStatementTests {
     #expect(
       try await Chore.select { ($0.id, $0.effort * 2) }.map { "\($0): \($1)" }.fetchAll(store)
         == ["1: 3.0", "2: 4.0", "3: 1.0", "4: 0.0"])
+  }
+
+  @Test("columns as a struct: of rows, of groups, of a join, and of SQL of one's own")
+  func selections() async throws {
+    let store = try await Self.store()
+    let briefs = try await Chore.where { $0.id <= 2 }
+      .select { Brief.Columns(title: $0.title, rank: $0.rank, isUrgent: $0.rank >= 3) }.fetchAll(store)
+    #expect(briefs == [Brief(title: "paint", rank: 3, isUrgent: true), Brief(title: "Paper*", rank: nil)])
+    let loads = try await Worker.leftJoin { $0.tasks }.group { worker, _ in worker.id }
+      .select { Load.Columns(name: $0.name, chores: $1.id.count()) }.fetchAll(store)
+    #expect(
+      loads == [Load(name: "Ana", chores: 0), Load(name: "Ben", chores: 2), Load(name: "Cleo", chores: 1)])
+    let all = Chore.select { Load.Columns(name: $0.title.lowercased(), chores: $0.id * 2) }
+    #expect(try await all.limit(1).fetchOne(store) == Load(name: "paint", chores: 2))
+    #expect(try await all.fetchCount(store) == 4)
+    let longest = try await SQL<Load>("SELECT title, length(title) FROM chores ORDER BY 2 DESC").fetchOne(
+      store)
+    #expect(longest == Load(name: "bread[1]", chores: 8))
+    await #expect(throws: StoreError.self) {
+      try await SQL<Load>("SELECT title, title FROM chores").fetchAll(store)
+    }
   }
 
   @Test("count, sum, min, max, avg, and groups")

@@ -10,7 +10,7 @@ import Measuring
 struct Benchmark: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "benchmark", abstract: "Measures Stemma beside bare SQLite, zlib and files.",
-    subcommands: [Measure.self, Peak.self], defaultSubcommand: Measure.self)
+    subcommands: [Measure.self, Child.self], defaultSubcommand: Measure.self)
 }
 
 struct Measure: AsyncParsableCommand {
@@ -39,6 +39,7 @@ extension Subject {
     Subject(name: "pull", measure: measurePulls),
     Subject(name: "clone", measure: measureClone),
     Subject(name: "open", measure: measureOpening),
+    Subject(name: "inspect", measure: measureInspection),
     Subject(name: "memory", measure: measureMemory),
   ]
 }

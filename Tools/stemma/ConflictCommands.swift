@@ -38,6 +38,7 @@ struct ConflictOptions: ParsableArguments {
 
 struct Conflicts: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "conflicts",
     abstract: "List what concurrent writes left open.",
     discussion: """
       Kinds: value (a field), delete (deleted and changed), cardinality (two where one may be), dangling (a \

@@ -5,6 +5,7 @@ import StemmaSchema
 
 struct Diff: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "diff",
     abstract: "Show which records differ between two moments, or two nodes.",
     discussion: """
       A and B are points in history (see `stemma help log`) or nodes (a remote's name, or a directory). Without B, A \
@@ -117,6 +118,7 @@ final class DifferenceWriter {
 
 struct Restore: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "restore",
     abstract: "Make a record, or all of a model, what it was, by appending new events.",
     discussion: """
       Shows what it changes. Without a key, records that were made since are deleted.
@@ -152,12 +154,13 @@ struct Restore: ParsableCommand {
     }
     let plan = try node.restoration(
       of: words.model, key: record, asOf: try node.moment(asOf), fields: fields)
-    try Reversal(plan, rehearses: n).run(node, note.note, format)
+    try plan.run(node, note.note, rehearses: n, format)
   }
 }
 
 struct Undo: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "undo",
     abstract: "Take back an event, or all of a commit, by appending new events.",
     discussion: """
       Shows what it changes. If another event has written the same since, nothing is done unless --force says so.
@@ -183,38 +186,29 @@ struct Undo: ParsableCommand {
     let plan = try node.undoing(events, isForced: force)
     var note = note.note
     note.note = note.note ?? "undo \(change)"
-    try Reversal(plan, rehearses: n).run(node, note, format)
+    try plan.run(node, note, rehearses: n, format)
   }
 }
 
-/// Shows a plan, and carries it out.
-private struct Reversal {
-  let plan: [RecordDifference]
-  let rehearses: Bool
-
-  init(_ plan: [RecordDifference], rehearses: Bool) {
-    self.plan = plan
-    self.rehearses = rehearses
-  }
-
-  func run(_ node: Node, _ note: CommitNote, _ format: FormatOptions) throws {
+extension Reversal {
+  /// Shows what changes, and then changes it.
+  fileprivate func run(_ node: Node, _ note: CommitNote, rehearses: Bool, _ format: FormatOptions) throws {
     let description = node.description
+    func write() throws -> Int { rehearses ? 0 : try node.write(self, note) }
     if format.isJSON {
-      let events = try write(node, note)
+      let events = try write()
       Output.line(
         .object([
-          ("events", .int(Int64(events))), ("changes", .array(plan.map { $0.json(description) })),
+          ("events", .int(Int64(events))), ("changes", .array(changes.map { $0.json(description) })),
         ]))
+    } else if changes.isEmpty {
+      Output.line("nothing to change")
     } else {
       let writer = DifferenceWriter(node, format, pages: rehearses)
-      plan.forEach(writer.write)
+      changes.forEach(writer.write)
       writer.finish()
-      if !rehearses { Output.line("\(counted(try write(node, note), "event")) appended") }
+      if !rehearses { Output.line("\(counted(try write(), "event")) appended") }
     }
     Output.flush()
-  }
-
-  private func write(_ node: Node, _ note: CommitNote) throws -> Int {
-    rehearses || plan.isEmpty ? 0 : try node.write(plan, note)
   }
 }

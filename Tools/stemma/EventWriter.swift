@@ -22,7 +22,14 @@ final class EventWriter {
 
   private let form: Form
   private let text: EventText
-  private let accounts: EventAccounts
+  private let node: Node
+  /// Events that wait until it is found out what they met: the dearer that is, the more at once.
+  private var waiting: [NotedEvent] = []
+  private var waitingSince = ContinuousClock.now
+  /// What finding out took the last time.
+  private var cost = Duration.zero
+  /// Events that wait at most.
+  private static let patience = 1 << 16
   private var drawing = BranchDrawing<Branch>()
   private var array: [JSON] = []
   private var isFirst = true
@@ -30,49 +37,77 @@ final class EventWriter {
   init(_ node: Node, _ form: Form) {
     self.form = form
     text = EventText(node)
-    accounts = EventAccounts(node)
+    self.node = node
   }
 
   private var description: EventDescription { text.description }
 
+  /// Whether an event tells all that is shown of it.
+  private var needsAccounts: Bool {
+    switch form {
+    case .full(let patch), .json(let patch), .ndjson(let patch): patch
+    case .graph: true
+    case .oneline, .template, .mutations: false
+    }
+  }
+
   func write(_ stored: StoredEvent, _ note: CommitNote) throws {
+    guard needsAccounts else { return try write(stored, note, nil) }
+    if waiting.isEmpty { waitingSince = .now }
+    waiting.append(NotedEvent(stored: stored, note: note))
+    if waiting.count >= Self.patience || .now - waitingSince >= cost { try writeWaiting() }
+  }
+
+  /// Writes what waits.
+  func writeWaiting() throws {
+    if waiting.isEmpty { return }
+    let began = ContinuousClock.now
+    var events = waiting.map(\.event)
+    if case .graph = form { events.removeAll { !EventAccounts.isNeeded(forParentsOf: $0) } }
+    let accounts = try EventAccounts(of: events, in: node)
+    cost = .now - began
+    for noted in waiting { try write(noted.stored, noted.note, accounts) }
+    waiting.removeAll(keepingCapacity: true)
+  }
+
+  private func write(_ stored: StoredEvent, _ note: CommitNote, _ accounts: EventAccounts?) throws {
     switch form {
     case .mutations: Output.line(description.mutation(stored.event))
-    case .json(let patch): array.append(try json(stored, note, patch))
-    case .ndjson(let patch): Output.line(try json(stored, note, patch))
+    case .json: array.append(json(stored, note, accounts))
+    case .ndjson: Output.line(json(stored, note, accounts))
     case .template(let template): Output.line(template.line(stored, note, description))
     case .oneline: Output.line(text.summary(stored))
     case .graph(let ofRecord, let template):
-      let drawn = try draw(stored.event, ofRecord: ofRecord)
+      let drawn = draw(stored.event, accounts?.parents(of: stored.event) ?? [], ofRecord: ofRecord)
       if let before = drawn.before { Output.line(before) }
       let line = template?.line(stored, note, description) ?? text.summary(stored)
       Output.line(drawn.line + line)
       if let after = drawn.after { Output.line(after) }
-    case .full(let patch):
+    case .full:
       if !isFirst { Output.line() }
-      let changes = patch ? try accounts.changes(of: stored.event) : nil
+      let changes = accounts?.changes(of: stored.event)
       for line in text.lines(stored, note, changes: changes) { Output.line(line) }
     }
     isFirst = false
   }
 
   private func draw(
-    _ event: Event, ofRecord: Bool
-  ) throws -> (before: String?, line: String, after: String?) {
-    let parents = try accounts.parents(of: event)
+    _ event: Event, _ parents: [Dot], ofRecord: Bool
+  ) -> (before: String?, line: String, after: String?) {
     if ofRecord { return drawing.draw(.event(event.dot), parents: parents.map { .event($0) }) }
     let own = event.dot.origin
     let others = Set(parents.map(\.origin)).subtracting([own]).sorted()
     return drawing.draw(.origin(own), parents: ([own] + others).map { .origin($0) })
   }
 
-  private func json(_ stored: StoredEvent, _ note: CommitNote, _ patch: Bool) throws -> JSON {
+  private func json(_ stored: StoredEvent, _ note: CommitNote, _ accounts: EventAccounts?) -> JSON {
     let json = description.json(stored, note)
-    guard patch, case .object(let members) = json else { return json }
-    return .object(members + [("changes", .array(try accounts.changes(of: stored.event).map(\.json)))])
+    guard let accounts, case .object(let members) = json else { return json }
+    return .object(members + [("changes", .array(accounts.changes(of: stored.event).map(\.json)))])
   }
 
-  func finish() {
+  func finish() throws {
+    try writeWaiting()
     if case .json = form { Output.line(.array(array)) }
   }
 }

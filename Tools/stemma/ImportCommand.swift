@@ -5,6 +5,7 @@ import StemmaNode
 
 struct Import: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "import",
     abstract: "Bring mutations or rows into the node.",
     discussion: """
       Reads NDJSON, one mutation a line ({"op","model","key","fields","ts"}); a line without `op` is an upsert,

@@ -6,6 +6,7 @@ import StemmaNode
 
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "inspect",
     abstract: "Take a file apart: what it holds, and what of it is damaged.",
     discussion: """
       Reads segments, journals, watermarks and shipments, cut or damaged ones too, and changes nothing. \

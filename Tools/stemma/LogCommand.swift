@@ -71,7 +71,7 @@ struct LogCommand: ParsableCommand {
             return n.map { shown < $0 } ?? true
           }
         }
-        writer.finish()
+        try writer.finish()
       }
     }
     Output.flush()
@@ -79,13 +79,15 @@ struct LogCommand: ParsableCommand {
 
   private func writeLines(_ node: Node, _ filter: LogFilter) throws {
     if n == 0 { return }
-    let writer = OnelineWriter(node)
+    var writer = OnelineWriter(node)
     var shown = 0
+    let limit = n ?? .max
     try node.scan(filter, newestFirst: !reverse) { event in
-      Output.write { writer.append(event, to: &$0) }
+      writer.write(event)
       shown += 1
-      return n.map { shown < $0 } ?? true
+      return shown < limit
     }
+    writer.flush()
   }
 
   private func form() throws -> EventWriter.Form {
@@ -142,6 +144,7 @@ struct LogCommand: ParsableCommand {
       return true
     }
     for noted in newest.reversed() { try writer.write(noted.stored, noted.note) }
+    try writer.writeWaiting()
     Output.flush()
     while true {
       Thread.sleep(forTimeInterval: Self.interval)
@@ -153,6 +156,7 @@ struct LogCommand: ParsableCommand {
         try writer.write(stored, note)
         return true
       }
+      try writer.writeWaiting()
       end = newEnd
       Output.flush()
     }

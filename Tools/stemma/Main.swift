@@ -3,6 +3,9 @@ import Foundation
 import StemmaNode
 
 /// The `stemma` command.
+///
+/// Every command says its name, although the parser would make the same of the type's: asking the runtime for the
+/// names of all types costs each start three milliseconds.
 @main
 struct Stemma: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -49,8 +52,7 @@ struct Stemma: ParsableCommand {
     }
     signal(SIGPIPE, SIG_DFL)
     do {
-      try checkCommand(arguments)
-      var command = try parseAsRoot(arguments)
+      var command = try parse(arguments)
       try command.run()
       Pager.end()
     } catch let error as NodeError {
@@ -74,13 +76,19 @@ struct Stemma: ParsableCommand {
 }
 
 extension Stemma {
-  /// The parser would take a command that it does not know for too many arguments.
-  private static func checkCommand(_ arguments: [String]) throws {
-    let known = configuration.subcommands.map { $0._commandName }
-    guard let name = arguments.first, !name.hasPrefix("-"), name != "help", !known.contains(name) else {
-      return
+  /// The parser takes a command that it does not know for too many arguments. The names are asked for only then:
+  /// that takes milliseconds.
+  private static func parse(_ arguments: [String]) throws -> any ParsableCommand {
+    do { return try parseAsRoot(arguments) } catch {
+      guard let name = arguments.first, !name.hasPrefix("-"), name != "help" else { throw error }
+      let known = configuration.subcommands.map { $0._commandName }
+      if known.contains(name) { throw error }
+      throw unknownCommand(name, known)
     }
-    throw Failure(
+  }
+
+  private static func unknownCommand(_ name: String, _ known: [String]) -> Failure {
+    Failure(
       "there is no command `\(name)`\(Explanations.suggestion(name, known, else: "`stemma --help` lists all"))",
       .usage)
   }

@@ -89,6 +89,7 @@ func size(_ bytes: UInt64) -> String {
 
 struct Status: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "status",
     abstract: "Show what this node holds, and how it stands with its peers.",
     discussion: """
       Examples:
@@ -254,6 +255,7 @@ private func report(_ comparison: SchemaChangeReport, _ file: String, _ format: 
 
 struct Rebuild: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "rebuild",
     abstract: "Build the tables anew from the log.",
     discussion: """
       Examples:

@@ -5,266 +5,253 @@ import StemmaSchema
 
 /// Writes the lines of `log --oneline` straight from the blocks: the same as `EventText.summary`, without making an
 /// event or a String for most of them. What is equal for many events of a block is rendered once.
-final class OnelineWriter {
-  private let text: EventText
-  private let styles: (position: Style, operation: Style)
+struct OnelineWriter: ~Copyable {
+  private let description: EventDescription
+  private let position: (before: [UInt8], after: [UInt8])
+  private var line = LineBuffer(capacity: 1 << 17)
   private var blocks: [ObjectIdentifier: BlockTexts] = [:]
-  private var origins: [Origin: [UInt8]] = [:]
-  /// The last second that was rendered, without a fraction.
-  private var second: (number: UInt64, bytes: [UInt8]) = (.max, [])
+  /// The day that was rendered last, up to its `T`.
+  private var day: (number: UInt64, bytes: [UInt8]) = (.max, [])
 
   /// Blocks of which texts are kept: more than a segment has.
   private static let limit = 256
 
-  /// What stands around styled text.
-  private struct Style {
-    let before: [UInt8]
-    let after: [UInt8]
-
-    init(_ style: Output.Style) {
-      let parts = Output.styled("|", style).split(separator: "|", omittingEmptySubsequences: false)
-      before = Array(parts[0].utf8)
-      after = Array(parts[1].utf8)
-    }
-  }
-
   init(_ node: Node) {
-    text = EventText(node)
-    styles = (Style(.yellow), Style(.cyan))
+    description = node.description
+    position = BlockTexts.style(.yellow)
   }
 
-  func append(_ event: ScannedEvent, to bytes: inout [UInt8]) {
-    let block = event.block
-    let index = event.index
-    let texts = texts(of: block)
-    bytes += styles.position.before
-    bytes.append(UInt8(ascii: "@"))
-    Self.append(event.position.file, to: &bytes)
-    bytes.append(UInt8(ascii: "."))
-    Self.append(event.position.index, to: &bytes)
-    bytes += styles.position.after
-    bytes.append(UInt8(ascii: " "))
-    append(block.timestamp(index), to: &bytes)
-    bytes.append(UInt8(ascii: " "))
-    let dot = block.dot(index)
-    appendName(dot.origin, to: &bytes)
-    bytes.append(UInt8(ascii: ":"))
-    Self.append(dot.sequence.rawValue, to: &bytes)
-    bytes.append(UInt8(ascii: " "))
-    let shape = texts.shape(block.shape(index), ofKey: block.key(index))
-    bytes += styles.operation.before
-    bytes += shape.operation
-    bytes += styles.operation.after
-    bytes.append(UInt8(ascii: " "))
-    texts.appendRecord(block.key(index), to: &bytes)
-    bytes += shape.relationship
-    for (place, field) in shape.fields.enumerated() {
-      bytes += field.prefix
-      append(block, index, place, field.tag, to: &bytes)
+  mutating func write(_ event: ScannedEvent) {
+    append(event)
+    if Output.writeIfDue(line.bytes) { line.removeAll() }
+  }
+
+  /// Writes what waits.
+  mutating func flush() {
+    Output.bytes(Array(line.bytes))
+    Output.flush()
+    line.removeAll()
+  }
+
+  private mutating func append(_ event: ScannedEvent) {
+    let texts = texts(of: event.block)
+    let outline = event.block.outline(event.index)
+    if !position.before.isEmpty { line.append(position.before) }
+    line.append(UInt8(ascii: "@"))
+    line.append(event.position.file)
+    line.append(UInt8(ascii: "."))
+    line.append(event.position.index)
+    if !position.after.isEmpty { line.append(position.after) }
+    line.append(UInt8(ascii: " "))
+    append(outline.timestamp)
+    // " name:"
+    line.append(texts.names[outline.origin])
+    line.append(outline.sequence)
+    let shape = texts.shape(outline)
+    line.append(shape.operation)
+    texts.appendRecord(outline.key, to: &line)
+    if !shape.relationship.isEmpty { line.append(shape.relationship) }
+    for place in shape.fields.indices {
+      let field = shape.fields[place]
+      line.append(field.prefix)
+      texts.append(outline.firstAssignment + place, field.tag, to: &line)
     }
-    bytes.append(10)
+    line.append(UInt8(ascii: "\n"))
   }
 
-  private func texts(of block: BlockContents) -> BlockTexts {
+  private mutating func texts(of block: BlockContents) -> BlockTexts {
     let identifier = ObjectIdentifier(block)
     if let found = blocks[identifier] { return found }
     if blocks.count >= Self.limit { blocks.removeAll(keepingCapacity: true) }
-    let made = BlockTexts(block, text.description)
+    let made = BlockTexts(block, description)
     blocks[identifier] = made
     return made
   }
 
-  private func append(_ timestamp: Timestamp, to bytes: inout [UInt8]) {
-    let milliseconds = timestamp.milliseconds
-    let (number, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
-    if number != second.number {
-      let text = text.description.time(Timestamp(milliseconds: number * 1000))
-      second = (number, Array(text.utf8.dropLast(text.hasSuffix("Z") ? 1 : 0)))
+  private mutating func append(_ timestamp: Timestamp) {
+    let (number, rest) = timestamp.milliseconds.quotientAndRemainder(dividingBy: 86_400_000)
+    if number != day.number {
+      let text = description.time(Timestamp(milliseconds: number * 86_400_000))
+      day = (number, Array(text.utf8.prefix(11)))
     }
-    bytes += second.bytes
-    guard second.bytes.count > 1 else { return }
-    if rest > 0 {
-      bytes.append(UInt8(ascii: "."))
-      var left = rest
-      var unit: UInt64 = 100
-      while left > 0 {
-        bytes.append(UInt8(ascii: "0") + UInt8(left / unit))
-        left %= unit
-        unit /= 10
-      }
+    line.append(day.bytes)
+    // Beyond the year 9999 there is no text.
+    guard day.bytes.count == 11 else { return }
+    let seconds = rest / 1000
+    line.appendPair(seconds / 3600)
+    line.append(UInt8(ascii: ":"))
+    line.appendPair(seconds / 60 % 60)
+    line.append(UInt8(ascii: ":"))
+    line.appendPair(seconds % 60)
+    var left = rest % 1000
+    if left > 0 { line.append(UInt8(ascii: ".")) }
+    var unit: UInt64 = 100
+    while left > 0 {
+      line.append(UInt8(ascii: "0") + UInt8(left / unit))
+      left %= unit
+      unit /= 10
     }
-    bytes.append(UInt8(ascii: "Z"))
-  }
-
-  private func appendName(_ origin: Origin, to bytes: inout [UInt8]) {
-    if let name = origins[origin] {
-      bytes += name
-    } else {
-      let name = Array(text.description.name(of: origin).utf8)
-      origins[origin] = name
-      bytes += name
-    }
-  }
-
-  private func append(
-    _ block: BlockContents, _ index: Int, _ assignment: Int, _ tag: ValueTag, to bytes: inout [UInt8]
-  ) {
-    switch tag {
-    case .null: bytes += Array("null".utf8)
-    case .bool: bytes += Array((block.bits(index, assignment) != 0 ? "true" : "false").utf8)
-    case .string:
-      let text = block.text(index, assignment)
-      if text.count <= Self.shortest, text.allSatisfy({ Self.isPlain[Int($0)] }) {
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(contentsOf: text)
-        bytes.append(UInt8(ascii: "\""))
-        return
-      }
-      bytes += Array(EventText.short(block.value(index, assignment, tag).json).utf8)
-    case .int:
-      let number = Int64(bitPattern: block.bits(index, assignment))
-      guard number.magnitude < 1 << 53 else {
-        bytes += Array(EventText.short(Value.int(number).json).utf8)
-        return
-      }
-      if number < 0 { bytes.append(UInt8(ascii: "-")) }
-      Self.append(number.magnitude, to: &bytes)
-    case .double, .json:
-      bytes += Array(EventText.short(block.value(index, assignment, tag).json).utf8)
-    }
-  }
-
-  /// Texts up to this length, with their quotes, are never cut.
-  private static let shortest = EventText.width - 2
-
-  /// Bytes that stand for themselves in JSON and are one character each.
-  private static let isPlain: [Bool] = (UInt8.min...UInt8.max).map { byte in
-    byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
-  }
-
-  fileprivate static func append(_ number: UInt64, to bytes: inout [UInt8]) {
-    var digits: (UInt64, UInt64) = (0, 0)
-    withUnsafeMutableBytes(of: &digits) { buffer in
-      // A number of 64 bits may have twenty digits; those beyond sixteen are rare, and go the long way.
-      guard number < 10_000_000_000_000_000 else {
-        bytes += Array(String(number).utf8)
-        return
-      }
-      var place = buffer.count
-      var left = number
-      repeat {
-        place -= 1
-        buffer[place] = UInt8(ascii: "0") + UInt8(left % 10)
-        left /= 10
-      } while left > 0
-      bytes.append(contentsOf: buffer[place...])
-    }
+    line.append(UInt8(ascii: "Z"))
   }
 }
 
-/// What the events of one block have in common, as text.
+/// What the events of one block have in common, as text. Nothing of it changes; it holds the block, so that what is
+/// read in place stays there.
 private final class BlockTexts {
-  struct Shape {
-    var operation: [UInt8]
+  /// The events of one model that have operation, relationship and fields in common.
+  final class Shape {
+    /// With spaces around it.
+    let operation: [UInt8]
     /// With a space before it; empty for none.
-    var relationship: [UInt8]
+    let relationship: [UInt8]
     /// ` name=` of each field.
-    var fields: [(prefix: [UInt8], tag: ValueTag)]
+    let fields: [(prefix: [UInt8], tag: ValueTag)]
+
+    init(_ block: BlockContents, _ shape: Int, _ model: Model?, _ description: EventDescription) {
+      let style = BlockTexts.style(.cyan)
+      operation =
+        [UInt8(ascii: " ")] + style.before + Array(block.operation(ofShape: shape).name.utf8) + style.after
+        + [UInt8(ascii: " ")]
+      relationship = block.relationship(ofShape: shape).map { Array(" \($0)".utf8) } ?? []
+      fields = block.fields(ofShape: shape).map { field in
+        (Array(" \(description.fieldName(field.name, model))=".utf8), field.tag)
+      }
+    }
   }
 
+  private final class KeyedModel {
+    let stored: String
+    let model: Model?
+    /// `Model[`
+    let opening: [UInt8]
+    /// What stands before each part of a key.
+    let parts: [[UInt8]]
+    /// By their numbers in the block.
+    let shapes: [Shape]
+
+    init(_ stored: String, _ block: BlockContents, _ description: EventDescription) {
+      self.stored = stored
+      let model = description.model(storedName: stored)
+      self.model = model
+      opening = Array("\(model?.name ?? stored)[".utf8)
+      let names = model?.keyFields.map { model?.fields[$0].name ?? "" } ?? []
+      parts = names.enumerated().map { index, name in
+        names.count == 1 ? [] : Array("\(index > 0 ? " " : "")\(name)=".utf8)
+      }
+      shapes = (0..<block.shapeCount).map { Shape(block, $0, model, description) }
+    }
+  }
+
+  /// ` name:` of each origin.
+  let names: [[UInt8]]
   private let block: BlockContents
   private let description: EventDescription
-  /// The models of the block's keys: the stored name, and the model if the schema knows it.
-  private var models: [(stored: String, model: Model?)] = []
-  private var modelOfKey: [Int] = []
-  /// By shape and model.
-  private var shapes: [Shape?]
-  /// `Model[key]` of the records that were asked for, one behind another.
-  private var arena: [UInt8] = []
-  private var records: [Range<Int>?]
+  private let modelOfKey: [KeyedModel]
 
   init(_ block: BlockContents, _ description: EventDescription) {
     self.block = block
     self.description = description
-    let count = block.reader.keyCount
-    records = [Range<Int>?](repeating: nil, count: count)
-    shapes = []
-    for key in 0..<count {
+    names = block.origins.map { Array(" \(description.name(of: $0)):".utf8) }
+    var models: [KeyedModel] = []
+    modelOfKey = (0..<block.reader.keyCount).map { key in
       let stored = block.reader.model(ofKey: key)
       // Keys are sorted: those of one model stand together.
-      let known = models.last?.stored == stored ? models.count - 1 : models.firstIndex { $0.stored == stored }
-      modelOfKey.append(known ?? models.count)
-      if known == nil { models.append((stored, description.model(storedName: stored))) }
+      if let last = models.last, last.stored == stored { return last }
+      if let known = models.first(where: { $0.stored == stored }) { return known }
+      models.append(KeyedModel(stored, block, description))
+      return models[models.count - 1]
     }
-    shapes = [Shape?](repeating: nil, count: block.shapeCount * models.count)
   }
 
-  func shape(_ shape: Int, ofKey key: Int) -> Shape {
-    let place = shape * models.count + modelOfKey[key]
-    if let known = shapes[place] { return known }
-    let model = models[modelOfKey[key]].model
-    let made = Shape(
-      operation: Array(block.operation(ofShape: shape).name.utf8),
-      relationship: block.relationship(ofShape: shape).map { Array(" \($0)".utf8) } ?? [],
-      fields: block.fields(ofShape: shape).map { field in
-        (Array(" \(description.fieldName(field.name, model))=".utf8), field.tag)
-      })
-    shapes[place] = made
-    return made
+  /// What stands around styled text.
+  static func style(_ style: Output.Style) -> (before: [UInt8], after: [UInt8]) {
+    let parts = Output.styled("|", style).split(separator: "|", omittingEmptySubsequences: false)
+    return (Array(parts[0].utf8), Array(parts[1].utf8))
   }
 
-  func appendRecord(_ key: Int, to bytes: inout [UInt8]) {
-    let range: Range<Int>
-    if let known = records[key] {
-      range = known
-    } else {
-      let start = arena.count
-      let (stored, model) = models[modelOfKey[key]]
-      arena += Array((model?.name ?? stored).utf8)
-      arena.append(UInt8(ascii: "["))
-      if !appendPlain(block.keyBytes(key), model) {
-        arena += Array(description.keyText(block.reader.record(key).key, model).utf8)
-      }
-      arena.append(UInt8(ascii: "]"))
-      range = start..<arena.count
-      records[key] = range
+  func shape(_ outline: BlockContents.Outline) -> Shape { modelOfKey[outline.key].shapes[outline.shape] }
+
+  // MARK: Records
+
+  /// `Model[key]`
+  func appendRecord(_ key: Int, to line: inout LineBuffer) {
+    let keyed = modelOfKey[key]
+    line.append(keyed.opening)
+    if !appendPlain(block.keyBytes(key), keyed.parts, to: &line) {
+      line.append(description.keyText(block.reader.record(key).key, keyed.model))
     }
-    bytes += arena[range]
+    line.append(UInt8(ascii: "]"))
   }
 
   /// Appends a key of plain texts as `KeyWords` has it, from its encoded bytes; false, and nothing appended, for
   /// all others.
-  private func appendPlain(_ encoded: UnsafeRawBufferPointer, _ model: Model?) -> Bool {
-    guard let model else { return false }
-    let start = arena.count
+  private func appendPlain(
+    _ encoded: UnsafeRawBufferPointer, _ parts: [[UInt8]], to line: inout LineBuffer
+  ) -> Bool {
+    let start = line.count
     var index = 0
-    for (part, field) in model.keyFields.enumerated() {
+    for (part, before) in parts.enumerated() {
       guard index < encoded.count, encoded[index] == 0x02 else { break }
-      if part > 0 { arena.append(UInt8(ascii: " ")) }
-      if model.keyFields.count > 1 {
-        arena += Array(model.fields[field].name.utf8)
-        arena.append(UInt8(ascii: "="))
-      }
+      if !before.isEmpty { line.append(before) }
       index += 1
       let first = index
-      while index < encoded.count, Self.isPlain[Int(encoded[index])] { index += 1 }
+      while index < encoded.count, Self.isBare(encoded[index]) { index += 1 }
       guard index > first, index < encoded.count, encoded[index] == 0 else { break }
       if encoded[first] == UInt8(ascii: "-") { break }
-      arena.append(contentsOf: encoded[first..<index])
+      line.append(UnsafeRawBufferPointer(rebasing: encoded[first..<index]))
       index += 1
-      if part == model.keyFields.count - 1, index == encoded.count { return true }
+      if part == parts.count - 1, index == encoded.count { return true }
     }
-    arena.removeSubrange(start...)
+    line.cut(to: start)
     return false
   }
 
-  /// Bytes that no shell and no rule for keys asks to be quoted.
-  private static let isPlain: [Bool] = (UInt8.min...UInt8.max).map { byte in
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: "_-./".utf8.contains(byte)
+  /// Whether no shell and no rule for keys asks for quotes around this byte.
+  @inline(__always)
+  private static func isBare(_ byte: UInt8) -> Bool {
+    let lower = byte | 0x20
+    return (lower >= UInt8(ascii: "a") && lower <= UInt8(ascii: "z"))
+      || (byte >= UInt8(ascii: "-") && byte <= UInt8(ascii: "9")) || byte == UInt8(ascii: "_")
+  }
+
+  // MARK: Values
+
+  /// Texts up to this length, with their quotes, are never cut.
+  private static let shortest = EventText.width - 2
+
+  func append(_ assignment: Int, _ tag: ValueTag, to line: inout LineBuffer) {
+    switch tag {
+    case .null: line.append("null")
+    case .bool: line.append(block.bits(assignment) != 0 ? "true" : "false")
+    case .string:
+      let text = block.text(assignment)
+      guard text.count <= Self.shortest, Self.isPlain(text) else {
+        return appendLong(assignment, tag, to: &line)
+      }
+      line.append(UInt8(ascii: "\""))
+      line.append(text)
+      line.append(UInt8(ascii: "\""))
+    case .int:
+      let number = Int64(bitPattern: block.bits(assignment))
+      guard number.magnitude < 1 << 53 else { return appendLong(assignment, tag, to: &line) }
+      if number < 0 { line.append(UInt8(ascii: "-")) }
+      line.append(number.magnitude)
+    case .double, .json: appendLong(assignment, tag, to: &line)
     }
+  }
+
+  private func appendLong(_ assignment: Int, _ tag: ValueTag, to line: inout LineBuffer) {
+    line.append(EventText.short(block.value(assignment, tag).json))
+  }
+
+  /// Whether each byte stands for itself in JSON, and is one character.
+  @inline(__always)
+  private static func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
+    var isPlain = true
+    for byte in text {
+      isPlain =
+        isPlain && byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+    return isPlain
   }
 }

@@ -8,8 +8,8 @@ enum Output {
   nonisolated(unsafe) private static var buffer: [UInt8] = []
   private static let threshold = 64 << 10
   /// What waits longer than this is written with the next line: who reads a slow search sees each find at once.
-  private static let patience = Duration.milliseconds(50)
-  nonisolated(unsafe) private static var flushed: ContinuousClock.Instant?
+  private static let patienceMilliseconds = 50
+  nonisolated(unsafe) private static var flushed = Int.min / 2
 
   static let isTerminal = isatty(1) == 1
   static let isErrorTerminal = isatty(2) == 1
@@ -35,16 +35,32 @@ enum Output {
       flush()
       return
     }
-    let now = ContinuousClock.now
-    if let flushed, now - flushed < patience { return }
-    flush()
-    flushed = now
+    if isDue() { flush() }
   }
 
-  /// Lets `body` append bytes.
-  static func write(_ body: (inout [UInt8]) -> Void) {
-    body(&buffer)
-    flushIfDue()
+  /// Whether what waits should be written now; asked at every line, so by a clock of a few milliseconds that costs
+  /// next to nothing.
+  private static func isDue() -> Bool {
+    var time = timespec()
+    #if os(Linux)
+      clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+    #else
+      clock_gettime(CLOCK_MONOTONIC_RAW_APPROX, &time)
+    #endif
+    let now = time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+    if now - flushed < patienceMilliseconds { return false }
+    flushed = now
+    return true
+  }
+
+  /// Writes whole lines that somebody else has gathered, if there are many or they have waited.
+  ///
+  /// - Returns: whether they are written.
+  static func writeIfDue(_ lines: UnsafeRawBufferPointer) -> Bool {
+    guard lines.count >= threshold || isDue() else { return false }
+    flush()
+    write(lines, to: 1)
+    return true
   }
 
   static func bytes(_ bytes: [UInt8]) {
@@ -53,7 +69,7 @@ enum Output {
   }
 
   static func flush() {
-    write(buffer, to: 1)
+    buffer.withUnsafeBytes { write($0, to: 1) }
     buffer.removeAll(keepingCapacity: true)
   }
 
@@ -61,7 +77,7 @@ enum Output {
 
   static func error(_ text: String) {
     flush()
-    write(Array((text + "\n").utf8), to: 2)
+    Array((text + "\n").utf8).withUnsafeBytes { write($0, to: 2) }
   }
 
   /// Ends the process with one line that says what, where, and what to do next.
@@ -72,15 +88,18 @@ enum Output {
   }
 
   /// A reader that goes away ends the process by SIGPIPE; a full disk is an error like any other.
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+  private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) {
     var offset = 0
     while offset < bytes.count {
-      let count = bytes[offset...].withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[offset...])
+      let count = Foundation.write(descriptor, rest.baseAddress, rest.count)
       if count < 0 {
         if errno == EINTR { continue }
         if descriptor == 1 {
           let reason = String(cString: strerror(errno))
-          write(Array("stemma: cannot write to standard output: \(reason)\n".utf8), to: 2)
+          Array("stemma: cannot write to standard output: \(reason)\n".utf8).withUnsafeBytes {
+            write($0, to: 2)
+          }
         }
         Foundation.exit(ExitCode.inputOutput.rawValue)
       }

@@ -6,6 +6,7 @@ import StemmaTables
 
 struct Get: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "get",
     abstract: "Show one record.",
     discussion: """
       Examples:
@@ -83,6 +84,7 @@ func plain(_ value: JSON) -> String {
 
 struct List: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "list",
     abstract: "List records of a model.",
     discussion: """
       A condition is field=value, !=, <, <=, >, >=, ^= (begins with) or ~= (contains); several must all hold.
@@ -172,6 +174,7 @@ struct List: ParsableCommand {
 
 struct Query: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "query",
     abstract: "Run an SQL query on the tables, read-only.",
     discussion: """
       Examples:
@@ -215,6 +218,7 @@ struct Query: ParsableCommand {
 
 struct Export: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "export",
     abstract: "Write records in key order.",
     discussion: """
       Lines are {"model":…,"key":{…},"fields":{…}}; `import` reads them back.

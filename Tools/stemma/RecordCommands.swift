@@ -9,23 +9,34 @@ struct RecordArguments: ParsableArguments {
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: "The key: a bare value, a JSON object, or part=value for each part.") var key: [String] = []
 
-  /// The life of the record, and the words that follow its key.
-  func life(_ node: Node) throws -> (life: RecordLife, rest: [String]) {
+  private func words(_ node: Node) throws -> (model: Model, key: Key, rest: [String]) {
     let words = try RecordWords(node, model: model)
     let (json, rest) = try words.key(key)
-    return (try node.existingLife(of: try node.key(json, of: words.model), in: words.model), Array(rest))
+    return (words.model, try node.key(json, of: words.model), Array(rest))
   }
 
   /// For commands that take nothing behind the key.
-  func onlyLife(_ node: Node) throws -> RecordLife {
-    let (life, rest) = try life(node)
+  func onlyKey(_ node: Node) throws -> (model: Model, key: Key) {
+    let (model, key, rest) = try words(node)
     if let word = rest.first { throw Failure("`\(word)` is more than the key", .usage) }
-    return life
+    return (model, key)
+  }
+
+  /// The life of the record, and the words that follow its key.
+  func life(_ node: Node) throws -> (life: RecordLife, rest: [String]) {
+    let (model, key, rest) = try words(node)
+    return (try node.existingLife(of: key, in: model), rest)
+  }
+
+  func onlyLife(_ node: Node) throws -> RecordLife {
+    let (model, key) = try onlyKey(node)
+    return try node.existingLife(of: key, in: model)
   }
 }
 
 struct History: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "history",
     abstract: "Show the life of a record, newest first, with every branch.",
     discussion: """
       Examples:
@@ -90,43 +101,60 @@ struct History: ParsableCommand {
 
 struct Blame: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "blame",
     abstract: "Show for each field of a record who wrote its value, and what stands against it.",
     discussion: """
       Examples:
         stemma blame Book 978-0
+        stemma blame Visit site=berlin number=1 --by
         stemma blame Visit site=berlin number=1 --json | jq '.fields[] | select(.conflict)'
       """)
   @OptionGroup var record: RecordArguments
+  @Flag(help: "Also who made the commit, which only the log knows.") var by = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
   func run() throws {
     let node = try options.open()
-    let life = try record.onlyLife(node)
-    let decisions = try node.decisions(about: life)
+    let (model, key) = try record.onlyKey(node)
+    let decisions =
+      by
+      ? try node.decisions(about: try node.existingLife(of: key, in: model))
+      : try node.decisions(about: key, in: model)
+    guard let decisions else {
+      throw MutationError.notFound(model: model.name, key: KeyWords.text(key, of: model))
+    }
     if format.isJSON {
-      Output.line(RecordJSON.decisions(decisions, life, node))
+      Output.line(RecordJSON.decisions(decisions, model, key, node))
     } else {
-      var table = TextTable(["field", "value", "version", "time", "event", "by"], numeric: [2])
-      for decision in decisions
-      where decision.field != nil || !(decision.shown == .bool(true)) || decision.isConflict {
-        for (index, candidate) in decision.candidates.enumerated() {
-          if index > 0 && candidate.value == decision.candidates[0].value { continue }
-          let name = index == 0 ? decision.field ?? "(exists)" : "  or"
-          table.append([
-            name, EventText.short(index == 0 ? decision.shown : candidate.value), "\(candidate.version)",
-            candidate.time, candidate.event, candidate.by ?? "",
-          ])
-        }
-      }
-      table.write()
+      write(decisions)
     }
     Output.flush()
+  }
+
+  private func write(_ decisions: [FieldDecision]) {
+    var table = TextTable(
+      ["field", "value", "version", "time", "event"] + (by ? ["by"] : []), numeric: [2])
+    for decision in decisions {
+      // That the record exists goes without saying.
+      if decision.field == nil && decision.shown == .bool(true) && !decision.isConflict { continue }
+      for (index, candidate) in decision.candidates.enumerated() {
+        if index > 0 && candidate.value == decision.candidates[0].value { continue }
+        table.append(
+          [
+            index == 0 ? decision.field ?? "(exists)" : "  or",
+            EventText.short(index == 0 ? decision.shown : candidate.value), "\(candidate.version)",
+            candidate.time, candidate.event,
+          ] + (by ? [candidate.by ?? ""] : []))
+      }
+    }
+    table.write()
   }
 }
 
 struct Why: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "why",
     abstract: "Explain in words why a record, or one field of it, is shown as it is.",
     discussion: """
       Examples:
@@ -156,7 +184,7 @@ struct Why: ParsableCommand {
       decisions.removeFirst()
     }
     if format.isJSON {
-      Output.line(RecordJSON.decisions(decisions, life, node))
+      Output.line(RecordJSON.decisions(decisions, life.model, life.key, node))
     } else {
       write(decisions, life, node)
     }
@@ -182,9 +210,9 @@ struct Why: ParsableCommand {
 
 /// What several commands print of a record.
 enum RecordJSON {
-  static func decisions(_ decisions: [FieldDecision], _ life: RecordLife, _ node: Node) -> JSON {
+  static func decisions(_ decisions: [FieldDecision], _ model: Model, _ key: Key, _ node: Node) -> JSON {
     .object([
-      ("model", .string(life.model.name)), ("key", node.schema.json(of: life.key, model: life.model)),
+      ("model", .string(model.name)), ("key", node.schema.json(of: key, model: model)),
       ("fields", .array(decisions.map(\.json))),
     ])
   }

@@ -4,6 +4,7 @@ import StemmaNode
 
 struct Repair: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "repair",
     abstract: "Put back what damage of the log has taken.",
     discussion: """
       Fetches exactly the lost events from a peer, checks them against the hashes of their streams, writes the \
@@ -41,7 +42,7 @@ struct Repair: ParsableCommand {
       for partition in report.refused {
         Output.warning("partition \(partition): the peer holds other events than the ones that were lost")
       }
-      for loss in report.missing { Output.line("still missing: \(loss.text(node.mark))") }
+      for line in LossText.lines(report.missing, node.mark) { Output.line("still missing: \(line)") }
       if report.isWhole {
         Output.line(
           report.files.isEmpty
@@ -78,10 +79,33 @@ extension Repair {
   }
 }
 
-extension RecordedDamage.Loss {
-  func text(_ mark: NodeMark?) -> String {
-    let name = UInt64(origin, radix: 16).flatMap { mark?.name(of: Origin($0)) } ?? origin
-    let range = from == to ? "event \(name):\(from)" : "events \(name):\(from) to \(to)"
-    return "\(range) of partition \(partition)\(file.map { ", which stood in log/\($0)" } ?? "")"
+/// Lost events in words: those of one stream in one line.
+struct LossText {
+  private struct Stream: Hashable {
+    let partition: String
+    let origin: String
+    let file: String?
+  }
+
+  /// How many runs of numbers a line names.
+  private static let limit = 12
+
+  static func lines(_ losses: [RecordedDamage.Loss], _ mark: NodeMark?) -> [String] {
+    var order: [Stream] = []
+    var lost: [Stream: [RecordedDamage.Loss]] = [:]
+    for loss in losses {
+      let stream = Stream(partition: loss.partition, origin: loss.origin, file: loss.file)
+      if lost[stream] == nil { order.append(stream) }
+      lost[stream, default: []].append(loss)
+    }
+    return order.map { stream in
+      let runs = lost[stream] ?? []
+      let name = UInt64(stream.origin, radix: 16).flatMap { mark?.name(of: Origin($0)) } ?? stream.origin
+      let count = Int(runs.reduce(0) { $0 + $1.count })
+      let numbers = runs.prefix(limit).map { $0.from == $0.to ? "\($0.from)" : "\($0.from)–\($0.to)" }
+      return "\(counted(count, "event")) of \(name) in \(stream.partition)"
+        + (stream.file.map { ", from log/\($0)" } ?? "") + ": " + numbers.joined(separator: ", ")
+        + (runs.count > limit ? " and so on to \(runs.last?.to ?? 0)" : "")
+    }
   }
 }

@@ -4,6 +4,7 @@ import StemmaNode
 
 struct Clone: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "clone",
     abstract: "Make a node from another, whole or some of its partitions.",
     discussion: """
       The other node is remembered as the remote `source`.
@@ -52,6 +53,7 @@ struct PeerOptions: ParsableArguments {
 
 struct Pull: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "pull",
     abstract: "Fetch what a peer has and this node lacks.",
     discussion: """
       Examples:
@@ -65,6 +67,7 @@ struct Pull: ParsableCommand {
 
 struct Push: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "push",
     abstract: "Give a peer what this node has and it lacks.",
     discussion: """
       Examples:
@@ -78,6 +81,7 @@ struct Push: ParsableCommand {
 
 struct Sync: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "sync",
     abstract: "Pull, then push.",
     discussion: """
       Examples:
@@ -132,6 +136,7 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
 
 struct Remote: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "remote",
     abstract: "Name the peers of this node.",
     discussion: """
       Examples:
@@ -282,6 +287,7 @@ struct ScopeRemove: ParsableCommand {
 
 struct Digest: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "digest",
     abstract: "One line for each partition: digests of its log and of its rows.",
     discussion: """
       Equal lines on two nodes: equal partitions.

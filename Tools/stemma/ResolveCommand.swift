@@ -5,6 +5,7 @@ import StemmaNode
 
 struct Resolve: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "resolve",
     abstract: "End a conflict by a write that has seen all candidates.",
     discussion: """
       On a terminal, without --take, --set, --keep, --delete and --unlink, the candidates are shown side by side and \

@@ -5,6 +5,7 @@ import StemmaNode
 
 struct Segments: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "segments",
     abstract: "List the files of the log.",
     discussion: """
       Positions are those of `log`; raw and stored are bytes before and after compression. `stemma inspect` shows \

@@ -5,6 +5,7 @@ import StemmaNode
 
 struct Show: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "show",
     abstract: "Show everything about one event: what it changed, on what it builds, what became of it.",
     discussion: """
       Examples:

@@ -5,6 +5,7 @@ import StemmaNode
 
 struct Stats: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "stats",
     abstract: "Show what the log is made of, and how it grows.",
     discussion: """
       The hottest records, the largest partitions, the fields that people disagree about, and the growth by day, \

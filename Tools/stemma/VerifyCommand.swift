@@ -4,6 +4,7 @@ import StemmaNode
 
 struct Verify: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "verify",
     abstract: "Check every byte of the log, and the tables against it.",
     discussion: """
       Says what is damaged, which events that took, how many can still be read, and the command that mends it; \
@@ -44,7 +45,7 @@ struct Verify: ParsableCommand {
     }
     if !report.losses.isEmpty {
       Output.line("lost:")
-      for loss in report.losses { Output.line("  \(loss.text(report.mark))") }
+      for line in LossText.lines(report.losses, report.mark) { Output.line("  \(line)") }
     }
     if report.isVague { Output.line("lost: what else these files held cannot be told") }
     Output.line("\(counted(Int(report.events), "event")) can still be read")

@@ -37,6 +37,7 @@ struct WriteOptions: ParsableArguments {
 
 struct Create: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "create",
     abstract: "Make a record and print its key.",
     discussion: """
       Examples:
@@ -65,6 +66,7 @@ struct Create: ParsableCommand {
 
 struct Update: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "update",
     abstract: "Change fields of a record.",
     discussion: """
       Examples:
@@ -90,6 +92,7 @@ struct Update: ParsableCommand {
 
 struct Upsert: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "upsert",
     abstract: "Change a record, or make it if it is not there.",
     discussion: """
       Examples:
@@ -113,6 +116,7 @@ struct Upsert: ParsableCommand {
 
 struct Delete: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "delete",
     abstract: "Delete a record, and in the same commit what cannot be without it.",
     discussion: """
       Children whose reference is required are deleted, others are unlinked; onDelete: RESTRICT refuses.
@@ -137,6 +141,7 @@ struct Delete: ParsableCommand {
 
 struct Link: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "link",
     abstract: "Connect two records.",
     discussion: """
       Works from either side of a relationship.
@@ -162,6 +167,7 @@ struct Link: ParsableCommand {
 
 struct Unlink: ParsableCommand {
   static let configuration = CommandConfiguration(
+    commandName: "unlink",
     abstract: "Disconnect two records.",
     discussion: """
       Examples:

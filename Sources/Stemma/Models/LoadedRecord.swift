@@ -10,7 +10,7 @@ struct LoadedRecord: Sendable {
   private let group: LoadedRecords
   private let place: Int32
 
-  fileprivate init(_ group: LoadedRecords, _ place: Int32) {
+  init(_ group: LoadedRecords, _ place: Int32) {
     self.group = group
     self.place = place
   }
@@ -60,16 +60,18 @@ final class LoadedRecords: Sendable {
     state = Mutex(State())
   }
 
-  /// Takes in a record with the context that encoded bytes of a state begin with. Nil if there is no room.
-  func add(_ state: UnsafeRawBufferPointer) throws(MergeError) -> LoadedRecord? {
+  /// Takes in a record with the context that encoded bytes of a state begin with, and gives its place. Nil if there is no
+  /// room.
+  func add(_ state: UnsafeRawBufferPointer) throws(MergeError) -> Int32? {
     try add { entries throws(MergeError) in try RecordState.readContext(of: state, into: &entries) }
   }
 
-  func add(_ context: Context) -> LoadedRecord? { add { $0 += context.entries } }
+  func add(_ context: Context) -> Int32? { add { $0 += context.entries } }
 
+  @inline(__always)
   private func add<Failure: Error>(
     _ read: (inout [Context.Entry]) throws(Failure) -> Void
-  ) throws(Failure) -> LoadedRecord? {
+  ) throws(Failure) -> Int32? {
     try state.withLock { state throws(Failure) in
       let place = state.ends.count
       if place == Self.limit { return nil }
@@ -80,7 +82,7 @@ final class LoadedRecords: Sendable {
       }
       try read(&state.entries)
       state.ends.append(Int32(truncatingIfNeeded: state.entries.count))
-      return LoadedRecord(self, Int32(truncatingIfNeeded: place))
+      return Int32(truncatingIfNeeded: place)
     }
   }
 
@@ -102,5 +104,17 @@ final class LoadedRecords: Sendable {
 
   fileprivate func setRelated(_ name: String, _ rows: [any Table], at place: Int32) {
     state.withLock { $0.related[place, default: [:]][name] = rows }
+  }
+}
+
+/// Contexts that a commit has moved on, to be taken back if it is not made.
+final class MovedContexts: Sendable {
+  private let moved = Mutex<[(LoadedRecord, Context)]>([])
+
+  /// `before`: the context that the record had.
+  func note(_ record: LoadedRecord, _ before: Context) { moved.withLock { $0.append((record, before)) } }
+
+  func takeBack() {
+    for (record, context) in moved.withLock({ $0.reversed() }) { record.context = context }
   }
 }

@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaSchema
 
 /// What a Swift type says of its model. One value per type, made when it is first asked for.
-public struct ModelDescription: Sendable {
+public final class ModelDescription: Sendable {
   /// A stored column.
   public struct Column: Sendable {
     package let name: String
@@ -11,22 +11,30 @@ public struct ModelDescription: Sendable {
     package let type: ColumnType
     /// As SDL spells it.
     package let defaultValue: String?
+    /// What a row shows that is older than the column and has null there; nil if that is null.
+    let valueOfOlderRows: Value?
     /// How the property's type spells a value that is stored: a date in another zone, say, becomes UTC. Nil for one
     /// that it cannot read.
     package let canonical: @Sendable (Datum) -> Datum?
 
-    public init<Value: ColumnValue>(
-      _ name: String, _ type: Value.Type, property: String? = nil, defaultValue: Value? = nil
+    /// - Parameters:
+    ///   - name: the column's name in the table and the schema.
+    ///   - type: how values are stored, the property's own type or the representation of it.
+    ///   - property: nil: the column's name.
+    ///   - defaultValue: the schema's default. Records that are older than the column are read with it.
+    public init<Content: ColumnValue>(
+      _ name: String, _ type: Content.Type, property: String? = nil, defaultValue: Content? = nil
     ) {
       self.name = name
       self.property = property ?? name
-      self.type = Value.columnType
+      self.type = Content.columnType
+      valueOfOlderRows = Content.columnType.isOptional ? nil : defaultValue?.datum.value
       self.defaultValue = defaultValue.map { value in
         if case .string(let text) = value.datum.value { return JSON.string(text).text }
         return "\"\(value.datum.value.json.text)\""
       }
       canonical = { datum in
-        do throws(StoreError) { return try Value(datum: datum).datum } catch {
+        do throws(StoreError) { return try Content(datum: datum).datum } catch {
           // A record that is older than the column.
           return datum.isNull ? defaultValue?.datum : nil
         }
@@ -39,6 +47,9 @@ public struct ModelDescription: Sendable {
     package let fields: [String]
     package let name: String?
 
+    /// - Parameters:
+    ///   - fields: the properties, the most significant first.
+    ///   - name: nil: made of the columns' names, as `byTitleAndRank`.
     public init(_ fields: [String], name: String? = nil) {
       self.fields = fields
       self.name = name
@@ -79,6 +90,11 @@ public struct ModelDescription: Sendable {
       self.target = target
     }
 
+    /// A reference to one record, which this model stores.
+    ///
+    /// - Parameters:
+    ///   - fields: the properties that hold it, one for each part of the target's key, in its order.
+    ///   - isRequired: whether it is never null: it can be made to lead to another record, but not to none.
     public static func belongsTo<Target: Table>(
       _ name: String, _ target: Target.Type, fields: [String], isRequired: Bool
     ) -> Relationship {
@@ -102,6 +118,10 @@ public struct ModelDescription: Sendable {
       Relationship(name, .hasOne, fields, rule) { Target.self }
     }
 
+    /// Records on the far side of a join model, which belongs to both sides; any number on each.
+    ///
+    /// - Parameter relationship: the join model's relationship to this side; nil: the first that leads to
+    ///   this model.
     public static func manyToMany<Target: Table, Join: Table>(
       _ name: String, _ target: Target.Type, through join: Join.Type, by relationship: String? = nil
     ) -> Relationship {
@@ -132,6 +152,13 @@ public struct ModelDescription: Sendable {
   package let selection: String
   package let selectByKey: String
 
+  /// - Parameters:
+  ///   - name: the model's name, that of the Swift type.
+  ///   - table: the table's name; nil: the model's in lower camel case and plural.
+  ///   - partition: the properties of the key that name the partition; `[]`: one partition of all records;
+  ///     nil: the first part of a key of several, unless it is an `id`.
+  ///   - key: the columns of the primary key, in its order.
+  ///   - columns: the others.
   public init(
     _ name: String, table: String? = nil, policy: ConflictPolicy = .automerge,
     deletes: DeletePolicy = .byVersion, partition: [String]? = nil, indexes: [Index] = [], key: [Column],

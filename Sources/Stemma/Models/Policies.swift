@@ -14,6 +14,8 @@ public enum ConflictPolicy: String, Sendable {
 public enum DeletePolicy: String, Sendable {
   /// What has the longer history.
   case byVersion = "BY_VERSION"
+  /// The deletion, whatever was changed without knowing of it.
   case deleteWins = "DELETE_WINS"
+  /// The record, as long as somebody changed it without knowing of the deletion.
   case updateWins = "UPDATE_WINS"
 }

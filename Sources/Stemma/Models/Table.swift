@@ -1,29 +1,44 @@
 /// A type whose values are records of a store. `@Table` writes the conformance.
 public protocol Table: Sendable {
+  /// The type of the primary key: one value, or a `@Selection` of several.
   associatedtype PrimaryKey: TableKey
+  /// A record that is yet to be inserted.
   associatedtype Draft: TableDraft where Draft.Row == Self
   /// The columns, as the closures of statements see them.
   associatedtype Columns: Sendable
   /// The relationships, as `including` and `loaded` see them.
   associatedtype Relationships: Sendable
 
+  /// The model's name in the schema: that of the type.
   static var modelName: String { get }
+  /// What the schema is made of. Always the same for a type.
   static var description: ModelDescription { get }
+  /// What the closures of statements get.
   static var columns: Columns { get }
+  /// What the closures of `including` get.
   static var relationships: Relationships { get }
 
+  /// The key; it fixes the record's partition for ever.
   var primaryKey: PrimaryKey { get }
   /// Where this value comes from. Not for programs to touch; it is not a part of the record.
   var _record: RecordHandle { get set }
 
+  /// Reads a record from the columns of its description, in their order, with `_state` behind them.
+  ///
+  /// - Throws: `unreadable` for a column that does not fit its property.
   init(_ row: RowReader) throws(StoreError)
+  /// Gives the values of all columns, in the order of the description.
   func write(to record: inout RecordWriter)
 }
 
 /// A record that is yet to be inserted. A key part that can be minted may be absent.
 public protocol TableDraft: Sendable {
+  /// What the draft becomes.
   associatedtype Row: Table
+  /// A draft with a row's key and values.
   init(_ row: Row)
+  /// Gives the values of all columns, in the order of the description; nil for a key part that is to be
+  /// minted.
   func write(to record: inout RecordWriter)
 }
 
@@ -35,6 +50,8 @@ public protocol TableKey: Hashable, Sendable {
   associatedtype OptionalParts
   /// Nil if any part is.
   init?(optionalParts: OptionalParts)
+  /// The parts, in the order of the key.
   var parts: Parts { get }
+  /// Gives the parts, in the order of the key.
   func write(to record: inout RecordWriter)
 }

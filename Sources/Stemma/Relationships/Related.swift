@@ -12,6 +12,7 @@ public struct Related<Target: Table>: Sendable {
   private let name: String
   private let key: [Value]
 
+  /// The records of a relationship of `owner`, by its name. Reads nothing.
   public init<Owner: Table>(of owner: Owner, _ name: String) {
     record = owner._record
     self.owner = Owner.description
@@ -52,11 +53,15 @@ public struct Related<Target: Table>: Sendable {
   /// The first by key.
   public func first() async throws -> Target? { try await fetch(limit: 1).first }
 
+  /// How many there are now, counted by the database.
+  ///
+  /// - Throws: `notFromStore` if the record that is asked was not read from a store.
   public func count() async throws -> Int {
     let store = try store()
     return try await rows().fetchCount(store)
   }
 
+  /// Whether there is none now. Reads one record at most.
   public func isEmpty() async throws -> Bool { try await first() == nil }
 
   private func store() throws(StoreError) -> Store { try record.store(of: owner.name) }
@@ -91,8 +96,10 @@ public struct Related<Target: Table>: Sendable {
 // MARK: Pages
 
 extension Related: AsyncSequence {
+  /// One related record.
   public typealias Element = Target
 
+  /// Begins at the lowest key.
   public func makeAsyncIterator() -> Iterator { Iterator(related: self) }
 
   /// Reads on behind the last key, so that what changes meanwhile makes it neither skip nor repeat a record.
@@ -107,6 +114,10 @@ extension Related: AsyncSequence {
 
     init(related: Related) { self.related = related }
 
+    /// The next record by key, of a page of up to 200 that is read when the last one is used up; nil behind
+    /// the last.
+    ///
+    /// - Throws: `notFromStore`, and what reading throws; the next call tries again from the same place.
     public mutating func next() async throws -> Target? {
       if page.isEmpty, !isAtEnd {
         var rows = try related.rows().limit(Self.pageSize)

@@ -10,13 +10,13 @@ extension Store.Transaction {
   ) throws {
     let (relationship, route) = try owner.route(name)
     guard case .joined(let join, let near, let far) = route, let table = relationship.join?() else {
-      return try write.link(owner.name, Self.key(of: key), name, Self.key(target.primaryKey))
+      return try writing { try $0.link(owner.name, Self.key(of: key), name, Self.key(target.primaryKey)) }
     }
     let pair = try pair(near, key, far, target)
     guard try joinKeys(table, pair).isEmpty else { return }
     let model = try store.model(of: table)
     for (end, values) in [(owner.name, key), (Target.modelName, target.keyValues)] {
-      try write.demand(end, Self.key(of: values))
+      try writing { _ = try $0.demand(end, Self.key(of: values)) }
     }
     var parts: [KeyPart?] = []
     for column in join.key {
@@ -28,7 +28,7 @@ extension Store.Transaction {
       guard let field = model.field(named: column) else { continue }
       assignments.append(Assignment(field.storedName, value))
     }
-    try write.create(model, try write.key(parts, of: model), assignments)
+    try writing { try $0.create(model, try $0.key(parts, of: model), assignments) }
   }
 
   /// Ends the relation of `target` to the record of `owner` with a key.
@@ -37,18 +37,16 @@ extension Store.Transaction {
   ) throws {
     let (relationship, route) = try owner.route(name)
     guard case .joined(_, let near, let far) = route, let table = relationship.join?() else {
-      return try write.unlink(owner.name, Self.key(of: key), name, Self.key(target.primaryKey))
+      return try writing { try $0.unlink(owner.name, Self.key(of: key), name, Self.key(target.primaryKey)) }
     }
     let keys = try joinKeys(table, try pair(near, key, far, target))
     guard !keys.isEmpty else {
-      throw NodeError.mutation(
-        .notLinked(
-          model: owner.name,
-          key: KeyWords.text(Self.key(of: key), of: try write.demand(owner.name, Self.key(of: key))),
-          relationship: name))
+      let key = Self.key(of: key)
+      let text = KeyWords.text(key, of: try writing { try $0.demand(owner.name, key) })
+      throw StoreError(.mutation(.notLinked(model: owner.name, key: text, relationship: name)))
     }
     let model = try store.model(of: table)
-    for key in keys { try write.delete(model, key) }
+    try writing { write in for key in keys { try write.delete(model, key) } }
   }
 
   // MARK: Parts

@@ -1,5 +1,6 @@
 /// A statement that changes records: run by a store in a commit of its own, or as a part of one.
 public protocol ChangeStatement<Row>: Sendable {
+  /// The type of the records that it changes.
   associatedtype Row: Table
   /// Makes the change.
   ///
@@ -9,6 +10,10 @@ public protocol ChangeStatement<Row>: Sendable {
 }
 
 extension ChangeStatement {
+  /// Makes the change as a part of the transaction's commit.
+  ///
+  /// The records are changed one after the other. If one throws and the closure does not pass the error on,
+  /// those before it stay changed in the commit.
   public func execute(_ transaction: Store.Transaction) throws { try run(transaction, nil) }
 
   /// Runs the statement in a commit of its own: all of it, or nothing.
@@ -42,14 +47,19 @@ public struct Returning<Change: ChangeStatement, Output: Sendable>: Sendable {
     try await store.write { try fetchAll($0) }
   }
 
+  /// Makes the change in a commit of its own, all of it; gives what the first record gives, nil if there is
+  /// none.
   public func fetchOne(_ store: Store) async throws -> Output? { try await fetchAll(store).first }
 }
 
+/// Creates one record for each draft, in their order. Made by `insert`.
 public struct Insert<Draft: TableDraft>: ChangeStatement {
   let drafts: [Draft]
   /// What to do with a record that is there.
   let conflict: (@Sendable (inout Draft.Row, Draft) throws -> Void)?
 
+  /// Fails with `alreadyExists` for a key that is taken, unless there is a closure for that, and with
+  /// `failed` for a value that its field does not allow.
   public func run(_ transaction: Store.Transaction, _ result: ((Draft.Row) throws -> Void)?) throws {
     for draft in drafts {
       if let conflict, var row = try transaction.row(of: draft) {
@@ -65,9 +75,12 @@ public struct Insert<Draft: TableDraft>: ChangeStatement {
   }
 }
 
+/// Creates one record for each draft, or updates the one that has its key, in their order. Made by `upsert`.
 public struct Upsert<Draft: TableDraft>: ChangeStatement {
   let drafts: [Draft]
 
+  /// A record that is there gets all of its draft's values, also those that the draft has by default; only
+  /// what differs is recorded. A draft whose key is to be minted creates a record.
   public func run(_ transaction: Store.Transaction, _ result: ((Draft.Row) throws -> Void)?) throws {
     for draft in drafts {
       let row = try transaction.upsert(draft)
@@ -76,10 +89,13 @@ public struct Upsert<Draft: TableDraft>: ChangeStatement {
   }
 }
 
+/// Changes the rows of a statement one by one. Made by `update { … }`.
 public struct Update<Row: Table>: ChangeStatement {
   let rows: Select<Row>
   let change: @Sendable (inout Row) throws -> Void
 
+  /// Reads all rows before it changes the first, so a change does not make other rows fit the statement. All
+  /// of them are in memory meanwhile.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
     for var row in try rows.fetchAll(transaction) {
       try change(&row)
@@ -93,15 +109,19 @@ public struct Update<Row: Table>: ChangeStatement {
 public struct RowUpdate<Row: Table>: ChangeStatement {
   let row: Row
 
+  /// Fails with `notFound` if the record is not there any more, and with `requiredReference`.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
     let fresh = try transaction.update(row)
     try result?(fresh)
   }
 }
 
+/// Deletes the rows of a statement one by one. Made by `delete()`.
 public struct Delete<Row: Table>: ChangeStatement {
   let rows: Select<Row>
 
+  /// Reads all rows before it deletes the first; what a delete rule has taken along is passed over. Fails
+  /// with `restricted` if a delete rule forbids one.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
     for row in try rows.fetchAll(transaction) {
       // A delete rule may have taken it along with one before it.
@@ -115,14 +135,23 @@ public struct Delete<Row: Table>: ChangeStatement {
 /// The drafts of `insert { … }`, one after the other; rows that know their key count as drafts of themselves.
 @resultBuilder
 public enum DraftBuilder<Draft: TableDraft> {
+  /// One draft.
   public static func buildExpression(_ draft: Draft) -> [Draft] { [draft] }
+  /// Drafts that were made elsewhere.
   public static func buildExpression(_ drafts: [Draft]) -> [Draft] { drafts }
+  /// A row as a draft of itself: with its key, and all of its values.
   public static func buildExpression(_ row: Draft.Row) -> [Draft] { [Draft(row)] }
+  /// Rows as drafts of themselves.
   public static func buildExpression(_ rows: [Draft.Row]) -> [Draft] { rows.map { Draft($0) } }
+  /// Line after line.
   public static func buildBlock(_ parts: [Draft]...) -> [Draft] { Array(parts.joined()) }
+  /// The drafts of a `for` loop, in its order.
   public static func buildArray(_ parts: [[Draft]]) -> [Draft] { Array(parts.joined()) }
+  /// None if the `if` does not hold.
   public static func buildOptional(_ part: [Draft]?) -> [Draft] { part ?? [] }
+  /// The branch that was taken.
   public static func buildEither(first part: [Draft]) -> [Draft] { part }
+  /// The branch that was taken.
   public static func buildEither(second part: [Draft]) -> [Draft] { part }
 }
 
@@ -131,6 +160,7 @@ extension Table {
   public static func insert(@DraftBuilder<Draft> _ drafts: () -> [Draft]) -> Insert<Draft> {
     Insert(drafts: drafts(), conflict: nil)
   }
+  /// Creates one record. If its key is taken, it is an error.
   public static func insert(_ draft: Draft) -> Insert<Draft> { Insert(drafts: [draft], conflict: nil) }
 
   /// Creates records; where one has the key already, `change` gets it and the draft.
@@ -143,13 +173,19 @@ extension Table {
   public static func upsert(@DraftBuilder<Draft> _ drafts: () -> [Draft]) -> Upsert<Draft> {
     Upsert(drafts: drafts())
   }
+  /// Creates a record, or gives the one that has its key the draft's values.
   public static func upsert(_ draft: Draft) -> Upsert<Draft> { Upsert(drafts: [draft]) }
 
   /// Changes each row; what differs afterwards is recorded.
   public static func update(_ change: @escaping @Sendable (inout Self) throws -> Void) -> Update<Self> {
     all.update(change)
   }
+  /// Records what differs from the record as it was read, which is merged with what others have changed
+  /// since.
   public static func update(_ row: Self) -> RowUpdate<Self> { RowUpdate(row: row) }
+  /// Deletes all rows, one event for each record.
   public static func delete() -> Delete<Self> { all.delete() }
+  /// Deletes the record with this row's key as it is then, whatever was changed since the row was read; none
+  /// if it is not there any more. `store.delete(row)` deletes it as it was read.
   public static func delete(_ row: Self) -> Delete<Self> { find(row.primaryKey).delete() }
 }

@@ -15,82 +15,101 @@ extension ExpressionProtocol {
 
 // MARK: With values
 
+/// Null equals null, and nil stands for it. Times are equal as points in time, whatever their zone.
 public func == <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
   a.compared(" IS ", with: b)
 }
 
+/// The opposite of `==`: null differs from every value, and not from null.
 public func != <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
   a.compared(" IS NOT ", with: b)
 }
 
+/// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
 public func < <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
   a.compared(" < ", with: b)
 }
 
+/// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
 public func <= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
   a.compared(" <= ", with: b)
 }
 
+/// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
 public func > <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
   a.compared(" > ", with: b)
 }
 
+/// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
 public func >= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
   a.compared(" >= ", with: b)
 }
 
 // MARK: With other expressions; one of them may be optional
 
+/// Whether both have the same value, or both have none.
 public func == <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
 ) -> Expression<Bool> { a.compared(" IS ", with: b) }
 
+/// Whether both have the same value; null equals no value of an expression that is never null.
 public func == <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: some ExpressionProtocol<Value>
 ) -> Expression<Bool> { a.compared(" IS ", with: b) }
 
+/// Whether both have the same value; null equals no value of an expression that is never null.
 public func == <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value?>
 ) -> Expression<Bool> { a.compared(" IS ", with: b) }
 
+/// Whether the values differ; null differs from every value, and not from null.
 public func != <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
 ) -> Expression<Bool> { a.compared(" IS NOT ", with: b) }
 
+/// Whether the values differ; null differs from every value.
 public func != <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: some ExpressionProtocol<Value>
 ) -> Expression<Bool> { a.compared(" IS NOT ", with: b) }
 
+/// Whether the values differ; null differs from every value.
 public func != <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value?>
 ) -> Expression<Bool> { a.compared(" IS NOT ", with: b) }
 
+/// Never holds where one of them is null.
 public func < <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
 ) -> Expression<Bool> { a.compared(" < ", with: b) }
 
+/// Never holds where one of them is null.
 public func <= <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
 ) -> Expression<Bool> { a.compared(" <= ", with: b) }
 
+/// Never holds where one of them is null.
 public func > <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
 ) -> Expression<Bool> { a.compared(" > ", with: b) }
 
+/// Never holds where one of them is null.
 public func >= <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
 ) -> Expression<Bool> { a.compared(" >= ", with: b) }
 
 // MARK: Logic
 
+/// Holds where both sides do; SQL's `AND`.
 public func && (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Bool>) -> Expression<Bool> {
   Expression(.combination(a.text, " AND ", b.text))
 }
 
+/// Holds where at least one side does, whatever null the other compares with; SQL's `OR`.
 public func || (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Bool>) -> Expression<Bool> {
   Expression(.combination(a.text, " OR ", b.text))
 }
 
+/// Holds wherever the expression does not: also where it has no truth value, because it compares with null.
 public prefix func ! (a: some ExpressionProtocol<Bool>) -> Expression<Bool> {
   Expression(.combination(a.text, " IS NOT ", StatementText("TRUE")))
 }
@@ -98,17 +117,20 @@ public prefix func ! (a: some ExpressionProtocol<Bool>) -> Expression<Bool> {
 // MARK: Among values
 
 extension ExpressionProtocol {
-  /// Whether the value is among these. One statement, however many there are.
+  /// Whether the value is among these; times as points in time. One statement, however many there are.
   public func `in`(_ values: some Swift.Sequence<Value>) -> Expression<Bool> {
     // The values are one parameter, so that the statement's text does not depend on how many there are.
     let list = Datum.json(.array(values.map { $0.datum.value.json }))
-    let listed = StatementText("(SELECT value FROM json_each(?))", [list.value])
-    return Expression(.combination(text, " IN ", listed))
+    var listed = StatementText("(SELECT ")
+    listed.append(Self.compared(StatementText("value")))
+    listed.append(StatementText(" FROM json_each(?))", [list.value]))
+    return Expression(.combination(comparedText, " IN ", listed))
   }
 
   /// Whether the value is among those that a statement reads.
   public func `in`<Columns>(_ query: Query<Columns, Value>) -> Expression<Bool> { among(query.text) }
 
+  /// Whether the value is among those that a statement reads; null is among none.
   public func `in`<Columns, Wrapped>(_ query: Query<Columns, Wrapped>) -> Expression<Bool>
   where Value == Wrapped? { among(query.text) }
 
@@ -131,12 +153,14 @@ extension Swift.Sequence where Element: ColumnValue {
 }
 
 extension ClosedRange where Bound: ColumnValue {
+  /// Whether an expression's value lies in the range, both bounds included. Null does not.
   public func contains(_ expression: some ExpressionProtocol<Bound>) -> Expression<Bool> {
     expression.between(lowerBound, and: upperBound)
   }
 }
 
 extension Range where Bound: ColumnValue {
+  /// Whether an expression's value lies in the range, its upper bound left out. Null does not.
   public func contains(_ expression: some ExpressionProtocol<Bound>) -> Expression<Bool> {
     expression >= lowerBound && expression < upperBound
   }
@@ -149,6 +173,7 @@ public func ?? <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: Value
 ) -> Expression<Value> { Expression(.call("ifnull", a.text, StatementText(value: b))) }
 
+/// The second expression's value where the first has none.
 public func ?? <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: some ExpressionProtocol<Value>
 ) -> Expression<Value> { Expression(.call("ifnull", a.text, b.text)) }

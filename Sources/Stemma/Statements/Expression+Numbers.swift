@@ -5,10 +5,22 @@ public protocol NumberValue: ColumnValue {
   /// What a sum of them is; null for none.
   associatedtype Sum: ColumnValue
 }
-extension Int: NumberValue { public typealias Sum = Int? }
-extension Int64: NumberValue { public typealias Sum = Int64? }
-extension Double: NumberValue { public typealias Sum = Double? }
-extension Optional: NumberValue where Wrapped: NumberValue { public typealias Sum = Wrapped.Sum }
+extension Int: NumberValue {
+  /// Null if no row has a value; one beyond 64 bits makes the read throw.
+  public typealias Sum = Int?
+}
+extension Int64: NumberValue {
+  /// Null if no row has a value; one beyond 64 bits makes the read throw.
+  public typealias Sum = Int64?
+}
+extension Double: NumberValue {
+  /// Null if no row has a value.
+  public typealias Sum = Double?
+}
+extension Optional: NumberValue where Wrapped: NumberValue {
+  /// That of the wrapped type: rows without a value are passed over.
+  public typealias Sum = Wrapped.Sum
+}
 
 extension ExpressionProtocol {
   fileprivate func calculated(_ operation: String, _ other: StatementText) -> Expression<Value> {
@@ -16,21 +28,27 @@ extension ExpressionProtocol {
   }
 }
 
+/// The sum; null for null.
 public func + <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value> {
   a.calculated(" + ", StatementText(value: b))
 }
+/// The difference; null for null.
 public func - <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value> {
   a.calculated(" - ", StatementText(value: b))
 }
+/// The product; null for null.
 public func * <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value> {
   a.calculated(" * ", StatementText(value: b))
 }
+/// The sum; null where one of them is.
 public func + <Value: NumberValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
 ) -> Expression<Value> { a.calculated(" + ", b.text) }
+/// The difference; null where one of them is.
 public func - <Value: NumberValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
 ) -> Expression<Value> { a.calculated(" - ", b.text) }
+/// The product; null where one of them is.
 public func * <Value: NumberValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
 ) -> Expression<Value> { a.calculated(" * ", b.text) }
@@ -72,9 +90,12 @@ extension ExpressionProtocol {
 
   /// The lowest value; null if there is none.
   public func min<Wrapped>() -> Expression<Value> where Value == Wrapped? { extreme("min") }
+  /// The highest value; null if there is none. A point in time comes in UTC, with milliseconds.
   public func max<Wrapped>() -> Expression<Value> where Value == Wrapped? { extreme("max") }
+  /// The lowest value; null if there is no row. A point in time comes in UTC, with milliseconds.
   @_disfavoredOverload
   public func min() -> Expression<Value?> { extreme("min") }
+  /// The highest value; null if there is no row. A point in time comes in UTC, with milliseconds.
   @_disfavoredOverload
   public func max() -> Expression<Value?> { extreme("max") }
 }

@@ -5,12 +5,14 @@ extension Optional: TextValue where Wrapped == String {}
 
 /// Text is compared byte by byte, so that case counts. Null has no text in it.
 extension ExpressionProtocol where Value: TextValue {
+  /// Whether the text has this part anywhere. Every text has the empty one. Reads each row: no index helps.
   public func contains(_ part: String) -> Expression<Bool> {
     Expression(.combination(.call("instr", text, StatementText(value: part)), " > ", StatementText("0")))
   }
 
   /// Can be looked up in an index.
   public func hasPrefix(_ start: String) -> Expression<Bool> { glob(Self.escaped(start) + "*") }
+  /// Whether the text ends like this. Reads each row: no index helps.
   public func hasSuffix(_ end: String) -> Expression<Bool> { glob("*" + Self.escaped(end)) }
 
   /// `*` stands for any text, `?` for one character, `[abc]` for one of several. Up to 50 000 bytes.
@@ -30,6 +32,7 @@ extension ExpressionProtocol where Value: TextValue {
 
   /// Of Latin letters only.
   public func lowercased() -> Expression<Value> { Expression(.call("lower", text)) }
+  /// Of Latin letters only, without accents.
   public func uppercased() -> Expression<Value> { Expression(.call("upper", text)) }
 
   private static func escaped(_ text: String) -> String {
@@ -63,10 +66,12 @@ public func + (a: some ExpressionProtocol<String>, b: some ExpressionProtocol<St
   Expression(.combination(a.text, " || ", b.text))
 }
 
+/// The column's text and another behind it.
 public func + (a: some ExpressionProtocol<String>, b: String) -> Expression<String> {
   Expression(.combination(a.text, " || ", StatementText(value: b)))
 }
 
+/// A text and the column's behind it.
 public func + (a: String, b: some ExpressionProtocol<String>) -> Expression<String> {
   Expression(.combination(StatementText(value: a), " || ", b.text))
 }

@@ -1,8 +1,11 @@
+import StemmaEvents
 import StemmaSchema
 
 /// A column or what is made of columns: something that has a value in each row of a statement.
 public protocol ExpressionProtocol<Value>: OrderingTerm {
+  /// What it is in Swift; an optional where it can be null.
   associatedtype Value: ColumnValue
+  /// The same, of which only the type of the value is known.
   var expression: Expression<Value> { get }
 }
 
@@ -12,20 +15,39 @@ public struct Expression<Value: ColumnValue>: ExpressionProtocol {
 
   init(_ text: StatementText) { self.text = text }
 
+  /// Itself.
   public var expression: Expression<Value> { self }
 }
 
 /// A column of a table.
 public struct TableColumn<Root: Table, Value: ColumnValue>: ExpressionProtocol {
+  /// As the table has it: the property's name, unless `@Column` says another.
   public let name: String
 
+  /// `@Table` makes one for each stored property; there is no check that the table has such a column.
   public init(_ name: String) { self.name = name }
 
+  /// The column of the table itself. One of a joined table comes from the closures of `join`.
   public var expression: Expression<Value> { expression(of: Root.description.tableName) }
 
-  /// The column in a table that a statement calls so.
+  /// The column in a table that a statement calls so, as rows are read: one that is older than the column shows its
+  /// default.
   func expression<Result>(of table: String) -> Expression<Result> {
-    Expression<Result>(StatementText("\(StatementText.quoted(table)).\(StatementText.quoted(name))"))
+    let column = StatementText(Route.column(table, name))
+    return Expression<Result>(
+      valueOfOlderRows.map { .call("ifnull", column, StatementText("?", [$0])) } ?? column)
+  }
+
+  /// The same where there may be no row: then it is null.
+  func optionalExpression<Result>(of table: String) -> Expression<Result> {
+    guard valueOfOlderRows != nil, let key = Root.description.key.first else { return expression(of: table) }
+    let isMissing = StatementText("\(Route.column(table, key.name)) IS NULL")
+    let shown: Expression<Result> = expression(of: table)
+    return Expression<Result>(.call("iif", isMissing, StatementText("NULL"), shown.text))
+  }
+
+  private var valueOfOlderRows: StemmaEvents.Value? {
+    Root.description.columns.first { $0.name == name }?.valueOfOlderRows
   }
 }
 
@@ -48,6 +70,7 @@ extension ExpressionProtocol {
 
 /// What rows can be ordered by: an expression, or one with a direction.
 public protocol OrderingTerm: Sendable {
+  /// What a statement says behind `ORDER BY`.
   var ordering: Ordering { get }
 }
 
@@ -55,19 +78,24 @@ public protocol OrderingTerm: Sendable {
 public struct Ordering: OrderingTerm {
   let text: StatementText
 
+  /// Itself.
   public var ordering: Ordering { self }
 }
 
 /// Where rows come that have no value.
 public enum NullPlacement: String, Sendable {
+  /// Before all values.
   case first = "FIRST"
+  /// Behind all values.
   case last = "LAST"
 }
 
 extension ExpressionProtocol {
+  /// The lowest first, null before it; `asc()` says the same.
   public var ordering: Ordering { ordering("ASC", nil) }
   /// The lowest first; null is lower than anything, unless `nulls` says otherwise.
   public func asc(nulls: NullPlacement? = nil) -> Ordering { ordering("ASC", nulls) }
+  /// The highest first; null comes behind the lowest, unless `nulls` says otherwise.
   public func desc(nulls: NullPlacement? = nil) -> Ordering { ordering("DESC", nulls) }
 
   private func ordering(_ direction: String, _ nulls: NullPlacement?) -> Ordering {

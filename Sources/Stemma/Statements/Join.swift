@@ -6,6 +6,7 @@ public struct JoinedColumns<Root: Table>: Sendable {
   /// As the statement calls the table.
   let table: String
 
+  /// A column of the joined table.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
   ) -> Expression<Value> { Root.columns[keyPath: member].expression(of: table) }
@@ -16,14 +17,16 @@ public struct JoinedColumns<Root: Table>: Sendable {
 public struct OptionalColumns<Root: Table>: Sendable {
   let table: String
 
+  /// A column of the joined table; null where there is no row, even if it never is in the table itself.
   @_disfavoredOverload
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
-  ) -> Expression<Value?> { Root.columns[keyPath: member].expression(of: table) }
+  ) -> Expression<Value?> { Root.columns[keyPath: member].optionalExpression(of: table) }
 
+  /// A column of the joined table; null where it is null, and where there is no row.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value?>>
-  ) -> Expression<Value?> { Root.columns[keyPath: member].expression(of: table) }
+  ) -> Expression<Value?> { Root.columns[keyPath: member].optionalExpression(of: table) }
 }
 
 extension Query where Output: Table, Columns == Output.Columns {
@@ -38,7 +41,8 @@ extension Query where Output: Table, Columns == Output.Columns {
     return paired(parts, JoinedColumns<Target>(table: table))
   }
 
-  /// As `join`, but a row without a related one is there once, with nil.
+  /// As `join`, but a row without a related one is there once, with nil; on a way of several steps, each row of the
+  /// step before it.
   public func leftJoin<Target: Table, Value>(
     _ path: (Output.Relationships) -> RelationshipPath<Output, Target, Value>
   ) -> Query<(Output.Columns, OptionalColumns<Target>), (Output, Target?)> {
@@ -146,27 +150,45 @@ private struct JoinedTables {
   }
 
   /// Joins the records on the other side of a relationship.
-  mutating func add(_ relationship: String, _ kind: String) {
-    guard let relationship = description.relationship(named: relationship) else {
-      preconditionFailure("\(description.name) has no relationship \(relationship); @Table writes the names")
+  mutating func add(_ name: String, _ kind: String) {
+    let relationship: ModelDescription.Relationship
+    let route: Route
+    do throws(StoreError) { (relationship, route) = try description.route(name) } catch {
+      // Opening a store checks that all relationships fit.
+      preconditionFailure("\(error); declare the models so that both sides fit")
     }
     let target = relationship.target().description
-    let own = relationship.kind == .belongsTo ? relationship.fields : description.key.map(\.name)
-    let others = relationship.kind == .belongsTo ? target.key.map(\.name) : relationship.fields
-    let (left, right) = (StatementText.quoted(last), StatementText.quoted(name(target)))
-    let pairs = zip(own, others).map { own, other in
-      "\(left).\(StatementText.quoted(own)) = \(right).\(StatementText.quoted(other))"
+    switch route {
+    case .parent(let fields): add(target, kind, fields, equal: target.key.map(\.name))
+    case .children(let fields): add(target, kind, description.key.map(\.name), equal: fields)
+    case .joined(let join, let near, let far):
+      let (owner, related) = (last, self.name(target))
+      // Not joined itself: two rows of a join model can say the same, and one can lead nowhere.
+      let pairs = Self.equal(owner, description.key.map(\.name), join.tableName, near)
+      add(
+        target, kind,
+        on: StatementText(
+          "\(Route.row(related, target.key.map(\.name))) IN (SELECT \(Route.list(join.tableName, far)) "
+            + "FROM \(StatementText.quoted(join.tableName)) WHERE \(pairs))"))
     }
-    add(target, kind, on: StatementText(pairs.joined(separator: " AND ")))
+  }
+
+  private mutating func add(
+    _ target: ModelDescription, _ kind: String, _ own: [String], equal others: [String]
+  ) {
+    add(target, kind, on: StatementText(Self.equal(last, own, name(target), others)))
+  }
+
+  private static func equal(_ left: String, _ own: [String], _ right: String, _ others: [String]) -> String {
+    zip(own, others).map { "\(Route.column(left, $0)) = \(Route.column(right, $1))" }
+      .joined(separator: " AND ")
   }
 
   /// The columns of the first table and of the last.
   func selecting(_ other: ModelDescription) -> QueryParts {
     var parts = parts
-    let table = StatementText.quoted(last)
-    let columns = (other.columns.map(\.name) + ["_state"]).map { "\(table).\(StatementText.quoted($0))" }
-    parts.selected.append(StatementText(columns.joined(separator: ", ")))
-    parts.key += other.key.map { StatementText("\(table).\(StatementText.quoted($0.name))") }
+    parts.selected.append(StatementText(Route.list(last, other.columns.map(\.name) + ["_state"])))
+    parts.key += other.key.map { StatementText(Route.column(last, $0.name)) }
     return parts
   }
 }

@@ -15,8 +15,12 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
     self.output = output
   }
 
+  /// The statement as SQL with its parameters. Rows come in key order where no order is said, so that every
+  /// run gives the same; not those of `distinct`.
   public var text: StatementText { parts.text }
 
+  /// - Throws: `unreadable` if a stored value does not fit its Swift type, and what the closure of `map`
+  ///   throws.
   @inlinable
   public func read(_ row: RowCursor) throws -> Output { try output(row) }
 
@@ -43,6 +47,12 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
     }
   }
 
+  /// The first rows of the order, wherever in the chain it stands; a limit that is said later takes its
+  /// place.
+  ///
+  /// - Parameters:
+  ///   - count: at most so many; less than 0: all.
+  ///   - offset: how many are left out before them.
   public func limit(_ count: Int, offset: Int = 0) -> Query {
     with {
       $0.limit = count
@@ -98,8 +108,8 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
 
 /// Rows that were put together: `group { … }.select { … }`.
 public struct Groups<Columns: Sendable>: Sendable {
-  private var parts: QueryParts
-  private let columns: Columns
+  private(set) var parts: QueryParts
+  let columns: Columns
 
   init(_ parts: QueryParts, _ columns: Columns) {
     self.parts = parts
@@ -126,10 +136,12 @@ public struct Groups<Columns: Sendable>: Sendable {
     return copy
   }
 
+  /// One value of each group: of its key, or an aggregate such as `count()` of its rows.
   public func select<Value: ColumnValue>(
     _ column: (Columns) -> some ExpressionProtocol<Value>
   ) -> Query<Columns, Value> { parts.selecting(column(columns), columns) }
 
+  /// Several values of each group, each of its key or an aggregate of its rows.
   public func select<each Column: ExpressionProtocol>(
     _ selected: (Columns) -> (repeat each Column)
   ) -> Query<Columns, (repeat (each Column).Value)> {

@@ -56,18 +56,11 @@ struct QueryParts: Sendable {
 
   // MARK: Selecting
 
-  private mutating func select<Column: ExpressionProtocol>(_ column: Column) {
-    // A comparison with null has no truth value; in Swift it is false.
-    let isTruth = Column.Value.self == Bool.self
-    selected.append(isTruth ? .combination(column.text, " IS ", StatementText("TRUE")) : column.text)
-  }
-
   func selecting<Columns, Column: ExpressionProtocol>(
     _ column: Column, _ columns: Columns
   ) -> Query<Columns, Column.Value> {
     var copy = self
-    copy.selected = []
-    copy.select(column)
+    copy.selected = [SelectedColumn(column).text]
     return Query(copy, columns) { try Column.Value.read($0.row(of: nil), 0) }
   }
 
@@ -76,7 +69,7 @@ struct QueryParts: Sendable {
   ) -> Query<Columns, (repeat (each Column).Value)> {
     var copy = self
     copy.selected = []
-    repeat copy.select(each selected)
+    repeat copy.selected.append(SelectedColumn(each selected).text)
     return Query(copy, columns) { cursor in
       let row = cursor.row(of: nil)
       var column = -1

@@ -2,13 +2,19 @@
 public protocol ReadStatement<Output>: Sendable {
   /// What each row gives.
   associatedtype Output: Sendable
+  /// The SQL and its parameters. Runs as it is, in a connection that can only read or inside of a commit.
   var text: StatementText { get }
+  /// Makes the output of the row that `row` stands on.
   func read(_ row: RowCursor) throws -> Output
 }
 
 extension ReadStatement {
   // MARK: In a store, as it is now
 
+  /// All rows, as one committed state has them; all of them are in memory.
+  ///
+  /// - Throws: `unreadable` for a row that does not fit its Swift type, `closed`, `failed` for SQL that is
+  ///   wrong.
   @inlinable
   public func fetchAll(_ store: Store) async throws -> [Output] {
     try await store.read(text) { try all($0) }
@@ -27,16 +33,19 @@ extension ReadStatement {
 
   // MARK: In a transaction
 
+  /// All rows; inside of a commit with what it has changed so far.
   @inlinable
   public func fetchAll(_ transaction: Store.ReadTransaction) throws -> [Output] {
     try transaction.read(text) { try all($0) }
   }
 
+  /// The first row; nil if there is none.
   @inlinable
   public func fetchOne(_ transaction: Store.ReadTransaction) throws -> Output? {
     try transaction.read(text) { try $0.next() ? try read($0) : nil }
   }
 
+  /// How many rows there are, without reading them.
   public func fetchCount(_ transaction: Store.ReadTransaction) throws -> Int {
     try transaction.read(counted) { try $0.number() }
   }

@@ -5,13 +5,21 @@
 /// As an expression in the closures of statements, or as a whole statement that reads. `Value` is what a row gives: a
 /// value, or a record, for which the statement selects `\(columns: Reminder.self)` first.
 public struct SQL<Output: Sendable>: ReadStatement {
+  /// As it was written, with the parameters of its interpolations.
   public let text: StatementText
   private let output: @Sendable (RowCursor) throws -> Output
 
+  init(text: StatementText, _ output: @escaping @Sendable (RowCursor) throws -> Output) {
+    self.text = text
+    self.output = output
+  }
+
+  /// - Throws: `unreadable` if a value does not fit `Output`.
   public func read(_ row: RowCursor) throws -> Output { try output(row) }
 }
 
 extension SQL where Output: ColumnValue {
+  /// One value: as an expression, or as a statement whose first column is read.
   public init(_ text: SQLText, as type: Output.Type = Output.self) {
     self.text = text.text
     output = { try Output.read($0.row(of: nil), 0) }
@@ -19,10 +27,12 @@ extension SQL where Output: ColumnValue {
 }
 
 extension SQL: OrderingTerm where Output: ColumnValue {
+  /// In ascending order, null first.
   public var ordering: Ordering { expression.ordering }
 }
 
 extension SQL: ExpressionProtocol where Output: ColumnValue {
+  /// The text in brackets, so that it can stand inside of others.
   public var expression: Expression<Output> {
     var whole = StatementText("(")
     whole.append(text)
@@ -32,6 +42,8 @@ extension SQL: ExpressionProtocol where Output: ColumnValue {
 }
 
 extension SQL where Output: Table {
+  /// A statement of records, which selects `\(columns: Output.self)` first. What it selects otherwise is not
+  /// read.
   public init(_ text: SQLText, as type: Output.Type = Output.self) {
     self.text = text.text
     output = { try Output($0.row(of: Output.self)) }
@@ -61,14 +73,19 @@ extension SQL {
 public struct SQLText: ExpressibleByStringInterpolation, Sendable {
   let text: StatementText
 
+  /// The text as it is: SQL, without parameters.
   public init(stringLiteral sql: String) { text = StatementText(sql) }
+  /// The literal's parts as they are, its interpolations by their kinds.
   public init(stringInterpolation interpolation: StringInterpolation) { text = interpolation.text }
 
+  /// Puts a literal together: values become parameters, columns and tables names.
   public struct StringInterpolation: StringInterpolationProtocol {
     var text = StatementText("")
 
+    /// Empty.
     public init(literalCapacity: Int, interpolationCount: Int) {}
 
+    /// Text of the literal itself, which is SQL.
     public mutating func appendLiteral(_ sql: String) { text.append(sql) }
 
     /// A value, bound to a parameter.

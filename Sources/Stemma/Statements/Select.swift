@@ -20,27 +20,35 @@ extension Table {
     Query(QueryParts(Self.self), columns) { try Self($0.row(of: Self.self)) }
   }
 
+  /// The rows for which a condition holds; those for which it has no truth value, because of null, are left
+  /// out.
   public static func `where`(_ predicate: (Columns) -> some ExpressionProtocol<Bool>) -> Select<Self> {
     all.where(predicate)
   }
 
+  /// All rows, ordered; equal ones in key order.
   public static func order(_ term: (Columns) -> some OrderingTerm) -> Select<Self> { all.order(term) }
+  /// All rows, ordered by several terms, the most significant first; equal ones in key order.
   public static func order<each Term: OrderingTerm>(
     _ terms: (Columns) -> (repeat each Term)
   ) -> Select<Self> { all.order(terms) }
 
+  /// The first rows in key order, behind `offset` of them.
   public static func limit(_ count: Int, offset: Int = 0) -> Select<Self> {
     all.limit(count, offset: offset)
   }
 
+  /// One value of each row, in key order; an aggregate such as `max()` gives one for all rows.
   public static func select<Value: ColumnValue>(
     _ column: (Columns) -> some ExpressionProtocol<Value>
   ) -> Query<Columns, Value> { all.select(column) }
 
+  /// Several values of each row, in key order; aggregates give one row for all.
   public static func select<each Column: ExpressionProtocol>(
     _ selected: (Columns) -> (repeat each Column)
   ) -> Query<Columns, (repeat (each Column).Value)> { all.select(selected) }
 
+  /// One row for all that have the same value, in its order; null is a value here.
   public static func group<Key: ColumnValue>(
     _ key: (Columns) -> some ExpressionProtocol<Key>
   ) -> Groups<Columns> { all.group(key) }

@@ -4,6 +4,7 @@ import StemmaNode
 /// Changes that were made without knowing of each other and do not fit. The record shows one of them; the conflict stays
 /// listed until somebody decides, or writes the field anew.
 public struct Conflict: Sendable {
+  /// What does not fit.
   public enum Kind: String, Sendable {
     /// A field, or several that are written together, has differing values.
     case value
@@ -23,6 +24,8 @@ public struct Conflict: Sendable {
     public let event: String
     /// The length of the history that it builds on; the longer one is shown.
     public let version: UInt64
+    /// When it was made, in milliseconds, by its writer's clock. It decides only where `version` does not, or
+    /// between values under the policy `.latest`.
     public let time: Date
     /// The node that made it, by name.
     public let origin: String
@@ -54,13 +57,16 @@ public struct Conflict: Sendable {
     public var exists: Bool { if case .bool(false) = json { false } else { true } }
   }
 
+  /// What does not fit, and so what can be decided: `keep` and `delete` are for deletions.
   public let kind: Kind
+  /// The model's name in the schema.
   public let model: String
   /// As the tool prints it.
   public let key: String
   /// The field, or the relationship whose reference fields are in conflict; nil for `delete`, and for a whole record under
   /// the policy `.optimistic`.
   public let field: String?
+  /// The changes that do not fit, the one that is shown first.
   public let candidates: [Candidate]
   let keyJSON: JSON
 

@@ -10,6 +10,7 @@ import Observation
 public final class LiveRows<Output: Sendable> {
   /// Empty until the first read has ended.
   public private(set) var rows: [Output] = []
+  /// Whether rows have been read: with it, no rows means that there are none.
   public private(set) var isLoaded = false
   /// Why the rows stay what they are, if reading them has failed.
   public private(set) var error: (any Error)?

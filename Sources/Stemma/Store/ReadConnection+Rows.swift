@@ -16,10 +16,10 @@ extension ReadConnection {
   func row<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey, _ store: Store) throws -> Row? {
     var record = RecordWriter()
     key.write(to: &record)
-    let description = Row.description
-    let text = StatementText(description.selectByKey, record.key.map { $0?.value ?? .null })
-    return try statement(text.sql).read(text, store) { cursor in
-      try cursor.next() ? try Row(cursor.row(of: Row.self)) : nil
-    }
+    let statement = try statement(of: ObjectIdentifier(Row.self), Row.description.selectByKey)
+    for (index, part) in record.key.enumerated() { statement.bind(Int32(index + 1), part?.value ?? .null) }
+    defer { statement.reset() }
+    let cursor = RowCursor(statement, store)
+    return try cursor.next() ? try Row(cursor.row(of: Row.self)) : nil
   }
 }

@@ -3,19 +3,28 @@ import StemmaNode
 
 /// One change of one record, as the log has it.
 public struct RecordEvent: Sendable, Hashable {
+  /// What an event does to its record.
+  ///
+  /// `link` and `unlink` write the fields of a reference, `resolve` decides a conflict. A deletion's cascade
+  /// is an event of its own for each record.
   public enum Operation: String, Sendable {
     case create, update, delete, link, unlink, resolve
   }
 
   /// `node:number`; with the partition it names the event everywhere.
   public let name: String
+  /// Where the record is filtered and sent: `folder=f`, or the model's name.
   public let partition: String
+  /// The model's name in the schema; as the event has it where this node's schema has no such model.
   public let model: String
   /// As the tool prints it.
   public let key: String
+  /// What it does to the record.
   public let operation: Operation
   /// Of `link` and `unlink`: whose reference fields are written.
   public let relationship: String?
+  /// When it was made, in milliseconds, by its writer's clock, which is put forward where it is behind times
+  /// that were seen; of an import the time that it gives. Events need not be in the order of their times.
   public let time: Date
   /// The node that made it, by name.
   public let origin: String
@@ -23,6 +32,7 @@ public struct RecordEvent: Sendable, Hashable {
   public let commit: String
   /// Who made the commit, and why.
   public let by: String?
+  /// Why the commit was made, if it says so.
   public let note: String?
   /// What it writes, by field.
   public let fields: [String: Datum]

@@ -7,16 +7,19 @@ import StemmaTables
 /// was made here, came from a peer or is another process's. No element shows a part of a commit. Commits that are made
 /// while the last element is worked on are one element.
 public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
+  /// All rows, not only those that have changed.
   public typealias Element = [Output]
 
   let store: Store
   let text: StatementText
   let read: @Sendable (RowCursor) throws -> [Output]
 
+  /// Begins an observation of its own: its first element is what is there when `next` is called.
   public func makeAsyncIterator() -> Iterator {
     Iterator(observation: self, changes: store.changes.stream().makeAsyncIterator())
   }
 
+  /// One observation of the rows, which keeps the store alive.
   public struct Iterator: AsyncIteratorProtocol {
     let observation: RowObservation
     var changes: AsyncStream<Void>.Iterator

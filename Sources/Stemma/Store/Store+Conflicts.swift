@@ -77,7 +77,7 @@ extension Store {
 extension Store.Transaction {
   /// Decides a conflict as a part of this commit.
   public func resolve(_ conflict: Conflict, _ resolution: Resolution) throws {
-    try write.resolve(conflict, resolution)
+    try writing { try $0.resolve(conflict, resolution) }
   }
 }
 
@@ -102,14 +102,17 @@ final class Resolvers: Sendable {
 
 /// The open conflicts, again and again.
 public struct ConflictObservation: AsyncSequence, Sendable {
+  /// All open conflicts, not only new ones.
   public typealias Element = [Conflict]
 
   let store: Store
 
+  /// Begins an observation of its own: its first element is what is open when `next` is called.
   public func makeAsyncIterator() -> Iterator {
     Iterator(store: store, changes: store.changes.stream().makeAsyncIterator())
   }
 
+  /// One observation of the conflicts, which keeps the store alive.
   public struct Iterator: AsyncIteratorProtocol {
     let store: Store
     var changes: AsyncStream<Void>.Iterator
@@ -120,6 +123,10 @@ public struct ConflictObservation: AsyncSequence, Sendable {
       self.changes = changes
     }
 
+    /// The open conflicts: at once the first time, even if there are none; then once others are open. Nil
+    /// when the store is closed or the task cancelled.
+    ///
+    /// - Throws: `failed` if they cannot be read.
     public mutating func next() async throws -> [Conflict]? {
       while await changes.next() != nil {
         let conflicts: [Conflict]

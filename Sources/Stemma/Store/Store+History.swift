@@ -13,6 +13,8 @@ extension Store {
     try await history(of: Row.self, row.primaryKey)
   }
 
+  /// All events of the record with a key, of deleted ones too; none if there never was such a record. In the
+  /// order in which this node came to hold them.
   public func history<Row: Table>(
     of type: Row.Type, _ key: Row.PrimaryKey
   ) async throws -> [RecordEvent] {
@@ -76,6 +78,9 @@ extension Store {
   public struct Past {
     let connection: ReadConnection
 
+    /// All rows as they were; all of them are in memory. Records among them belong to no store.
+    ///
+    /// - Throws: `unreadable` for what does not fit its Swift type, which may be younger than the record.
     public func fetchAll<Statement: ReadStatement>(_ rows: Statement) throws -> [Statement.Output] {
       let text = rows.text
       return try connection.statement(text.sql).read(text, nil) { try rows.all($0) }
@@ -106,16 +111,19 @@ extension ModelDescription {
 
 /// Events, as a node comes to hold them.
 public struct EventObservation: AsyncSequence {
+  /// One event.
   public typealias Element = RecordEvent
 
   let store: Store
   let changes: AsyncStream<Void>
   let start: Position
 
+  /// All iterators of an observation share what wakes them; use one, and call `observeEvents` for another.
   public func makeAsyncIterator() -> Iterator {
     Iterator(store: store, changes: changes.makeAsyncIterator(), start: start)
   }
 
+  /// Reads the log in pieces of up to 1000 events, which are in memory. Keeps the store alive.
   public struct Iterator: AsyncIteratorProtocol {
     let store: Store
     var changes: AsyncStream<Void>.Iterator
@@ -132,6 +140,10 @@ public struct EventObservation: AsyncSequence {
       self.start = start
     }
 
+    /// The next event, as soon as it is there. Nil if the store is closed, or the task cancelled, while it
+    /// waits.
+    ///
+    /// - Throws: `closed` if the store was closed before; `failed` if the log cannot be read.
     public mutating func next() async throws -> RecordEvent? {
       var isAtEnd = false
       while true {

@@ -4,11 +4,15 @@ import StemmaNode
 extension Store {
   /// What a sync moved.
   public struct SyncReport: Sendable {
+    /// What went in one direction.
     public struct Transfer: Sendable {
+      /// Those of which events were moved, by name.
       public let partitions: [String]
+      /// How many events were moved.
       public let events: UInt64
       /// Read from the sender's log files, in bytes.
       public let bytesRead: UInt64
+      /// Sent to the receiver, in bytes, compressed.
       public let bytesShipped: UInt64
 
       init(_ report: Node.TransferReport) {
@@ -21,6 +25,7 @@ extension Store {
 
     /// Nil if that direction was not asked for.
     public let pulled: Transfer?
+    /// Nil if that direction was not asked for.
     public let pushed: Transfer?
     /// What a person should know of how it went; one sentence each.
     public let notices: [String]
@@ -39,6 +44,7 @@ extension Store {
     try await exchange(with: peer, partitions, pulls: true, pushes: true)
   }
 
+  /// Exchanges events with the node in a directory, which need not be a remote.
   @discardableResult
   public func sync(with directory: URL, partitions: [String] = []) async throws -> SyncReport {
     try await exchange(with: directory.path, partitions, pulls: true, pushes: true)[0]
@@ -91,6 +97,9 @@ extension Store {
     try await administer { try $0.addRemote(name, directory.path) }
   }
 
+  /// Forgets a peer; nothing is changed there, and what came from it stays.
+  ///
+  /// - Throws: `failed` if there is no remote of that name.
   public func removeRemote(_ name: String) async throws {
     try await administer { try $0.removeRemote(name) }
   }
@@ -124,27 +133,39 @@ extension Store {
 
   /// What a store holds, and how far it and its peers are apart.
   public struct Status: Sendable {
+    /// A remote, compared with this node.
     public struct Peer: Sendable {
+      /// The remote's name.
       public let name: String
+      /// Its directory.
       public let address: String
       /// Events that the peer has and this node lacks, and the other way round; nil if the peer cannot be read.
       public let behind: UInt64?
+      /// Events that this node has and the peer lacks, of the partitions that both hold; nil if the peer
+      /// cannot be read.
       public let ahead: UInt64?
       /// Why it cannot be read, or what stands against a sync.
       public let problem: String?
 
+      /// Whether neither lacks an event, of the partitions that both hold; false if the peer cannot be read.
       public var isInSync: Bool { behind == 0 && ahead == 0 && problem == nil }
     }
 
+    /// The node's name, by which people tell its changes from others'.
     public let name: String
+    /// How many events the log holds, of all nodes.
     public let events: UInt64
+    /// How many records there are; deleted ones do not count.
     public let records: UInt64
+    /// How many partitions there are events of.
     public let partitions: Int
     /// Records with a conflict of values or of deletion.
     public let conflicts: UInt64
     /// On disk, in bytes.
     public let logSize: UInt64
+    /// Of the tables, on disk, in bytes: a cache that can be made again from the log.
     public let tablesSize: UInt64
+    /// One for each remote.
     public let peers: [Peer]
     /// What a person should look at; one sentence each.
     public let notices: [String]

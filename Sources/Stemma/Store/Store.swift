@@ -34,6 +34,7 @@ public final class Store: Sendable {
     try await self.init(directory, options, models, isTemporary: false)
   }
 
+  /// Opens the store in a directory that is given by its path, relative to the current one, or makes one.
   public convenience init(
     at directory: String, options: Options = Options(), models: any Table.Type...
   ) async throws {
@@ -48,6 +49,7 @@ public final class Store: Sendable {
     try await temporary(options: options, models: models)
   }
 
+  /// A store that leaves nothing behind, with models in an array.
   public static func temporary(
     options: Options = Options(), models: [any Table.Type]
   ) async throws -> Store {
@@ -120,6 +122,8 @@ public final class Store: Sendable {
 
   /// Makes one commit of everything that `body` does; if it throws, nothing of it is left.
   ///
+  /// A commit that was begun is finished, also if its task is cancelled meanwhile.
+  ///
   /// - Parameters:
   ///   - by: who makes the change.
   ///   - note: why.
@@ -129,17 +133,17 @@ public final class Store: Sendable {
     by: String? = nil, note: String? = nil, _ body: @escaping @Sendable (Transaction) throws -> Result
   ) async throws -> Result {
     if options.isReadOnly { throw StoreError.readOnly }
+    let moved = MovedContexts()
     let result: Result
     do {
       result = try await writer.commit(CommitNote(by: by, note: note)) { [self] write, schemaChanges in
         takeIn(write.schema, schemaChanges)
-        let transaction = Transaction(self, write)
-        do { return try body(transaction) } catch {
-          transaction.takeBack()
-          throw error
-        }
+        return try body(Transaction(self, write, moved))
       }
-    } catch { throw StoreError.translated(error) }
+    } catch {
+      moved.takeBack()
+      throw StoreError.translated(error)
+    }
     noteCommit()
     try await resolveConflicts()
     return result

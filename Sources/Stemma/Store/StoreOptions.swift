@@ -10,6 +10,8 @@ extension Store {
     /// How long a write waits for another process's commit, in seconds.
     public var wait: Double = 5
 
+    /// What is not given is as usual: the host's name, all partitions, for reading and writing, 5 seconds of
+    /// patience.
     public init(
       name: String? = nil, partitions: [String] = [], isReadOnly: Bool = false, wait: Double = 5
     ) {

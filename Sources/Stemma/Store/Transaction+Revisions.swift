@@ -8,8 +8,10 @@ extension Store.Transaction {
   ///
   /// - Throws: `notFound`.
   public func revision<Row: Table>(of row: Row) throws -> String {
-    try write.revision(
-      try store.model(of: Row.self), Self.key(row.primaryKey), readAt: row._record.loaded?.context)
+    let model = try store.model(of: Row.self)
+    return try writing {
+      try $0.revision(model, Self.key(row.primaryKey), readAt: row._record.loaded?.context)
+    }
   }
 
   /// Updates the record if it is at this revision.
@@ -17,7 +19,8 @@ extension Store.Transaction {
   /// - Throws: `revisionMismatch` with the current one, `notFound`.
   @discardableResult
   public func update<Row: Table>(_ row: Row, ifRevision revision: String) throws -> Row {
-    try write.check(revision, try store.model(of: Row.self), Self.key(row.primaryKey))
+    let model = try store.model(of: Row.self)
+    try writing { try $0.check(revision, model, Self.key(row.primaryKey)) }
     return try update(row)
   }
 
@@ -25,7 +28,8 @@ extension Store.Transaction {
   ///
   /// - Throws: `revisionMismatch` with the current one, `notFound`.
   public func delete<Row: Table>(_ row: Row, ifRevision revision: String) throws {
-    try write.check(revision, try store.model(of: Row.self), Self.key(row.primaryKey))
+    let model = try store.model(of: Row.self)
+    try writing { try $0.check(revision, model, Self.key(row.primaryKey)) }
     try delete(row)
   }
 }

@@ -8,23 +8,25 @@ extension Store {
   /// One commit while it is being made. Reads see what it has written.
   public final class Transaction: ReadTransaction {
     let write: WriteTransaction
-    /// Contexts that were moved on, to be taken back if the commit is not made.
-    private var moved: [(LoadedRecord, Context)] = []
+    private let moved: MovedContexts
     /// What records are read from that need no statement.
     private let memory: RowSource
 
-    init(_ store: Store, _ write: WriteTransaction) {
+    init(_ store: Store, _ write: WriteTransaction, _ moved: MovedContexts) {
+      self.moved = moved
       self.write = write
       memory = RowSource(store)
-      super.init(store) { try write.prepare($0) }
+      super.init(store) { sql in try StoreError.wrapping { () throws(NodeError) in try write.prepare(sql) } }
     }
 
-    func takeBack() {
-      for (record, context) in moved.reversed() { record.context = context }
+    /// Does something to the commit at the node's level; its errors in the store's words.
+    func writing<Result>(_ body: (WriteTransaction) throws -> Result) throws -> Result {
+      do { return try body(write) } catch { throw StoreError.translated(error) }
     }
 
     // MARK: Reading
 
+    /// The record with a key as this commit has made it so far; nil if there is none, or it has deleted it.
     public override func get<Row: Table>(
       _ type: Row.Type, byIdentifier key: Row.PrimaryKey
     ) throws -> Row? {
@@ -33,7 +35,7 @@ extension Store {
 
     private func row<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row? {
       let model = try store.model(of: Row.self)
-      guard let (state, rules) = try write.shown(model, key) else { return nil }
+      guard let (state, rules) = try writing({ try $0.shown(model, key) }) else { return nil }
       memory.show(try Row.description.values(of: key, state, model, rules), state.context)
       return try Row(RowReader(memory, Row.self))
     }
@@ -66,8 +68,9 @@ extension Store {
       let model = try store.model(of: Draft.Row.self)
       var record = RecordWriter()
       draft.write(to: &record)
-      let key = try write.key(record.key, of: model)
-      try write.create(model, key, try assignments(record.values, Draft.Row.description, model))
+      let key = try writing { try $0.key(record.key, of: model) }
+      let values = try assignments(record.values, Draft.Row.description, model)
+      try writing { try $0.create(model, key, values) }
       return key
     }
 
@@ -77,12 +80,15 @@ extension Store {
       let model = try store.model(of: Draft.Row.self)
       var record = RecordWriter()
       draft.write(to: &record)
-      let key = try write.key(record.key, of: model)
+      let key = try writing { try $0.key(record.key, of: model) }
       let values = try assignments(record.values, Draft.Row.description, model)
-      if try write.exists(model, key) {
-        try write.update(model, key, values, readAt: nil)
-      } else {
-        try write.create(model, key, values)
+      try writing { write in
+        if try write.exists(model, key) {
+          // What the draft leaves to the node stays as it is.
+          try write.update(model, key, write.withoutUnsetTimes(values, model), readAt: nil)
+        } else {
+          try write.create(model, key, values)
+        }
       }
       return try present(Draft.Row.self, key)
     }
@@ -96,18 +102,19 @@ extension Store {
       let model = try store.model(of: Row.self)
       var record = RecordWriter()
       row.write(to: &record)
-      let key = try write.key(record.key, of: model)
+      let key = try writing { try $0.key(record.key, of: model) }
       let loaded = row._record.loaded
-      let before = try write.context(model, key)
+      let before = try writing { try $0.context(model, key) }
       let columns = Row.description.columns.dropFirst(Row.description.keyCount)
-      try write.update(
-        model, key, try assignments(record.values, Row.description, model), readAt: loaded?.context
-      ) { place, old in
-        columns[columns.startIndex + place].canonical(Datum(old))?.value == record.values[place]
+      let values = try assignments(record.values, Row.description, model)
+      _ = try writing { write in
+        try write.update(model, key, values, readAt: loaded?.context) { place, old in
+          columns[columns.startIndex + place].canonical(Datum(old))?.value == record.values[place]
+        }
       }
       if let loaded, loaded.context == before {
-        moved.append((loaded, before))
-        loaded.context = try write.context(model, key)
+        moved.note(loaded, before)
+        loaded.context = try writing { try $0.context(model, key) }
       }
       return try present(Row.self, key)
     }
@@ -115,17 +122,18 @@ extension Store {
     /// Deletes the record as it was read: what somebody else changed of it since is not deleted unseen, but stays in
     /// conflict with the deletion.
     ///
-    /// - Throws: `notFound`, `failed` if the delete rule of a relationship forbids it.
+    /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
     public func delete<Row: Table>(_ row: Row) throws {
-      try write.delete(
-        try store.model(of: Row.self), Self.key(row.primaryKey), readAt: row._record.loaded?.context)
+      let model = try store.model(of: Row.self)
+      try writing { try $0.delete(model, Self.key(row.primaryKey), readAt: row._record.loaded?.context) }
     }
 
     /// Deletes the record with a key, whatever its state.
     ///
-    /// - Throws: `notFound`, `failed` if the delete rule of a relationship forbids it.
+    /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
     public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws {
-      try write.delete(try store.model(of: Row.self), Self.key(key))
+      let model = try store.model(of: Row.self)
+      try writing { try $0.delete(model, Self.key(key)) }
     }
 
     // MARK: Parts
@@ -154,7 +162,8 @@ extension Store {
         // The node's schema may be stricter: a String property can be a field of type AWSEmail.
         let isChecked = field.type.base != column.type.base
         assignments.append(
-          Assignment(field.storedName, isChecked ? try write.value(value, of: field, model) : value))
+          Assignment(
+            field.storedName, isChecked ? try writing { try $0.value(value, of: field, model) } : value))
       }
       return assignments
     }
@@ -174,9 +183,13 @@ extension Store {
     try await write { try $0.insert(draft) }
   }
 
+  /// Creates a record that knows its key, in a commit of its own.
+  ///
+  /// - Throws: `alreadyExists`.
   @discardableResult
   public func insert<Row: Table>(_ row: Row) async throws -> Row { try await write { try $0.insert(row) } }
 
+  /// Creates the record, or gives the one that has its key the draft's values, in a commit of its own.
   @discardableResult
   public func upsert<Draft: TableDraft>(_ draft: Draft) async throws -> Draft.Row {
     try await write { try $0.upsert(draft) }
@@ -186,8 +199,15 @@ extension Store {
   @discardableResult
   public func update<Row: Table>(_ row: Row) async throws -> Row { try await write { try $0.update(row) } }
 
+  /// Deletes the record as it was read, in a commit of its own: what somebody else changed of it since stays
+  /// in conflict with the deletion.
+  ///
+  /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
   public func delete<Row: Table>(_ row: Row) async throws { try await write { try $0.delete(row) } }
 
+  /// Deletes the record with a key, whatever its state, in a commit of its own.
+  ///
+  /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
   public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) async throws {
     try await write { try $0.delete(type, key) }
   }

@@ -5,16 +5,21 @@ import class Foundation.JSONEncoder
 
 /// A `Codable` value as JSON text. See `JSONRepresentation`.
 public struct JSONText<Represented: Codable & Sendable>: ColumnRepresentation {
+  /// The value itself.
   public let represented: Represented
 
+  /// Encodes nothing yet: that happens when the value is written.
   public init(representing value: Represented) { represented = value }
 
+  /// JSON text, an AWSJSON; may be null if the value is an optional.
   public static var columnType: ColumnType {
     var type = ColumnType.json
     type.isOptional = Represented.self is any ExpressibleByNilLiteral.Type
     return type
   }
 
+  /// What a `JSONEncoder` without settings makes of it, as canonical JSON: without white space, members
+  /// sorted. JSON's `null` is SQL's. A value that cannot be encoded is refused when it is written.
   public var datum: Datum {
     do {
       let json = try JSON.parse(Array(try JSONEncoder().encode(represented)))
@@ -25,6 +30,9 @@ public struct JSONText<Represented: Codable & Sendable>: ColumnRepresentation {
     }
   }
 
+  /// Decodes with a `JSONDecoder` without settings; null is decoded from JSON's `null`.
+  ///
+  /// - Throws: `unreadable` if that fails.
   public init(datum: Datum) throws(StoreError) {
     let text: String
     switch datum.value {
@@ -37,6 +45,7 @@ public struct JSONText<Represented: Codable & Sendable>: ColumnRepresentation {
     }
   }
 
+  /// - Throws: `unreadable`, with table and column.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> JSONText {
     do throws(StoreError) { return try JSONText(datum: row.datum(column, .json)) } catch {
       throw row.unreadable(column)

@@ -5,12 +5,16 @@ import StemmaEvents
 public protocol ColumnRepresentation: ColumnValue {
   /// The type of the property.
   associatedtype Represented: Sendable
+  /// The representation of a property's value: what a write stores the datum of.
   init(representing value: Represented)
+  /// The property's value again, after a read.
   var represented: Represented { get }
 }
 
 extension Optional: ColumnRepresentation where Wrapped: ColumnRepresentation {
+  /// Nil stays nil, which is null in the table.
   public init(representing value: Wrapped.Represented?) { self = value.map { Wrapped(representing: $0) } }
+  /// Nil for null.
   public var represented: Wrapped.Represented? { self?.represented }
 }
 
@@ -18,18 +22,27 @@ extension Optional: ColumnRepresentation where Wrapped: ColumnRepresentation {
 
 /// What kind of text a column takes. See the types of `String`, such as `String.AWSEmail`.
 public protocol TextKind: Sendable {
+  /// What the schema calls the kind. Its rule is checked when a text is written.
   static var columnType: ColumnType { get }
 }
 
 /// A `String` in a column that takes only texts of one kind. Others are refused when they are written, with the rule
 /// that they break.
 public struct TextRepresentation<Kind: TextKind>: ColumnRepresentation, Hashable {
+  /// The text as it was given, or as it is stored.
   public let represented: String
 
+  /// Takes any text; the rule of the kind is checked when it is written.
   public init(representing text: String) { represented = text }
 
+  /// That of the kind.
   public static var columnType: ColumnType { Kind.columnType }
+  /// The text as it was given. The write may store another spelling of it: an `ID` that is a UUID becomes
+  /// lower case, JSON canonical.
   public var datum: Datum { .text(represented) }
+  /// Takes any text that is stored, of whatever kind.
+  ///
+  /// - Throws: `unreadable` for what is no text.
   public init(datum: Datum) throws(StoreError) { represented = try String(datum: datum) }
 }
 
@@ -37,14 +50,46 @@ extension TextRepresentation: TableKey, KeyValue {}
 
 /// The kinds of text that the schema knows.
 public enum TextKinds {
-  public enum ID: TextKind { public static var columnType: ColumnType { .id } }
-  public enum Date: TextKind { public static var columnType: ColumnType { .date } }
-  public enum Time: TextKind { public static var columnType: ColumnType { .time } }
-  public enum DateTime: TextKind { public static var columnType: ColumnType { .dateTime } }
-  public enum Email: TextKind { public static var columnType: ColumnType { .email } }
-  public enum Phone: TextKind { public static var columnType: ColumnType { .phone } }
-  public enum IPAddress: TextKind { public static var columnType: ColumnType { .ipAddress } }
-  public enum JSON: TextKind { public static var columnType: ColumnType { .json } }
+  /// Text that names something; `String.ID`.
+  public enum ID: TextKind {
+    /// `ID`: any text; a UUID becomes lower case.
+    public static var columnType: ColumnType { .id }
+  }
+  /// Text that is a day; `String.AWSDate`.
+  public enum Date: TextKind {
+    /// `AWSDate`: a day, an offset may follow.
+    public static var columnType: ColumnType { .date }
+  }
+  /// Text that is a time of day; `String.AWSTime`.
+  public enum Time: TextKind {
+    /// `AWSTime`: with or without seconds, an offset may follow.
+    public static var columnType: ColumnType { .time }
+  }
+  /// Text that is a point in time; `String.AWSDateTime`.
+  public enum DateTime: TextKind {
+    /// `AWSDateTime`: day, time and offset.
+    public static var columnType: ColumnType { .dateTime }
+  }
+  /// Text that is an email address; `String.AWSEmail`.
+  public enum Email: TextKind {
+    /// `AWSEmail`: as `name@example.org`.
+    public static var columnType: ColumnType { .email }
+  }
+  /// Text that is a phone number; `String.AWSPhone`.
+  public enum Phone: TextKind {
+    /// `AWSPhone`: 3 to 15 digits; `+` may stand in front, spaces, hyphens, points and brackets between.
+    public static var columnType: ColumnType { .phone }
+  }
+  /// Text that is an IP address or a range of them; `String.AWSIPAddress`.
+  public enum IPAddress: TextKind {
+    /// `AWSIPAddress`: of version 4 or 6, alone or as `192.0.2.0/24`.
+    public static var columnType: ColumnType { .ipAddress }
+  }
+  /// Text that is JSON; `String.AWSJSON`.
+  public enum JSON: TextKind {
+    /// `AWSJSON`: becomes canonical, without white space and with sorted members.
+    public static var columnType: ColumnType { .json }
+  }
 }
 
 extension String {

@@ -1,15 +1,21 @@
 import StemmaEvents
 
 extension Optional: ColumnValue where Wrapped: ColumnValue {
+  /// The type of what is wrapped, and null beside it.
   public static var columnType: ColumnType {
     var type = Wrapped.columnType
     type.isOptional = true
     return type
   }
+  /// Null for nil.
   public var datum: Datum { self?.datum ?? .null }
+  /// Nil for null.
+  ///
+  /// - Throws: `unreadable` for anything else that is not of the wrapped type.
   public init(datum: Datum) throws(StoreError) {
     self = datum.isNull ? nil : try Wrapped(datum: datum)
   }
+  /// Nil for null; anything else as the wrapped type reads it.
   @inlinable
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Wrapped? {
     row.isNull(column) ? nil : try Wrapped.read(row, column)
@@ -18,6 +24,7 @@ extension Optional: ColumnValue where Wrapped: ColumnValue {
 
 /// A list, stored as JSON text.
 extension Array: ColumnValue where Element: ColumnValue {
+  /// A list of the elements' type, itself not null; elements can be null if their type is an optional.
   public static var columnType: ColumnType {
     var type = Element.columnType
     type.hasOptionalElements = type.isOptional
@@ -25,7 +32,9 @@ extension Array: ColumnValue where Element: ColumnValue {
     type.isList = true
     return type
   }
+  /// The elements as a JSON array, in their order. A whole number beyond ±(2^53-1) stands there as text.
   public var datum: Datum { .json(.array(map { $0.datum.value.json })) }
+  /// - Throws: `unreadable` for what is no JSON array, or has an element that is none of this type.
   public init(datum: Datum) throws(StoreError) {
     guard case .array(let elements) = datum.value.json else { throw Self.misfit(datum) }
     self = []
@@ -54,8 +63,11 @@ extension JSON {
 /// An enum with raw values is stored as they are. A value that is no case, which a newer program may have
 /// written, is kept in the store; reading it throws.
 extension ColumnValue where Self: RawRepresentable, RawValue: ColumnValue {
+  /// That of the raw values.
   public static var columnType: ColumnType { RawValue.columnType }
+  /// The raw value.
   public var datum: Datum { rawValue.datum }
+  /// - Throws: `unreadable` for a raw value that is no case.
   public init(datum: Datum) throws(StoreError) {
     guard let value = Self(rawValue: try RawValue(datum: datum)) else { throw Self.misfit(datum) }
     self = value

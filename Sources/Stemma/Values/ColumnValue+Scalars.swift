@@ -9,14 +9,20 @@ import struct Foundation.URL
 import struct Foundation.UUID
 
 extension String: KeyValue {
+  /// Text; in the schema, `String`.
   public static var columnType: ColumnType { .text }
+  /// The text, byte by byte as it is: Unicode is not normalised.
   public var datum: Datum { Datum(.string(self)) }
+  /// - Throws: `unreadable` for null and for what is no text.
   public init(datum: Datum) throws(StoreError) {
     switch datum.value {
     case .string(let text), .json(let text): self = text
     default: throw Self.misfit(datum)
     }
   }
+  /// A value that SQLite holds as a number is read as its digits.
+  ///
+  /// - Throws: `unreadable` for null.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> String {
     guard let text = row.text(column) else { throw row.unreadable(column) }
     return text
@@ -24,14 +30,18 @@ extension String: KeyValue {
 }
 
 extension Int: KeyValue {
+  /// Whole numbers of 64 bits.
   public static var columnType: ColumnType { .integer }
+  /// The number, exactly.
   public var datum: Datum { Datum(.int(Int64(self))) }
+  /// - Throws: `unreadable` for what is no whole number, or too large for this machine's `Int`.
   public init(datum: Datum) throws(StoreError) {
     guard case .int(let number) = datum.value, let number = Int(exactly: number) else {
       throw Self.misfit(datum)
     }
     self = number
   }
+  /// - Throws: `unreadable` for null, a floating number, and what does not fit this machine's `Int`.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Int {
     guard let number = row.integer(column), let number = Int(exactly: number) else {
       throw row.unreadable(column)
@@ -41,12 +51,16 @@ extension Int: KeyValue {
 }
 
 extension Int64: KeyValue {
+  /// Whole numbers of 64 bits.
   public static var columnType: ColumnType { .integer }
+  /// The number, exactly.
   public var datum: Datum { Datum(.int(self)) }
+  /// - Throws: `unreadable` for what is no whole number.
   public init(datum: Datum) throws(StoreError) {
     guard case .int(let number) = datum.value else { throw Self.misfit(datum) }
     self = number
   }
+  /// - Throws: `unreadable` for null and for a floating number.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Int64 {
     guard let number = row.integer(column) else { throw row.unreadable(column) }
     return number
@@ -54,8 +68,13 @@ extension Int64: KeyValue {
 }
 
 extension Double: KeyValue {
+  /// Floating numbers of 64 bits.
   public static var columnType: ColumnType { .real }
+  /// -0 is 0; NaN and infinities are refused when they are written.
   public var datum: Datum { .real(self) }
+  /// Takes whole numbers too, the nearest floating one.
+  ///
+  /// - Throws: `unreadable` for what is no number.
   public init(datum: Datum) throws(StoreError) {
     switch datum.value {
     case .double(let number): self = number
@@ -63,6 +82,7 @@ extension Double: KeyValue {
     default: throw Self.misfit(datum)
     }
   }
+  /// - Throws: `unreadable` for null and for what is no number.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Double {
     guard let number = row.real(column) else { throw row.unreadable(column) }
     return number
@@ -70,8 +90,13 @@ extension Double: KeyValue {
 }
 
 extension Bool: KeyValue {
+  /// Booleans, which SQLite holds as 0 and 1.
   public static var columnType: ColumnType { .boolean }
+  /// A Boolean; 0 or 1 in the table, `false` or `true` in JSON.
   public var datum: Datum { Datum(.bool(self)) }
+  /// Takes 0 and 1 too.
+  ///
+  /// - Throws: `unreadable` for anything else.
   public init(datum: Datum) throws(StoreError) {
     switch datum.value {
     case .bool(let flag): self = flag
@@ -80,6 +105,7 @@ extension Bool: KeyValue {
     default: throw Self.misfit(datum)
     }
   }
+  /// - Throws: `unreadable` for what is neither 0 nor 1; null among it.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Bool {
     switch row.integer(column) {
     case 0: return false
@@ -90,14 +116,20 @@ extension Bool: KeyValue {
 }
 
 extension UUID: KeyValue {
+  /// An `ID` of the schema.
   public static var columnType: ColumnType { .id }
+  /// 36 characters in lower case.
   public var datum: Datum { Datum(.string(UUIDText.text(of: self))) }
+  /// Takes digits in upper and lower case.
+  ///
+  /// - Throws: `unreadable` for text of another form.
   public init(datum: Datum) throws(StoreError) {
     guard case .string(var text) = datum.value, let uuid = text.withUTF8({ UUIDText.uuid(of: $0) }) else {
       throw Self.misfit(datum)
     }
     self = uuid
   }
+  /// - Throws: `unreadable` for null and for text of another form.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> UUID {
     guard let uuid = row.withText(column, { UUIDText.uuid(of: $0) }) ?? nil else {
       throw row.unreadable(column)
@@ -108,13 +140,19 @@ extension UUID: KeyValue {
 
 /// A point in time, with milliseconds.
 extension Date: KeyValue {
+  /// An AWSDateTime.
   public static var columnType: ColumnType { .dateTime }
+  /// Text in UTC, rounded to milliseconds: `2024-02-29T23:59:59.5Z`, without a fraction where it is zero.
+  /// Years before 0000 and after 9999 are refused when they are written.
   public var datum: Datum {
     let milliseconds = (timeIntervalSince1970 * 1000).rounded()
     // Years that AWSDateTime cannot spell give text that the write refuses.
     let text = Int64(exactly: milliseconds).flatMap { DateText(millisecondsSince1970: $0).utcText }
     return .text(text ?? "\(self)")
   }
+  /// Takes any AWSDateTime; its zone is not kept, and what is finer than a millisecond is cut off.
+  ///
+  /// - Throws: `unreadable` for other text.
   public init(datum: Datum) throws(StoreError) {
     guard case .string(let text) = datum.value, let date = DateText(dateTime: text) else {
       throw Self.misfit(datum)
@@ -125,8 +163,11 @@ extension Date: KeyValue {
 
 /// Stored as Base64 text.
 extension Data: ColumnValue {
+  /// Text, because the schema has no type for bytes.
   public static var columnType: ColumnType { .text }
+  /// Base64 in one line, a third longer than the bytes.
   public var datum: Datum { .text(base64EncodedString()) }
+  /// - Throws: `unreadable` for text that is not Base64; white space in it is none.
   public init(datum: Datum) throws(StoreError) {
     guard case .string(let text) = datum.value, let data = Data(base64Encoded: text) else {
       throw Self.misfit(datum)
@@ -137,10 +178,17 @@ extension Data: ColumnValue {
 
 /// Stored as text, so that no digit is lost; such a column sorts as text.
 extension Decimal: ColumnValue {
+  /// Text.
   public static var columnType: ColumnType { .text }
+  /// The digits, with a point in every locale.
   public var datum: Datum { .text(description) }
+  /// Takes digits with a sign, a point and an exponent, as Swift spells numbers.
+  ///
+  /// - Throws: `unreadable` for other text.
   public init(datum: Datum) throws(StoreError) {
+    // `Decimal` itself takes the number that a text begins with.
     guard case .string(let text) = datum.value,
+      text.wholeMatch(of: /[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?/) != nil,
       let decimal = Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
     else { throw Self.misfit(datum) }
     self = decimal
@@ -148,8 +196,11 @@ extension Decimal: ColumnValue {
 }
 
 extension URL: KeyValue {
+  /// An AWSURL.
   public static var columnType: ColumnType { .url }
+  /// The absolute string: a relative URL together with its base.
   public var datum: Datum { .text(absoluteString) }
+  /// - Throws: `unreadable` for text that Foundation makes no URL of.
   public init(datum: Datum) throws(StoreError) {
     guard case .string(let text) = datum.value, let url = URL(string: text) else { throw Self.misfit(datum) }
     self = url

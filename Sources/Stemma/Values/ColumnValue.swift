@@ -6,15 +6,20 @@ import StemmaSchema
 /// Conform a type of your own by saying which datum stands for it. An enum with raw values needs nothing but the
 /// conformance.
 public protocol ColumnValue: Sendable {
+  /// What the schema is told of such a column, and how a read asks for it. Always the same for a type.
   static var columnType: ColumnType { get }
   /// - Throws: `unreadable` for a datum that no value of this type gives.
   init(datum: Datum) throws(StoreError)
+  /// What is stored; `init(datum:)` reads it again.
   var datum: Datum { get }
   /// Reads a column of the current row.
   static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Self
 }
 
 extension ColumnValue {
+  /// Reads the datum and makes the value of it.
+  ///
+  /// - Throws: `unreadable`, with table, column and value, where `init(datum:)` throws.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Self {
     do throws(StoreError) { return try Self(datum: row.datum(column, Self.columnType)) } catch {
       throw row.unreadable(column)
@@ -40,19 +45,33 @@ public struct ColumnType: Sendable, Hashable {
 
   package init(_ scalar: Scalar) { self.scalar = scalar }
 
+  /// `ID`: any text; a UUID becomes lower case.
   public static let id = ColumnType(.id)
+  /// `String`: text of up to 16 MiB of UTF-8.
   public static let text = ColumnType(.string)
+  /// `Int`: whole numbers of 64 bits.
   public static let integer = ColumnType(.int)
+  /// `Float`: floating numbers of 64 bits, without NaN and infinities.
   public static let real = ColumnType(.float)
+  /// `Boolean`: false or true.
   public static let boolean = ColumnType(.boolean)
+  /// `AWSDate`: text as `2024-02-29`, an offset may follow.
   public static let date = ColumnType(.awsDate)
+  /// `AWSTime`: text as `23:59`, `23:59:59` or `23:59:59.999`, an offset may follow.
   public static let time = ColumnType(.awsTime)
+  /// `AWSDateTime`: text as `2024-02-29T23:59:59+01:00`, years 0000 to 9999.
   public static let dateTime = ColumnType(.awsDateTime)
+  /// `AWSTimestamp`: whole seconds since 1970.
   public static let timestamp = ColumnType(.awsTimestamp)
+  /// `AWSJSON`: JSON text; becomes canonical.
   public static let json = ColumnType(.awsJSON)
+  /// `AWSURL`: text that is a URL.
   public static let url = ColumnType(.awsURL)
+  /// `AWSEmail`: text as `name@example.org`.
   public static let email = ColumnType(.awsEmail)
+  /// `AWSPhone`: text as `+49 30 123456`.
   public static let phone = ColumnType(.awsPhone)
+  /// `AWSIPAddress`: text as `2001:db8::/32`.
   public static let ipAddress = ColumnType(.awsIPAddress)
 
   /// Of one element, if it is a list.
@@ -70,10 +89,13 @@ public struct ColumnType: Sendable, Hashable {
 public protocol KeyValue: ColumnValue, TableKey where Parts == Self, OptionalParts == Self? {}
 
 extension KeyValue {
+  /// Nil stays nil: a reference that is null leads nowhere.
   public init?(optionalParts: Self?) {
     guard let optionalParts else { return nil }
     self = optionalParts
   }
+  /// The value itself, the one part of its key.
   public var parts: Self { self }
+  /// Writes the value as the next part of the key.
   public func write(to record: inout RecordWriter) { record.key(self) }
 }

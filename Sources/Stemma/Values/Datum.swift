@@ -6,14 +6,19 @@ public struct Datum: Sendable, Hashable {
 
   package init(_ value: Value) { self.value = value }
 
+  /// No value; SQL's NULL.
   public static let null = Datum(.null)
+  /// A Boolean; 0 or 1 in the table.
   public static func boolean(_ flag: Bool) -> Datum { Datum(.bool(flag)) }
+  /// A whole number of 64 bits.
   public static func integer(_ number: Int64) -> Datum { Datum(.int(number)) }
   /// NaN and infinities are refused when they are written; -0 is 0.
   public static func real(_ number: Double) -> Datum { Datum(.double(number == 0 ? 0 : number)) }
+  /// Text, byte by byte as it is; up to 16 MiB of UTF-8 in a column.
   public static func text(_ text: String) -> Datum { Datum(.string(text)) }
   /// Text that is JSON.
   static func json(_ json: JSON) -> Datum { Datum(.json(json.canonicalText)) }
 
+  /// Whether it is SQL's NULL. The JSON text `null` is not.
   public var isNull: Bool { value.isNull }
 }

@@ -9,10 +9,12 @@ public struct RecordWriter {
 
   init() {}
 
+  /// Takes the next part of the key; nil for one that is to be minted, which only a part named `id` can be.
   public mutating func key(_ value: (some KeyValue)?) {
     key.append(value.flatMap { KeyPart($0.datum.value) })
   }
 
+  /// Takes the next column that is no part of the key.
   public mutating func value(_ value: some ColumnValue) { values.append(value.datum.value) }
 
   /// Takes a value that is stored as a representation of it; nil is null.

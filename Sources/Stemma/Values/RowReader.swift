@@ -26,6 +26,7 @@ public struct RowReader {
 
   private func place(_ column: Int) -> Int32 { Int32(truncatingIfNeeded: first + column) }
 
+  /// Whether the column holds SQL's NULL.
   public func isNull(_ column: Int) -> Bool {
     guard let handle = source.handle else { return source.values[first + column].isNull }
     return sqlite3_column_type(handle, place(column)) == SQLITE_NULL
@@ -151,15 +152,16 @@ final class RowSource {
 
   /// `column`: that of `_state`.
   func record(_ column: Int32) throws(MergeError) -> RecordHandle {
+    if let group, let place = try add(to: group, column) { return RecordHandle(LoadedRecord(group, place)) }
     guard let store else { return RecordHandle() }
-    if let group, let record = try add(to: group, column) { return RecordHandle(record) }
     let group = LoadedRecords(store)
     self.group = group
     // An empty group has room.
-    return try add(to: group, column).map { RecordHandle($0) } ?? RecordHandle()
+    return try add(to: group, column).map { RecordHandle(LoadedRecord(group, $0)) } ?? RecordHandle()
   }
 
-  private func add(to group: LoadedRecords, _ column: Int32) throws(MergeError) -> LoadedRecord? {
+  @inline(__always)
+  private func add(to group: LoadedRecords, _ column: Int32) throws(MergeError) -> Int32? {
     guard let handle else { return group.add(context) }
     let start = sqlite3_column_blob(handle, column)
     return try group.add(

@@ -41,6 +41,28 @@ package final class BlockContents: Sendable {
     let row = reader.rows.rows[index]
     return CommitID(reader.names.origins[Int(row.commitOrigin)], row.commitNumber)
   }
+  /// The columns that stand in the line of an event, at once: who goes through a whole log asks one by one
+  /// too often.
+  package struct Outline {
+    package var key: Int
+    package var shape: Int
+    /// Index in `origins`.
+    package var origin: Int
+    package var sequence: UInt64
+    package var timestamp: Timestamp
+    /// Number of its first assignment among those of the block.
+    package var firstAssignment: Int
+  }
+
+  package func outline(_ index: Int) -> Outline {
+    let row = reader.rows.rows[index]
+    return Outline(
+      key: Int(row.key), shape: Int(row.shape), origin: Int(row.origin), sequence: row.sequence,
+      timestamp: Timestamp(rawValue: row.timestamp), firstAssignment: Int(firstAssignments[index]))
+  }
+
+  package var origins: [Origin] { reader.names.origins }
+
   /// The encoded key of a record, in place.
   package func keyBytes(_ key: Int) -> UnsafeRawBufferPointer { reader.keyTable.key(key) }
 
@@ -56,16 +78,10 @@ package final class BlockContents: Sendable {
     reader.names.shapes[shape].fields.map { (reader.names.names[$0.name], $0.tag) }
   }
 
-  /// The value of an event's n-th assignment.
-  package func value(_ index: Int, _ assignment: Int, _ tag: ValueTag) -> Value {
-    values.value(Int(firstAssignments[index]) + assignment, tag)
-  }
+  /// The value of an assignment, by its number in the block.
+  package func value(_ assignment: Int, _ tag: ValueTag) -> Value { values.value(assignment, tag) }
   /// The value of a Boolean (0 or 1), an integer, or a double's bits.
-  package func bits(_ index: Int, _ assignment: Int) -> UInt64 {
-    values.bits(Int(firstAssignments[index]) + assignment)
-  }
+  package func bits(_ assignment: Int) -> UInt64 { values.bits(assignment) }
   /// The UTF-8 bytes of a string or of JSON, in place.
-  package func text(_ index: Int, _ assignment: Int) -> UnsafeRawBufferPointer {
-    values.text(Int(firstAssignments[index]) + assignment)
-  }
+  package func text(_ assignment: Int) -> UnsafeRawBufferPointer { values.text(assignment) }
 }

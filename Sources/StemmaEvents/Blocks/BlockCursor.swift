@@ -12,25 +12,43 @@ package final class BlockCursor {
 
   private let reader: BlockReader
   private let values: BlockValues
-  private let order: [UInt32]?
-  private let firstAssignments: [UInt32]
+  /// The events in the cursor's order, with where their assignments begin. Memory of its own: an array in a class
+  /// costs a count of references at each look.
+  private let rows: UnsafeMutablePointer<Row>
   private var next = 0
-  private var row = BlockRow()
-  private var firstAssignment = 0
+  private var current: UnsafeMutablePointer<Row>
+
+  private struct Row {
+    var row: BlockRow
+    var firstAssignment: UInt32
+  }
 
   fileprivate init(_ reader: BlockReader, _ order: Order) throws(EventsError) {
     self.reader = reader
     values = try reader.values()
-    self.order = order == .key ? reader.indexesByKey() : nil
-    firstAssignments = reader.firstAssignments
+    rows = .allocate(capacity: reader.count)
+    current = rows
+    let firstAssignments = reader.firstAssignments
+    let order = order == .key ? reader.indexesByKey() : nil
+    for place in 0..<reader.count {
+      let index = order.map { Int($0[place]) } ?? place
+      (rows + place).initialize(
+        to: Row(row: reader.rows.rows[index], firstAssignment: firstAssignments[index]))
+    }
   }
+
+  // Rows are plain numbers: there is nothing to deinitialize.
+  deinit { rows.deallocate() }
+
+  private var row: BlockRow {
+    @inline(__always) _read { yield current.pointee.row }
+  }
+  private var firstAssignment: Int { Int(current.pointee.firstAssignment) }
 
   /// Moves to the next event, at first to the first; false behind the last.
   package func advance() -> Bool {
     guard next < reader.count else { return false }
-    let index = order.map { Int($0[next]) } ?? next
-    row = reader.rows.rows[index]
-    firstAssignment = Int(firstAssignments[index])
+    current = rows + next
     next += 1
     return true
   }
@@ -47,7 +65,14 @@ package final class BlockCursor {
   package var model: String { reader.model(ofKey: Int(row.key)) }
   /// Number of the event's shape; events of one shape have operation, relationship and fields in common.
   package var shape: Int { Int(row.shape) }
+  /// How many shapes and runs the block has.
+  package var shapeCount: Int { reader.names.shapes.count }
+  package var runCount: Int { reader.keyTable.runs.count }
   package var operation: Operation { reader.names.shapes[Int(row.shape)].operation }
+  /// The stored name of the relationship, of links and unlinks.
+  package var relationship: String? {
+    reader.names.shapes[Int(row.shape)].relationship.map { reader.names.names[$0] }
+  }
   package var dot: Dot { Dot(reader.names.origins[Int(row.origin)], Sequence(row.sequence)) }
   package var version: Version { Version(row.version) }
   package var timestamp: Timestamp { Timestamp(rawValue: row.timestamp) }

@@ -379,9 +379,11 @@ struct BlockKeys: Sendable {
     UnsafeRawBufferPointer(rebasing: bytes.bytes[Int(offsets[index])..<Int(offsets[index + 1])])
   }
 
-  /// `limit`: highest count of keys; `byteLimit`: bytes of all keys together.
+  /// `limit`: highest count of keys; `byteLimit`: bytes of all keys together. `wanted`: keys of other runs than
+  /// this record's are passed over, and empty.
   init(
-    _ reader: inout ByteReader, _ names: BlockNames, limit: Int, byteLimit: Int
+    _ reader: inout ByteReader, _ names: BlockNames, limit: Int, byteLimit: Int,
+    for wanted: BlockReader.Record? = nil
   ) throws(EventsError) {
     let (runs, count) = try Self.readRuns(&reader, names, limit: limit)
     guard count <= reader.remaining / 2 else {
@@ -398,6 +400,18 @@ struct BlockKeys: Sendable {
     var all: [UInt8] = []
     var payload: [UInt8] = []
     for (runIndex, run) in runs.enumerated() {
+      if let wanted,
+        names.partitions[run.partition] != wanted.partition
+          || !names.names[run.model].hasSameBytes(as: wanted.model)
+      {
+        var skipped = 0
+        for index in run.firstKey..<run.firstKey + run.keyCount {
+          skipped += Int(suffixes[index])
+          offsets.append(UInt32(all.count))
+        }
+        _ = try reader.bytes(skipped, "keys")
+        continue
+      }
       let part = try Self.leadingPart(of: run, names)
       for index in run.firstKey..<run.firstKey + run.keyCount {
         let isFirst = index == run.firstKey

@@ -95,6 +95,12 @@ package struct BlockReader: Sendable {
       key: Key(trusted: Array(keyTable.key(key))))
   }
 
+  /// The number of a key's run; keys of one run have partition and model in common.
+  package func run(ofKey key: Int) -> Int { Int(keyTable.runOfKey[key]) }
+
+  /// The encoded key, in place: valid as long as the block is alive.
+  package func keyBytes(_ key: Int) -> UnsafeRawBufferPointer { keyTable.key(key) }
+
   /// The partition of a key, without its bytes.
   package func partition(ofKey key: Int) -> Partition {
     names.partitions[keyTable.runs[Int(keyTable.runOfKey[key])].partition]
@@ -132,18 +138,35 @@ package struct BlockReader: Sendable {
   }
 
   /// The number of a record among the block's keys, nil if it has no event here. O(keys), no allocation.
-  package func number(of record: Record) -> Int? {
-    for key in 0..<keyCount {
-      let run = keyTable.runs[Int(keyTable.runOfKey[key])]
-      let bytes = keyTable.key(key)
-      if bytes.count == record.key.bytes.count, bytes.elementsEqual(record.key.bytes),
-        names.partitions[run.partition] == record.partition,
-        names.names[run.model].hasSameBytes(as: record.model)
-      {
-        return key
+  package func number(of record: Record) -> Int? { Self.number(of: record, names, keyTable) }
+
+  private static func number(of record: Record, _ names: BlockNames, _ keys: BlockKeys) -> Int? {
+    record.key.bytes.withUnsafeBytes { wanted in
+      (0..<keys.count).first { key in
+        let bytes = keys.key(key)
+        guard bytes.count == wanted.count, bytes.elementsEqual(wanted) else { return false }
+        let run = keys.runs[Int(keys.runOfKey[key])]
+        return names.partitions[run.partition] == record.partition
+          && names.names[run.model].hasSameBytes(as: record.model)
       }
     }
-    return nil
+  }
+
+  /// Whether a block has events of a record. Unpacks the keys of its partition and model, and neither the events
+  /// nor their values.
+  package static func holds(_ record: Record, in bytes: [UInt8]) throws(EventsError) -> Bool {
+    let limit = Limits.blockStream
+    let head = try bytes.withUnsafeBytes { raw in
+      Result { () throws(EventsError) -> Head in try Head(raw, limit: limit) }
+    }.get()
+    let stored = StoredStream(
+      bytes: bytes[head.size..<head.size + head.streams[0].stored], size: head.streams[0])
+    let stream = try stored.inflate("keys")
+    defer { withExtendedLifetime(stream) {} }
+    var reader = ByteReader(stream.bytes)
+    let names = try BlockNames(&reader, limit: limit)
+    let keys = try BlockKeys(&reader, names, limit: head.count, byteLimit: limit, for: record)
+    return number(of: record, names, keys) != nil
   }
 
   /// The events' places in arrival order, sorted by key, stable.

@@ -53,16 +53,104 @@ package struct EventDigester {
     let hash = buffer.withUnsafeMutableBytes { bytes in
       var writer = CanonicalWriter(bytes)
       writer.write(event)
-      var hasher = SHA256()
-      hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: bytes[..<writer.count]))
-      return hasher.finalize()
+      return writer.digest
     }
-    return EventDigest(
-      hash.withUnsafeBytes { bytes in
-        StreamHash(
-          high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
-          low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
-      })
+    return EventDigest(hash)
+  }
+}
+
+/// Takes the digests of the events of blocks where they lie, without making any `Event`.
+///
+/// What the events of a run or of a shape have in common is written once for each block.
+package struct BlockDigester {
+  private struct Shape {
+    /// Of the operation and the relationship, then of each field with its type, in `common`.
+    var head: Range<Int>
+    var fields: [Range<Int>] = []
+    var tags: [ValueTag] = []
+  }
+
+  private var buffer: [UInt8] = []
+  private var common: [UInt8] = []
+  /// Of the version of the form, the partition and the model, in `common`.
+  private var runs: [Range<Int>] = []
+  private var shapes: [Shape] = []
+
+  package init() {}
+
+  /// Forgets the block before. To be called before the first event of each.
+  package mutating func begin(_ cursor: BlockCursor) {
+    common.removeAll(keepingCapacity: true)
+    runs = Array(repeating: 0..<0, count: cursor.runCount)
+    shapes = Array(repeating: Shape(head: 0..<0), count: cursor.shapeCount)
+  }
+
+  /// Of the event at which the cursor stands.
+  package mutating func digest(of cursor: BlockCursor) -> StreamHash {
+    if runs[cursor.run].isEmpty { noteRun(cursor) }
+    if shapes[cursor.shape].head.isEmpty { noteShape(cursor) }
+    let bound = bound(of: cursor)
+    if buffer.count < bound { buffer = [UInt8](repeating: 0, count: bound * 2) }
+    let run = runs[cursor.run]
+    let shape = cursor.shape
+    return buffer.withUnsafeMutableBytes { bytes in
+      common.withUnsafeBytes { common in
+        var writer = CanonicalWriter(bytes)
+        writer.copy(UnsafeRawBufferPointer(rebasing: common[run]))
+        writer.counted(cursor.keyBytes)
+        writer.copy(UnsafeRawBufferPointer(rebasing: common[shapes[shape].head]))
+        writer.writeMiddle(cursor)
+        for place in shapes[shape].tags.indices {
+          writer.copy(UnsafeRawBufferPointer(rebasing: common[shapes[shape].fields[place]]))
+          switch shapes[shape].tags[place] {
+          case .null: break
+          case .bool: writer.byte(UInt8(truncatingIfNeeded: cursor.bits(place)))
+          case .int: writer.varint(cursor.int(place).zigzag)
+          case .double: writer.fixed(cursor.bits(place))
+          case .string, .json: writer.counted(cursor.text(place))
+          }
+        }
+        return writer.digest
+      }
+    }
+  }
+
+  private func bound(of cursor: BlockCursor) -> Int {
+    let shape = shapes[cursor.shape]
+    var bound = runs[cursor.run].count + shape.head.count + 8 * 10 + 16 + (3 + cursor.contextCount) * 18
+    bound += cursor.keyBytes.count + (cursor.cause?.partition.bytes.count ?? 0)
+    for (place, tag) in shape.tags.enumerated() {
+      bound += shape.fields[place].count + 10
+      if tag == .string || tag == .json { bound += cursor.text(place).count }
+    }
+    return bound
+  }
+
+  private mutating func note(_ size: Int, _ write: (inout CanonicalWriter) -> Void) -> Range<Int> {
+    let start = common.count
+    common += [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+      var writer = CanonicalWriter(UnsafeMutableRawBufferPointer(buffer))
+      write(&writer)
+      count = writer.count
+    }
+    return start..<common.count
+  }
+
+  private mutating func noteRun(_ cursor: BlockCursor) {
+    let (partition, model) = (cursor.partition, cursor.model)
+    runs[cursor.run] = note(21 + partition.bytes.count + model.utf8.count) { $0.writeHead(partition, model) }
+  }
+
+  private mutating func noteShape(_ cursor: BlockCursor) {
+    let relationship = cursor.relationship
+    var shape = Shape(
+      head: note(12 + (relationship?.utf8.count ?? 0)) { $0.write(cursor.operation, relationship) })
+    for place in 0..<cursor.assignmentCount {
+      let (name, tag) = (cursor.fieldName(cursor.field(place)), cursor.tag(place))
+      shape.fields.append(note(11 + name.utf8.count) { $0.write(field: name, tag) })
+      shape.tags.append(tag)
+    }
+    shapes[cursor.shape] = shape
   }
 }
 
@@ -108,13 +196,9 @@ private struct CanonicalWriter {
   init(_ target: UnsafeMutableRawBufferPointer) { self.target = target }
 
   mutating func write(_ event: Event) {
-    byte(1)
-    counted(event.partition.bytes)
-    counted(event.model)
+    writeHead(event.partition, event.model)
     counted(event.key.bytes)
-    byte(event.operation.rawValue)
-    byte(event.relationship == nil ? 0 : 1)
-    if let relationship = event.relationship { counted(relationship) }
+    write(event.operation, event.relationship)
     dot(event.dot.origin, event.dot.sequence)
     varint(event.version.rawValue)
     fixed(event.timestamp.rawValue)
@@ -122,20 +206,67 @@ private struct CanonicalWriter {
     varint(event.commit.number)
     varint(UInt64(event.context.entries.count))
     for entry in event.context.entries { dot(entry.origin, entry.sequence) }
-    byte(event.cause == nil ? 0 : 1)
-    if let cause = event.cause {
-      counted(cause.partition.bytes)
-      dot(cause.dot.origin, cause.dot.sequence)
-    }
+    write(event.cause)
     varint(UInt64(event.assignments.count))
     for assignment in event.assignments {
-      counted(assignment.field)
+      write(field: assignment.field, assignment.value.tag)
       value(assignment.value)
     }
   }
 
+  mutating func writeHead(_ partition: Partition, _ model: String) {
+    byte(1)
+    counted(partition.bytes)
+    counted(model)
+  }
+
+  mutating func write(_ operation: Operation, _ relationship: String?) {
+    byte(operation.rawValue)
+    byte(relationship == nil ? 0 : 1)
+    if let relationship { counted(relationship) }
+  }
+
+  /// From the dot to the number of assignments.
+  mutating func writeMiddle(_ cursor: BlockCursor) {
+    dot(cursor.dot.origin, cursor.dot.sequence)
+    varint(cursor.version.rawValue)
+    fixed(cursor.timestamp.rawValue)
+    fixed(cursor.commit.origin.rawValue)
+    varint(cursor.commit.number)
+    let entries = cursor.contextCount
+    varint(UInt64(entries))
+    for index in 0..<entries {
+      let entry = cursor.contextEntry(index)
+      dot(entry.origin, entry.sequence)
+    }
+    write(cursor.cause)
+    varint(UInt64(cursor.assignmentCount))
+  }
+
+  private mutating func write(_ cause: EventName?) {
+    byte(cause == nil ? 0 : 1)
+    guard let cause else { return }
+    counted(cause.partition.bytes)
+    dot(cause.dot.origin, cause.dot.sequence)
+  }
+
+  mutating func write(field: String, _ tag: ValueTag) {
+    counted(field)
+    byte(tag.rawValue)
+  }
+
+  /// Of what was written.
+  var digest: StreamHash {
+    var hasher = SHA256()
+    hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: target[..<count]))
+    return hasher.finalize().withUnsafeBytes { bytes in
+      StreamHash(
+        high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+        low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+    }
+  }
+
   private mutating func value(_ value: Value) {
-    byte(value.tag.rawValue)
     switch value {
     case .null: break
     case .bool(let flag): byte(flag ? 1 : 0)
@@ -145,12 +276,12 @@ private struct CanonicalWriter {
     }
   }
 
-  private mutating func byte(_ byte: UInt8) {
+  mutating func byte(_ byte: UInt8) {
     target[count] = byte
     count += 1
   }
 
-  private mutating func varint(_ number: UInt64) {
+  mutating func varint(_ number: UInt64) {
     var rest = number
     while rest >= 0x80 {
       byte(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -159,7 +290,7 @@ private struct CanonicalWriter {
     byte(UInt8(truncatingIfNeeded: rest))
   }
 
-  private mutating func fixed(_ number: UInt64) {
+  mutating func fixed(_ number: UInt64) {
     target.storeBytes(of: number.bigEndian, toByteOffset: count, as: UInt64.self)
     count += 8
   }
@@ -174,6 +305,11 @@ private struct CanonicalWriter {
     bytes.withUnsafeBytes { copy($0) }
   }
 
+  mutating func counted(_ bytes: UnsafeRawBufferPointer) {
+    varint(UInt64(bytes.count))
+    copy(bytes)
+  }
+
   private mutating func counted(_ text: String) {
     var text = text
     text.withUTF8 { utf8 in
@@ -182,7 +318,7 @@ private struct CanonicalWriter {
     }
   }
 
-  private mutating func copy(_ bytes: UnsafeRawBufferPointer) {
+  mutating func copy(_ bytes: UnsafeRawBufferPointer) {
     UnsafeMutableRawBufferPointer(rebasing: target[count..<count + bytes.count]).copyMemory(from: bytes)
     count += bytes.count
   }

@@ -45,34 +45,51 @@ struct ArrivalSource: EventSource {
   }
 
   mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
-    try scan().map { ($0.stored, $0.note) }
+    var found: ScannedEvent?
+    try each { event in
+      found = event
+      return false
+    }
+    return found.map { ($0.stored, $0.note) }
   }
 
-  /// The next event, not made yet.
-  mutating func scan() throws(LogError) -> ScannedEvent? {
+  /// Gives the events that are left, not made yet, until `body` says false.
+  mutating func forEach(_ body: (ScannedEvent) throws -> Bool) throws {
+    var failure: (any Error)?
+    try each { event in
+      do { return try body(event) } catch {
+        failure = error
+        return false
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  private mutating func each(_ body: (ScannedEvent) -> Bool) throws(LogError) {
     while true {
-      if let event = try nextOfFile() { return event }
+      if try eachOfFile(body) { return }
       cursor = nil
-      guard let view = views.last else { return nil }
+      guard let view = views.last else { return }
       cursor = try omissions.reading { () throws(LogError) in try opened(view) }
       views.removeLast()
     }
   }
 
-  /// The cursor is taken out while it changes, so that its arrays are not copied, and put back in any case:
-  /// after an error the next call must meet the same error.
-  private mutating func nextOfFile() throws(LogError) -> ScannedEvent? {
+  /// True if `body` has had enough. The cursor is taken out while it changes, so that its arrays are not copied,
+  /// and put back in any case: after an error the next call must meet the same error.
+  private mutating func eachOfFile(_ body: (ScannedEvent) -> Bool) throws(LogError) -> Bool {
     switch cursor {
     case .segment(var arrival):
       cursor = nil
       defer { cursor = .segment(arrival) }
-      return try arrival.next()
+      while let event = try arrival.next() { if !body(event) { return true } }
     case .journal(var arrival):
       cursor = nil
       defer { cursor = .journal(arrival) }
-      return try arrival.next()
-    case nil: return nil
+      while let event = try arrival.next() { if !body(event) { return true } }
+    case nil: break
     }
+    return false
   }
 
   private func opened(_ view: FileView) throws(LogError) -> Cursor {

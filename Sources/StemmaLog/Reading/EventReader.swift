@@ -66,18 +66,24 @@ package struct EventScan: Sendable {
 
   init(source: ArrivalSource) { self.source = source }
 
-  package mutating func next() throws(LogError) -> ScannedEvent? { try source.scan() }
+  /// Gives the events that are left, until `body` says false.
+  package mutating func forEach(_ body: (ScannedEvent) throws -> Bool) throws { try source.forEach(body) }
 }
 
 /// Some events of one block, being given out.
 struct BlockRun: Sendable {
+  private struct Place {
+    var arrival: UInt64
+    var index: UInt32
+  }
+
   private let block: BlockContents?
   /// Places in the block, the next one last.
-  private var indices: [UInt32]
+  private var places: [Place]
 
   init() {
     block = nil
-    indices = []
+    places = []
   }
 
   /// Those whose arrival is in a range and whose partition is wanted (nil: all), forwards or backwards.
@@ -87,32 +93,33 @@ struct BlockRun: Sendable {
   ) {
     self.block = block
     let wanted = (0..<block.reader.keyCount).map { isWanted(block.reader.partition(ofKey: $0)) }
-    indices = []
-    indices.reserveCapacity(block.count)
+    places = []
+    places.reserveCapacity(block.count)
     for index in 0..<block.count {
-      if arrivals.contains(block.arrival(index)), wanted[block.key(index)] { indices.append(UInt32(index)) }
+      let arrival = block.arrival(index)
+      if arrivals.contains(arrival), wanted[block.key(index)] {
+        places.append(Place(arrival: arrival, index: UInt32(index)))
+      }
     }
-    if !isReversed { indices.reverse() }
+    if !isReversed { places.reverse() }
   }
 
   /// Those of one key, forwards.
   init(_ block: BlockContents, below limit: UInt64, key: Int) {
     self.block = block
-    indices = []
-    for index in stride(from: block.count - 1, through: 0, by: -1)
-    where block.key(index) == key && block.arrival(index) < limit { indices.append(UInt32(index)) }
+    places = []
+    for index in stride(from: block.count - 1, through: 0, by: -1) where block.key(index) == key {
+      let arrival = block.arrival(index)
+      if arrival < limit { places.append(Place(arrival: arrival, index: UInt32(index))) }
+    }
   }
 
-  var arrival: UInt64? {
-    guard let block, let index = indices.last else { return nil }
-    return block.arrival(Int(index))
-  }
+  var arrival: UInt64? { places.last?.arrival }
 
-  mutating func take(place: UInt64) -> ScannedEvent? {
-    guard let block, let index = indices.popLast() else { return nil }
+  mutating func take(place file: UInt64) -> ScannedEvent? {
+    guard let block, let place = places.popLast() else { return nil }
     return ScannedEvent(
-      block: block, index: Int(index),
-      position: Position(file: place, index: block.arrival(Int(index))))
+      block: block, index: Int(place.index), position: Position(file: file, index: place.arrival))
   }
 }
 

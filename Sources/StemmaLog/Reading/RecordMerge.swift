@@ -18,17 +18,16 @@ extension Log {
 /// Gives all events by (partition, model, key), those of one key in arrival order, without making any `Event`: a
 /// merge of the files' blocks, read in place. A class, because its parts are classes and copies would share them.
 ///
-///     while try merge.nextRecord() { while try merge.nextEvent() { use(merge.block) } }
+///     while try merge.nextRecord() {
+///       while let source = merge.nextSource() { repeat { use(source.cursor) } while try source.nextOfRecord() }
+///     }
 package final class RecordMerge {
   private var sources: [BlockSource] = []
   /// Binary heap over `sources`: by record, then by place.
   private var heap: [Int] = []
-  /// The sources that hold the current record, by place, and the one that is being read.
-  private var members: [Int] = []
-  private var member = 0
-  private var key: [UInt8] = []
-  private var partition = Partition("")
-  private var model = ""
+  /// The sources that hold the current record, by place, and how many of them were given out.
+  private var members: [BlockSource] = []
+  private var given = 0
 
   fileprivate init(_ views: [FileView], _ fileSystem: any FileSystem) throws(LogError) {
     for view in views {
@@ -49,43 +48,26 @@ package final class RecordMerge {
     if let source = try BlockSource(blocks, number: sources.count) { sources.append(source) }
   }
 
-  /// The cursor that stands at the current event. The texts that it gives are valid until the next call.
-  package var block: BlockSource { sources[members[member]] }
-
-  /// Moves to the next record, past what is left of the current one; false behind the last.
+  /// Moves to the next record; false behind the last. Every source of the record before must have been read to the
+  /// end of that.
   package func nextRecord() throws(LogError) -> Bool {
-    while try nextEvent() {}
-    for source in members where !sources[source].isAtEnd { insert(source) }
+    precondition(given == members.count, "all events of a record are read before the next")
+    for source in members where !source.isAtEnd { insert(source.number) }
     members.removeAll(keepingCapacity: true)
-    guard let first = heap.first else { return false }
-    let head = sources[first]
-    key.removeAll(keepingCapacity: true)
-    key.append(contentsOf: head.cursor.keyBytes)
-    partition = head.cursor.partition
-    model = head.cursor.model
-    repeat { members.append(removeFirst()) } while heap.first.map { isCurrent(sources[$0]) } ?? false
-    member = -1
+    given = 0
+    guard !heap.isEmpty else { return false }
+    let head = sources[removeFirst()]
+    members.append(head)
+    while let next = heap.first, sources[next].compare(head) == 0 { members.append(sources[removeFirst()]) }
     return true
   }
 
-  /// Moves to the next event of the record; false behind the last.
-  package func nextEvent() throws(LogError) -> Bool {
-    guard member < members.count else { return false }
-    if member >= 0 {
-      let source = sources[members[member]]
-      let before = source.blockNumber
-      let keyBefore = source.cursor.key
-      if try source.advance() {
-        if source.blockNumber == before ? source.cursor.key == keyBefore : isCurrent(source) { return true }
-      }
-    }
-    member += 1
-    return member < members.count
-  }
-
-  private func isCurrent(_ source: BlockSource) -> Bool {
-    source.cursor.keyBytes.elementsEqual(key) && source.cursor.partition == partition
-      && source.cursor.model == model
+  /// The next of the sources of the record, at its first event there; nil behind the last. The texts that its cursor
+  /// gives are valid until it is moved on.
+  package func nextSource() -> BlockSource? {
+    guard given < members.count else { return nil }
+    given += 1
+    return members[given - 1]
   }
 
   // MARK: Heap
@@ -201,31 +183,37 @@ package final class BlockSource {
     guard let first = try blocks.next() else { return nil }
     cursor = first
     self.blocks = blocks
-    guard try advance() else { return nil }
+    guard cursor.advance() else { return nil }
   }
 
-  /// Moves to the next event; false behind the last.
-  fileprivate func advance() throws(LogError) -> Bool {
-    while !cursor.advance() {
+  /// Moves to the next event, and says whether it is one of the same record. If not, it is the first of another one,
+  /// or there is none.
+  package func nextOfRecord() throws(LogError) -> Bool {
+    let key = cursor.key
+    if cursor.advance() { return cursor.key == key }
+    let before = cursor
+    repeat {
       guard let following = try blocks.next() else {
         isAtEnd = true
         return false
       }
       cursor = following
       blockNumber += 1
-    }
-    return true
+    } while !cursor.advance()
+    return Self.compare(before, cursor) == 0
   }
 
   /// Below, equal to or above 0, as the record at hand stands before, is, or stands behind the other's.
-  fileprivate func compare(_ other: BlockSource) -> Int {
-    let partitions = cursor.partition.bytes.withUnsafeBytes { a in
-      other.cursor.partition.bytes.withUnsafeBytes { b in a.compare(b) }
+  fileprivate func compare(_ other: BlockSource) -> Int { Self.compare(cursor, other.cursor) }
+
+  private static func compare(_ a: BlockCursor, _ b: BlockCursor) -> Int {
+    let partitions = a.partition.bytes.withUnsafeBytes { a in
+      b.partition.bytes.withUnsafeBytes { b in a.compare(b) }
     }
     if partitions != 0 { return partitions }
-    let (a, b) = (cursor.model, other.cursor.model)
-    if !a.hasSameBytes(as: b) { return a.hasBytes(before: b) ? -1 : 1 }
-    return cursor.keyBytes.compare(other.cursor.keyBytes)
+    let (modelA, modelB) = (a.model, b.model)
+    if !modelA.hasSameBytes(as: modelB) { return modelA.hasBytes(before: modelB) ? -1 : 1 }
+    return a.keyBytes.compare(b.keyBytes)
   }
 }
 

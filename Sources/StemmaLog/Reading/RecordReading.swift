@@ -38,6 +38,10 @@ struct RecordSource: EventSource {
     }
   }
 
+  private var wanted: BlockReader.Record {
+    BlockReader.Record(partition: record.partition, model: record.model, key: record.key)
+  }
+
   private func runs(of view: FileView) throws(LogError) -> [BlockRun] {
     let limit = view.place == end.file ? end.index : .max
     switch view {
@@ -46,7 +50,7 @@ struct RecordSource: EventSource {
       var runs: [BlockRun] = []
       for part in journal.parts(in: 0..<limit) {
         let run = try run(journal.path, journal.offset(of: part), below: limit) { () throws(LogError) in
-          try journal.block(of: part)
+          try journal.holds(wanted, part) ? try journal.block(of: part) : nil
         }
         if let run { runs.append(run) }
       }
@@ -77,13 +81,10 @@ struct RecordSource: EventSource {
 
   /// The record's events in a block; nil if it has none, or cannot be read and that is noted.
   private func run(
-    _ path: String, _ offset: UInt64, below limit: UInt64, _ block: () throws(LogError) -> BlockReader
+    _ path: String, _ offset: UInt64, below limit: UInt64, _ block: () throws(LogError) -> BlockReader?
   ) throws(LogError) -> BlockRun? {
     return try omissions.reading { () throws(LogError) -> BlockRun? in
-      let block = try block()
-      let wanted = BlockReader.Record(
-        partition: record.partition, model: record.model, key: record.key)
-      guard let key = block.number(of: wanted) else { return nil }
+      guard let block = try block(), let key = block.number(of: wanted) else { return nil }
       let contents = try decoding(path, offset) { () throws(EventsError) in try BlockContents(block) }
       return BlockRun(contents, below: limit, key: key)
     } ?? nil

@@ -38,11 +38,17 @@ struct KeyFilter: Equatable, Sendable {
     bits = Array(bytes.dropFirst())
   }
 
-  func mayContain(_ key: RecordKey) -> Bool {
-    bits.isEmpty
-      || Self.bits(Self.hash(key), hashes, of: bits.count).allSatisfy {
-        bits[$0 / 8] >> UInt8($0 % 8) & 1 == 1
-      }
+  func mayContain(_ key: RecordKey) -> Bool { mayContain(Self.hash(key)) }
+
+  func mayContain(_ hash: UInt64) -> Bool {
+    if bits.isEmpty { return true }
+    let step = hash >> 32 | 1
+    let count = UInt64(bits.count * 8)
+    for index in 0..<UInt64(hashes) {
+      let bit = Int((hash &+ index &* step) % count)
+      if bits[bit / 8] >> UInt8(bit % 8) & 1 == 0 { return false }
+    }
+    return true
   }
 
   private static func bits(_ hash: UInt64, _ hashes: Int, of size: Int) -> [Int] {
@@ -51,13 +57,32 @@ struct KeyFilter: Equatable, Sendable {
   }
 
   static func hash(_ key: RecordKey) -> UInt64 {
+    let hash = KeyHash(partition: key.partition, model: key.model)
+    return key.key.bytes.withUnsafeBytes { hash.of($0) }
+  }
+}
+
+/// Takes the hashes of records of one partition and model.
+package struct KeyHash {
+  /// FNV-1a of what comes before the key.
+  private let start: UInt64
+
+  package init(partition: Partition, model: String) {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    for byte in key.partition.bytes { add(byte) }
-    add(0)
-    for byte in key.model.utf8 { add(byte) }
-    add(0)
-    for byte in key.key.bytes { add(byte) }
+    for byte in partition.bytes { Self.add(byte, to: &hash) }
+    Self.add(0, to: &hash)
+    for byte in model.utf8 { Self.add(byte, to: &hash) }
+    Self.add(0, to: &hash)
+    start = hash
+  }
+
+  private static func add(_ byte: UInt8, to hash: inout UInt64) {
+    hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+  }
+
+  package func of(_ key: UnsafeRawBufferPointer) -> UInt64 {
+    var hash = start
+    for byte in key { Self.add(byte, to: &hash) }
     // FNV's low bits mix poorly; this is the finalizer of SplitMix64.
     hash = (hash ^ hash >> 30) &* 0xbf58_476d_1ce4_e5b9
     hash = (hash ^ hash >> 27) &* 0x94d0_49bb_1331_11eb

@@ -33,6 +33,10 @@ package struct RecordKey: Hashable, Comparable, Sendable {
     key = event.key
   }
 
+  package init(_ record: BlockReader.Record) {
+    self.init(partition: record.partition, model: record.model, key: record.key)
+  }
+
   package init(partition: Partition, model: String, key: Key) {
     self.partition = partition
     self.model = model

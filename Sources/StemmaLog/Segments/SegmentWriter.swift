@@ -18,6 +18,22 @@ extension Event {
   }
 }
 
+extension BlockCursor {
+  /// `Event.rawSize` of the event at which the cursor stands.
+  package var rawSize: Int {
+    var size = 24 + keyBytes.count + 4 * assignmentCount
+    for place in 0..<assignmentCount {
+      switch tag(place) {
+      case .null: break
+      case .bool: size += 1
+      case .int, .double: size += 8
+      case .string, .json: size += text(place).count
+      }
+    }
+    return size
+  }
+}
+
 /// Events and the indices that they have in their place.
 struct NumberedEvents: Sendable {
   /// Rising `arrival`.
@@ -243,9 +259,7 @@ struct SegmentWriter {
     var trailer = SegmentTrailer(
       footerOffset: footerOffset, footer: footerBytes, filter: filter, events: UInt64(input.events.count),
       end: end, rawBytes: rawBytes, chain: 0)
-    trailer.chain = chain ?? header.encoded().crc32c(0..<header.size, from: trailer.footerCRC)
-    hasher.update(trailer.fieldsBeforeDigest())
-    trailer.digest = SegmentDigest(bytes: Array(hasher.finalize()))
+    trailer.complete(header, chain: chain, &hasher)
     try file.write(trailer.encoded(), at: offset)
     try file.sync()
     return trailer

@@ -111,6 +111,8 @@ package struct Import {
     var batch = try self.batch(of: reading)
     // After a refusal the tables have to catch up with the rest of its series: the next one is short.
     var isCareful = false
+    // While a stream is silent nothing is held: what came is durable and shown, and others can write.
+    var isSilent = false
     while !batch.isEmpty {
       var refusal: Refusal?
       // What ends the input is told when everything before it is durable, so that the line to go on with is right.
@@ -132,10 +134,13 @@ package struct Import {
               events = transaction.events.count
             }
             batch = []
+            isSilent = !reading.source.isReady
+            if isSilent { break }
             do { batch = try self.batch(of: reading) } catch { failure = error }
           } while !batch.isEmpty && !series.isFull && !isCareful
         }
         isCareful = false
+        if isSilent { batch = try self.batch(of: reading) }
       } catch {
         guard let refusal else { throw error }
         try refuse(refusal, in: &batch, reading)

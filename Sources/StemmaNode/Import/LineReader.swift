@@ -47,6 +47,13 @@ package struct LineReader: ~Copyable {
     }
   }
 
+  /// Whether what a path leads to may keep its reader waiting, as a pipe does.
+  package static func isStream(path: String) -> Bool {
+    var status = stat()
+    guard (path == "-" ? fstat(0, &status) : stat(path, &status)) == 0 else { return false }
+    return status.st_mode & S_IFMT != S_IFREG
+  }
+
   deinit {
     if closes { close(descriptor) }
   }

@@ -8,10 +8,16 @@ protocol MutationSource: AnyObject {
   /// - Throws: `SourceError` where the source cannot be read on. What is wrong with one mutation alone is told in the
   ///   item.
   func next() throws(SourceError) -> SourceItem?
+  /// False if nobody can say when the next mutation comes: its writer has not written it yet.
+  var isReady: Bool { get }
   /// How many lines were read, those without a mutation included.
   var lineNumber: Int { get }
   /// What a file of refused lines has to begin with so that it can be imported; empty: nothing.
   var header: [UInt8] { get }
+}
+
+extension MutationSource {
+  var isReady: Bool { true }
 }
 
 struct SourceItem: Sendable {
@@ -52,17 +58,23 @@ extension Import {
     let keepsText = reject != nil
     switch options.format ?? Format(path: path) {
     case .ndjson:
-      return ReadAhead(
+      return ahead(
         try NDJSONSource(
-          path, firstLine: options.firstLine, defaultModel: options.model, keepsText: keepsText),
-        atOnce: options.batch)
-    case .csv: return try CSVSource(path, .comma, try model(of: path), node.schema, keepsText: keepsText)
-    case .tsv: return try CSVSource(path, .tab, try model(of: path), node.schema, keepsText: keepsText)
+          path, firstLine: options.firstLine, defaultModel: options.model, keepsText: keepsText), path)
+    case .csv:
+      return ahead(
+        try CSVSource(path, .comma, try model(of: path), node.schema, keepsText: keepsText), path)
+    case .tsv:
+      return ahead(try CSVSource(path, .tab, try model(of: path), node.schema, keepsText: keepsText), path)
     case .sqlite:
       let source = try SQLiteSource(path, node.schema, try named(options.model), keepsText: keepsText)
       for table in source.unknownTables { notice("table \(table) belongs to no model and is left out") }
       return source
     }
+  }
+
+  private func ahead(_ source: any MutationSource, _ path: String) -> ReadAhead {
+    ReadAhead(source, batch: options.batch, isStream: LineReader.isStream(path: path))
   }
 
   private func named(_ name: String?) throws(NodeError) -> Model? {

@@ -1,66 +1,71 @@
 import Foundation
 import StemmaLog
 
-/// Reads and parses a source on a thread of its own, some hundred items ahead.
+/// Reads and parses a source on a thread of its own, some hundred items ahead; of a stream whole batches.
 final class ReadAhead: MutationSource {
-  private enum Piece: Sendable {
-    case items([SourceItem])
-    /// How many lines there are.
-    case end(Int)
-    case failure([SourceItem], SourceError)
+  private struct Piece: Sendable {
+    var items: [SourceItem]
+    /// What the source has found out by now.
+    var header: [UInt8]
+    /// What follows the last item: how many lines there are, or why there are no more.
+    var end: Result<Int, SourceError>?
   }
 
   private static let most = 256
+  /// How long a stream may be silent before its reader should no longer hold what others wait for.
+  private static let patience = DispatchTimeInterval.milliseconds(50)
 
-  let header: [UInt8]
+  private(set) var header: [UInt8] = []
   private(set) var lineNumber = 0
   private let pieces = Handoff<Piece>(ahead: 8)
+  private let isStream: Bool
+  /// A piece that was taken and is not begun yet.
+  private var peeked: Piece?
   private var items: [SourceItem] = []
   private var place = 0
-  private var last: Piece?
+  private var end: Result<Int, SourceError>?
 
-  /// `atOnce`: how many items are worth waiting for together. The source belongs to the other thread from here on:
-  /// that is why it can be handed over, which the compiler cannot see.
-  init(_ source: any MutationSource, atOnce: Int) {
-    header = source.header
+  /// `batch`: how many items are committed together. The source belongs to the other thread from here on: that is
+  /// why it can be handed over, which the compiler cannot see.
+  init(_ source: any MutationSource, batch: Int, isStream: Bool) {
+    self.isStream = isStream
     nonisolated(unsafe) let source = source
-    Thread.detachNewThread { [pieces] in
-      Self.read(source, into: pieces, atOnce: max(1, min(Self.most, atOnce)))
-    }
+    // Of a stream no part of a batch is handed over, so that whoever has begun one never waits for the rest of it.
+    let atOnce = isStream ? batch : min(Self.most, batch)
+    Thread.detachNewThread { [pieces] in Self.read(source, into: pieces, atOnce: max(1, atOnce)) }
   }
 
   deinit { pieces.cancel() }
 
   private static func read(_ source: any MutationSource, into pieces: Handoff<Piece>, atOnce: Int) {
     var items: [SourceItem] = []
-    do throws(SourceError) {
-      while let item = try source.next() {
-        items.append(item)
-        guard items.count >= atOnce else { continue }
-        if !pieces.put(.items(items)) { return }
-        items = []
-        items.reserveCapacity(atOnce)
-      }
-    } catch {
-      _ = pieces.put(.failure(items, error))
-      return
+    var end: Result<Int, SourceError>?
+    while end == nil {
+      do throws(SourceError) {
+        if let item = try source.next() { items.append(item) } else { end = .success(source.lineNumber) }
+      } catch { end = .failure(error) }
+      guard end != nil || items.count >= atOnce else { continue }
+      if !pieces.put(Piece(items: items, header: source.header, end: end)) { return }
+      items = []
+      items.reserveCapacity(atOnce)
     }
-    if items.isEmpty || pieces.put(.items(items)) { _ = pieces.put(.end(source.lineNumber)) }
+  }
+
+  var isReady: Bool {
+    guard isStream, place == items.count, end == nil, peeked == nil else { return true }
+    peeked = pieces.take(within: Self.patience)
+    return peeked != nil
   }
 
   func next() throws(SourceError) -> SourceItem? {
     while place == items.count {
-      switch last ?? pieces.take() {
-      case .items(let taken): (items, place) = (taken, 0)
-      case .end(let lines):
-        last = .end(lines)
-        lineNumber = lines
+      if let end {
+        lineNumber = try end.get()
         return nil
-      case .failure(let taken, let error):
-        last = .failure([], error)
-        if taken.isEmpty { throw error }
-        (items, place) = (taken, 0)
       }
+      let piece = peeked ?? pieces.take()
+      peeked = nil
+      (items, place, header, end) = (piece.items, 0, piece.header, piece.end)
     }
     place += 1
     lineNumber = items[place - 1].lastLine

@@ -92,62 +92,11 @@ extension Node {
     }
   }
 
-  func changes(of index: Int, in life: RecordLife) throws(NodeError) -> [ChangeDescription] {
-    do throws(MergeError) {
-      return changes(of: index, in: life, from: try life.history.stateSeen(by: index))
-    } catch { throw .merge(error, life.model, life.key) }
-  }
-
-  private func changes(of index: Int, in life: RecordLife, from seen: RecordState) -> [ChangeDescription] {
+  func changes(of index: Int, in life: RecordLife, from seen: RecordState) -> [ChangeDescription] {
     let description = description
     return life.history.changes(of: index, from: seen).map {
       ChangeDescription(
         field: description.fieldName($0.field, life.model), from: $0.from.json, to: $0.to.json)
     }
-  }
-}
-
-/// Tells of events, as they come, what they changed and on what they build. Keeps the lives of the records that
-/// were asked for last.
-package final class EventAccounts {
-  /// Lives that are kept.
-  private static let limit = 256
-
-  private let node: Node
-  private let description: EventDescription
-  private var lives: [RecordKey: RecordLife] = [:]
-
-  package init(_ node: Node) {
-    self.node = node
-    description = node.description
-  }
-
-  /// Nil for an event of a model that the schema does not know.
-  private func life(of event: Event) throws(NodeError) -> RecordLife? {
-    guard let model = description.model(of: event) else { return nil }
-    let record = RecordKey(event)
-    if let life = lives[record], life.event(event.dot) != nil { return life }
-    if lives.count >= Self.limit { lives.removeAll() }
-    let life = try node.life(of: event.key, in: model)
-    lives[record] = life
-    return life
-  }
-
-  /// What an event changed; where nothing older is known, from null.
-  package func changes(of event: Event) throws(NodeError) -> [ChangeDescription] {
-    if let life = try life(of: event), let index = life.history.index(of: event.dot) {
-      return try node.changes(of: index, in: life)
-    }
-    return event.assignments.map { ChangeDescription(field: $0.field, from: .null, to: $0.value.json) }
-  }
-
-  /// The events on which it builds directly, the latest first.
-  package func parents(of event: Event) throws(NodeError) -> [Dot] {
-    // A writer that knew of nobody else builds on its own last event.
-    if event.context.entries.count < 2 {
-      return event.context.entries.map { Dot($0.origin, $0.sequence) }
-    }
-    guard let life = try life(of: event), let index = life.history.index(of: event.dot) else { return [] }
-    return life.history.parents(of: index).map { life.history.events[$0].dot }
   }
 }

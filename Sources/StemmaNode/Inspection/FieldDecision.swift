@@ -38,23 +38,37 @@ extension Node {
   /// What decided about existence, and about every field while the record exists or its existence is in conflict:
   /// existence first, then fields in the order of the schema.
   package func decisions(about life: RecordLife) throws(NodeError) -> [FieldDecision] {
-    let state = try life.state()
-    let conflicts = state.conflicts(life.rules)
+    decisions(life.model, try life.state(), life.rules) { life.note(of: $0).by }
+  }
+
+  /// As above, from the tables alone: nobody knows there who made a commit. Nil for a record that never was.
+  package func decisions(about key: Key, in model: Model) throws(NodeError) -> [FieldDecision]? {
+    try reading { reader in
+      guard let state = try reader.state(of: key, in: model) else { return nil }
+      return decisions(model, state, MergeRules(model)) { _ in nil }
+    }
+  }
+
+  private func decisions(
+    _ model: Model, _ state: RecordState, _ rules: MergeRules, _ author: (Dot) -> String?
+  ) -> [FieldDecision] {
+    let conflicts = state.conflicts(rules)
     var decisions = [
-      decision(on: nil, life, state, isConflict: conflicts.contains { $0.kind == .delete })
+      decision(on: nil, state, rules, isConflict: conflicts.contains { $0.kind == .delete }, author)
     ]
-    guard state.exists(life.rules) || state.existenceIsInConflict else { return decisions }
-    for field in life.fields {
+    guard state.exists(rules) || state.existenceIsInConflict else { return decisions }
+    for (index, field) in model.fields.enumerated() where !model.isKeyField(index) {
       let isConflict = conflicts.contains { $0.differing.contains(field.storedName) }
-      decisions.append(decision(on: field, life, state, isConflict: isConflict))
+      decisions.append(decision(on: field, state, rules, isConflict: isConflict, author))
     }
     return decisions
   }
 
   private func decision(
-    on field: Field?, _ life: RecordLife, _ state: RecordState, isConflict: Bool
+    on field: Field?, _ state: RecordState, _ rules: MergeRules, isConflict: Bool,
+    _ author: (Dot) -> String?
   ) -> FieldDecision {
-    let decision = state.decision(on: field?.storedName, life.rules)
+    let decision = state.decision(on: field?.storedName, rules)
     let description = description
     func value(_ candidate: StemmaMerge.Candidate) -> Value {
       guard let field else { return .bool(candidate.exists) }
@@ -73,7 +87,7 @@ extension Node {
           isResolution: candidate.isResolution, event: description.name(candidate.dot),
           version: candidate.version.rawValue, timestamp: candidate.timestamp,
           time: description.time(candidate.timestamp),
-          origin: mark.displayName(of: candidate.dot.origin), by: life.note(of: candidate.dot).by)
+          origin: mark.displayName(of: candidate.dot.origin), by: author(candidate.dot))
       }, isConflict: isConflict)
   }
 }

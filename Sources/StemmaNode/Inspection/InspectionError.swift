@@ -12,5 +12,7 @@ package enum InspectionError: Error {
   case overwritten(event: String, record: String, field: String, later: String)
   /// Whether this record exists is an open conflict, which undoing would bury.
   case existenceInConflict(String)
+  /// What going back would change is not any more what was shown.
+  case changedMeanwhile
   case unknownPlaceholder(String, known: [String])
 }

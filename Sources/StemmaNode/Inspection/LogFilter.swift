@@ -144,10 +144,7 @@ extension Node {
       var scan = log.scan(
         from: filter.positions.lowerBound, to: filter.until?.end, partitions: filter.partitions,
         newestFirst: newestFirst)
-      while let event = try scan.next() {
-        guard filter.contains(event) else { continue }
-        if try !body(event) { return }
-      }
+      try scan.forEach { event in try !filter.contains(event) || body(event) }
     }
   }
 

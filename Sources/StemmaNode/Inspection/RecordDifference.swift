@@ -65,6 +65,12 @@ package struct RecordDifference: Sendable {
   }
 }
 
+extension RecordDifference: Equatable {
+  package static func == (a: RecordDifference, b: RecordDifference) -> Bool {
+    a.kind == b.kind && a.model.name == b.model.name && a.key == b.key && a.changes == b.changes
+  }
+}
+
 extension Node {
   /// Gives the states of each record as of several moments, record by record in the order of partition, model and
   /// key; only of records that differ between two of them in the events that they are made of. One pass over the

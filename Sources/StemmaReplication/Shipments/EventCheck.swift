@@ -32,34 +32,56 @@ struct EventCheck: Sendable {
       let (sum, overflow) = depth.addingReportingOverflow(entry.sequence.rawValue)
       depth = overflow ? .max : sum
     }
-    let version = event.version.rawValue
-    guard (1...Limits.highestNumber).contains(version), version - 1 <= depth,
-      (version == 1) == event.context.isEmpty
-    else { throw hostile(event, "version \(event.version) does not fit its context") }
+    guard Self.fits(event.version, depth: depth, isContextEmpty: event.context.isEmpty) else {
+      throw hostile(event, "version \(event.version) does not fit its context")
+    }
     guard event.commit.origin == event.dot.origin else {
       throw hostile(event, "its commit \(event.commit) is another origin's")
     }
   }
 
-  /// Where the schema knows the model, the key must have its shape and give the event's partition.
+  /// `depth`: the sum of the sequences in the context, which no version can exceed by more than one.
+  static func fits(_ version: Version, depth: UInt64, isContextEmpty: Bool) -> Bool {
+    let number = version.rawValue
+    return (1...Limits.highestNumber).contains(number) && number - 1 <= depth
+      && (number == 1) == isContextEmpty
+  }
+
   private func checkKey(_ event: Event) throws(ReplicationError) {
-    guard let model = models[event.model] else { return }
-    var parts: [KeyPart] = []
-    do throws(EventsError) {
-      var index = 0
-      while index < event.key.bytes.count { parts.append(try Key.decodePart(event.key.bytes, &index)) }
-    } catch {
-      throw hostile(event, "its key cannot be read")
+    let objection = event.key.bytes.withUnsafeBytes {
+      model(event.model, in: event.partition)?.objection(to: $0)
     }
-    guard parts.count == model.keyFields.count else {
-      throw hostile(event, "its key has \(parts.count) parts, \(model.name) has \(model.keyFields.count)")
-    }
-    for (part, index) in zip(parts, model.keyFields) where !model.fields[index].type.admits(part) {
-      throw hostile(event, "its key's \(model.fields[index].name) has the wrong type")
-    }
-    let partition = Partition(model: model, key: event.key)
-    guard partition == event.partition else {
-      throw hostile(event, "its key belongs to partition \(partition)")
+    if let objection { throw hostile(event, objection) }
+  }
+
+  /// For the records of a model in a partition; nil if the schema does not know it.
+  func model(_ name: String, in partition: Partition) -> ModelCheck? {
+    models[name].map { ModelCheck(model: $0, partition: partition) }
+  }
+
+  /// Whether the keys of records have the shape of their model, and give the partition of their events.
+  struct ModelCheck {
+    fileprivate let model: Model
+    fileprivate let partition: Partition
+
+    /// What is wrong with a key; nil: nothing.
+    func objection(to bytes: UnsafeRawBufferPointer) -> String? {
+      let key = Key(trusted: Array(bytes))
+      var parts: [KeyPart] = []
+      do throws(EventsError) {
+        var index = 0
+        while index < key.bytes.count { parts.append(try Key.decodePart(key.bytes, &index)) }
+      } catch {
+        return "its key cannot be read"
+      }
+      guard parts.count == model.keyFields.count else {
+        return "its key has \(parts.count) parts, \(model.name) has \(model.keyFields.count)"
+      }
+      for (part, index) in zip(parts, model.keyFields) where !model.fields[index].type.admits(part) {
+        return "its key's \(model.fields[index].name) has the wrong type"
+      }
+      let expected = Partition(model: model, key: key)
+      return expected == partition ? nil : "its key belongs to partition \(expected)"
     }
   }
 

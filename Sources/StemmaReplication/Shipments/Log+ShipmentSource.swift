@@ -21,7 +21,8 @@ package struct LogSource: ShipmentSource {
       for file in try log.files() where file.place <= end.file {
         let end = min(Position(file: file.place + 1, index: 0), end)
         let streams = file.kind == .journal ? try streams(ofJournal: file, to: end) : try streams(of: file)
-        files.append(SourceFile(number: file.place, end: end, streams: streams))
+        files.append(
+          SourceFile(number: file.place, end: end, rawBytes: file.rawBytes, streams: streams))
       }
       return files
     } catch {
@@ -60,6 +61,15 @@ package struct LogSource: ShipmentSource {
       ranges[event.partition, default: [:]][event.dot.origin] = range
     }
     return ranges.values.flatMap(\.values).sorted { ($0.partition, $0.origin) < ($1.partition, $1.origin) }
+  }
+
+  package func sealed(_ file: SourceFile, atLeast least: Int) throws(ReplicationError) -> SealedContents? {
+    do throws(LogError) {
+      guard file.rawBytes >= UInt64(least) else { return nil }
+      return try log.sealedContents(ofPlace: file.number)
+    } catch {
+      throw Self.failure(error)
+    }
   }
 
   package func events(

@@ -11,26 +11,34 @@ import StemmaLog
 //     offset  size  meaning
 //          0     8  magic "STEMMA-P"
 //          8     1  format version, 1
-//          9     3  zero
+//          9     1  form: 0 blocks, 1 a sealed file
+//         10     2  zero
 //         12     4  CRC32C of the bytes before
 //         16     8  log id of the sender
-//                   per block: its length (varint, at least 1) and the block, laid out as in a segment;
+//                   form 0, per block: its length (varint, at least 1) and the block, laid out as in a segment;
 //                   `arrival` counts from 0 in the sender's order, over all blocks of the piece
 //                   0: no more blocks
+//                   form 1: blocks, footer and key filter of a segment as they stand in the sender's file
 //                   footer:
 //                     number of events
 //                     number of streams; each, by partition and origin, once:
 //                       partition (length, bytes), origin (8 bytes), first sequence, number of events,
 //                       hash of the events 1 … first - 1, hash of these events (16 bytes each)
+//                     form 1: lengths of the segment's footer and key filter, its end index, raw bytes
 //      end-40     4  length of the footer
 //      end-36     4  CRC32C of all bytes before
 //      end-32    32  SHA-256 of all bytes before
+//
+// A sealed file travels as it is where the receiver wants all of its partitions and holds of each stream what
+// comes before the file, and nothing of it. It is then adopted as it is, if all of that still holds; otherwise
+// its events are, as if they had come in blocks.
 //
 // Fixed numbers are big-endian, others LEB128 varints in their shortest form. The blocks hold ranges of keys,
 // in the order (partition, model, key), so they compress as a segment's do, and a note of a commit stands in
 // the first block that has one of its events. Validity: both digests hold; every byte is accounted for; the
 // events' sequences are exactly those that the footer states, in order within each stream; their digests sum
-// to the stated hashes; the arrivals are 0 … n - 1.
+// to the stated hashes; in form 0 the arrivals are 0 … n - 1; in form 1 all that the index says is so
+// (`SealedCheck`).
 
 /// What a piece holds of one stream, and what precedes it.
 package struct ShippedStream: Hashable, Sendable {
@@ -49,6 +57,9 @@ package struct Piece: Sendable {
   package let sender: LogID
   /// By partition and origin.
   package let streams: [ShippedStream]
+  package let eventCount: Int
+  /// A sealed file as it was shipped, not compared with `streams` yet. Then `events` is empty: see `unpacked`.
+  package let sealed: SealedContents?
   /// In the sender's arrival order.
   package let events: [Event]
   /// Of the events, at the same indices.
@@ -60,6 +71,7 @@ package struct Piece: Sendable {
 enum PieceLayout {
   static let magic = Array("STEMMA-P".utf8)
   static let version: UInt8 = 1
+  enum Form: UInt8 { case blocks, sealed }
   static let headerSize = 24
   static let trailerSize = 40
   /// Raw bytes of events at which a block is cut.
@@ -72,14 +84,36 @@ extension Piece {
   static func encode(
     sender: LogID, streams: [ShippedStream], events: [Event], notes: [CommitID: CommitNote]
   ) -> [UInt8] {
-    var bytes = PieceLayout.magic
-    bytes += [PieceLayout.version, 0, 0, 0]
-    bytes.appendFixed(CRC32C.of(bytes))
-    bytes.appendFixed(sender.rawValue)
+    var bytes = header(.blocks, sender)
     appendBlocks(of: events, notes, to: &bytes)
     bytes.append(0)
+    return end(bytes, footer(streams, eventCount: events.count))
+  }
+
+  /// The bytes of a piece that is a sealed file. `streams` must describe what is in it.
+  static func encode(sender: LogID, streams: [ShippedStream], sealed: SealedContents) -> [UInt8] {
+    var bytes = header(.sealed, sender)
+    bytes.reserveCapacity(bytes.count + sealed.bytes.count + 64 * (streams.count + 4))
+    bytes += sealed.bytes
+    var footer = footer(streams, eventCount: Int(sealed.events))
+    footer.append(sealed.sizes.footer)
+    footer.append(sealed.sizes.filter)
+    footer.append(sealed.sizes.end)
+    footer.append(sealed.sizes.rawBytes)
+    return end(bytes, footer)
+  }
+
+  private static func header(_ form: PieceLayout.Form, _ sender: LogID) -> [UInt8] {
+    var bytes = PieceLayout.magic
+    bytes += [PieceLayout.version, form.rawValue, 0, 0]
+    bytes.appendFixed(CRC32C.of(bytes))
+    bytes.appendFixed(sender.rawValue)
+    return bytes
+  }
+
+  private static func footer(_ streams: [ShippedStream], eventCount: Int) -> WireWriter {
     var footer = WireWriter()
-    footer.append(events.count)
+    footer.append(eventCount)
     footer.append(streams.count)
     for stream in streams {
       footer.append(stream.range.partition.bytes)
@@ -89,6 +123,11 @@ extension Piece {
       footer.append(stream.hashBefore)
       footer.append(stream.range.hash)
     }
+    return footer
+  }
+
+  private static func end(_ content: [UInt8], _ footer: WireWriter) -> [UInt8] {
+    var bytes = content
     bytes += footer.bytes
     bytes.appendFixed(UInt32(footer.bytes.count))
     return seal(bytes)
@@ -142,44 +181,107 @@ extension Piece {
     }
     var reader = WireReader(bytes[8..<header], subject: "piece")
     let version = try reader.byte()
-    let zeros = try reader.slice(3)
+    let form = try reader.byte()
+    let zeros = try reader.slice(2)
     guard try reader.fixed32() == CRC32C.of(bytes[..<12]), zeros.allSatisfy({ $0 == 0 }), version > 0 else {
       throw .damaged("piece", "its header")
     }
     guard version == PieceLayout.version else {
       throw .newerFormat("piece", found: UInt64(version), supported: UInt64(PieceLayout.version))
     }
+    guard let form = PieceLayout.Form(rawValue: form) else { throw .malformed("piece", "form \(form)") }
     sender = LogID(try reader.fixed())
 
-    let trailer = bytes.count - PieceLayout.trailerSize
-    reader = WireReader(bytes[trailer...], subject: "piece")
-    let footerLength = Int(try reader.fixed32())
-    guard try reader.fixed32() == CRC32C.of(bytes[..<(trailer + 4)]) else {
-      throw .damaged("piece", "its checksum does not hold")
-    }
-    guard try reader.slice(32).elementsEqual(SHA256.hash(data: bytes[..<(trailer + 4)])) else {
-      throw .damaged("piece", "its digest does not hold")
-    }
-    guard footerLength <= trailer - header - 1 else { throw .malformed("piece", "a footer that is too long") }
-    reader = WireReader(bytes[(trailer - footerLength)..<trailer], subject: "footer of a piece")
-    let count = Int(try reader.number("events of a piece", limit: UInt64(ReplicationLimits.pieceEvents)))
-    streams = try Self.streams(from: &reader, eventCount: count)
-    try reader.end()
-
-    reader = WireReader(bytes[header..<(trailer - footerLength)], subject: "piece")
-    var content = PieceContent(count: count)
-    while true {
-      let length = try reader.number("block", limit: UInt64(ReplicationLimits.piece))
-      if length == 0 { break }
-      guard length <= UInt64(reader.left) else { throw reader.malformed("a block that is cut short") }
-      try content.take(block: Array(try reader.slice(Int(length))))
+    let footer = try Self.footerRange(of: bytes)
+    reader = WireReader(bytes[footer], subject: "footer of a piece")
+    eventCount = Int(try reader.number("events of a piece", limit: UInt64(ReplicationLimits.pieceEvents)))
+    streams = try Self.streams(from: &reader, eventCount: eventCount)
+    let content = bytes[header..<footer.lowerBound]
+    if form == .sealed {
+      let sizes = try Self.sizes(from: &reader)
+      try reader.end()
+      (events, digests, notes) = ([], [], [:])
+      sealed = try Self.taking { () throws(Flaw) in try SealedContents(content, sizes) }
+      try checkSealedStreams()
+      return
     }
     try reader.end()
-    events = try content.arrived()
-    notes = content.notes
+    sealed = nil
+    let found = try PieceContent(count: eventCount, blocks: content)
+    (events, notes) = (found.events, found.notes)
     var digester = EventDigester()
     digests = events.map { digester.digest(of: $0).hash }
     try checkStreams()
+  }
+
+  /// Where the footer stands. Throws unless both digests hold.
+  private static func footerRange(of bytes: [UInt8]) throws(ReplicationError) -> Range<Int> {
+    let trailer = bytes.count - PieceLayout.trailerSize
+    var reader = WireReader(bytes[trailer...], subject: "piece")
+    let length = Int(try reader.fixed32())
+    guard try reader.fixed32() == CRC32C.of(bytes[..<(trailer + 4)]) else {
+      throw .damaged("piece", "its checksum does not hold")
+    }
+    let digest = bytes.withUnsafeBytes { all in
+      var hasher = SHA256()
+      hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: all[..<(trailer + 4)]))
+      return hasher.finalize()
+    }
+    guard try reader.slice(32).elementsEqual(digest) else {
+      throw .damaged("piece", "its digest does not hold")
+    }
+    guard length <= trailer - PieceLayout.headerSize - 1 else {
+      throw .malformed("piece", "a footer that is too long")
+    }
+    return trailer - length..<trailer
+  }
+
+  static func sizes(from reader: inout WireReader) throws(ReplicationError) -> SealedContents.Sizes {
+    let limit = UInt64(ReplicationLimits.piece)
+    return SealedContents.Sizes(
+      footer: Int(try reader.number("footer of a sealed file", limit: limit)),
+      filter: Int(try reader.number("key filter of a sealed file", limit: limit)),
+      end: try reader.number("arrivals of a piece", limit: UInt64(ReplicationLimits.pieceEvents)),
+      rawBytes: try reader.number())
+  }
+
+  private static func taking<Result>(
+    _ body: () throws(Flaw) -> Result
+  ) throws(ReplicationError) -> Result {
+    do throws(Flaw) { return try body() } catch { throw .damaged("piece", "its sealed file: \(error)") }
+  }
+
+  /// A sealed file as its events; any other piece as it is. Memory: all of them.
+  func unpacked() throws(ReplicationError) -> Piece {
+    guard let sealed else { return self }
+    let contents = try Self.taking { () throws(Flaw) in try sealed.unpacked() }
+    return try Piece(sender: sender, streams: streams, contents)
+  }
+
+  private init(
+    sender: LogID, streams: [ShippedStream], _ contents: AdoptedEvents
+  ) throws(ReplicationError) {
+    self.sender = sender
+    self.streams = streams
+    sealed = nil
+    (events, notes) = (contents.events, contents.notes)
+    eventCount = events.count
+    var digester = EventDigester()
+    digests = events.map { digester.digest(of: $0).hash }
+    try checkStreams()
+  }
+
+  /// Compares the two indexes of a sealed file, not yet the events.
+  private func checkSealedStreams() throws(ReplicationError) {
+    guard let sealed else { return }
+    let told = sealed.footer.partitions.flatMap { run in
+      run.streams.map {
+        StreamRange(partition: run.partition, origin: $0.origin, from: $0.from, to: $0.to, hash: $0.hash)
+      }
+    }
+    guard told == streams.map(\.range), sealed.events == UInt64(eventCount) else {
+      throw .malformed("piece", "its footer does not say what its sealed file says")
+    }
   }
 
   /// The streams of a footer, behind the count of events.
@@ -246,9 +348,23 @@ private struct PieceContent {
   private var found: [(arrival: UInt64, event: Event)] = []
   private(set) var notes: [CommitID: CommitNote] = [:]
 
-  init(count: Int) { self.count = count }
+  /// In the order of their arrivals.
+  private(set) var events: [Event] = []
 
-  mutating func take(block bytes: [UInt8]) throws(ReplicationError) {
+  init(count: Int, blocks: ArraySlice<UInt8>) throws(ReplicationError) {
+    self.count = count
+    var reader = WireReader(blocks, subject: "piece")
+    while true {
+      let length = try reader.number("block", limit: UInt64(ReplicationLimits.piece))
+      if length == 0 { break }
+      guard length <= UInt64(reader.left) else { throw reader.malformed("a block that is cut short") }
+      try take(block: Array(try reader.slice(Int(length))))
+    }
+    try reader.end()
+    events = try arrived()
+  }
+
+  private mutating func take(block bytes: [UInt8]) throws(ReplicationError) {
     do throws(EventsError) {
       let block = try BlockReader(bytes, limit: ReplicationLimits.blockStream)
       guard block.count <= count - found.count else {
@@ -269,7 +385,7 @@ private struct PieceContent {
     }
   }
 
-  mutating func arrived() throws(ReplicationError) -> [Event] {
+  private mutating func arrived() throws(ReplicationError) -> [Event] {
     guard found.count == count, count > 0 else {
       throw .malformed("piece", "\(found.count) events where its footer says \(count)")
     }

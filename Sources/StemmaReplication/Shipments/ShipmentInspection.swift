@@ -48,7 +48,9 @@ package struct ShipmentInspection {
     let trailerSize = UInt64(PieceLayout.trailerSize)
     report(try header(at: start, before: end))
     var offset = min(end, start + UInt64(PieceLayout.headerSize))
-    offset = try blocks(offset..<end)
+    let form = try source.bytes(at: start + 9, count: 1).first
+    offset =
+      form == PieceLayout.Form.sealed.rawValue ? try sealedFile(offset..<end) : try blocks(offset..<end)
     guard end - offset >= trailerSize else {
       var part = InspectedPart(.trailer, at: offset, end - offset)
       part.complain(.cutShort(expected: trailerSize, found: end - offset))
@@ -71,9 +73,11 @@ package struct ShipmentInspection {
     var reader = WireReader(bytes[8...], subject: "piece")
     do throws(ReplicationError) {
       let version = try reader.byte()
-      _ = try reader.slice(3)
+      let form = try reader.byte()
+      _ = try reader.slice(2)
       let expected = try reader.fixed32()
       part.say("version", UInt64(version))
+      part.say("form", UInt64(form))
       part.say("log", LogID(try reader.fixed()).description)
       let found = CRC32C.of(bytes[..<12])
       if expected != found { part.complain(.checksum(expected: expected, found: found)) }
@@ -106,6 +110,62 @@ package struct ShipmentInspection {
       offset = next + UInt64(size)
     }
     return offset
+  }
+
+  /// Reports the blocks, the footer and the key filter of a sealed file and returns where the piece's footer begins.
+  /// Where the lengths at the end cannot be read, all of it is unknown.
+  private mutating func sealedFile(_ range: Range<UInt64>) throws(LogError) -> UInt64 {
+    let end = range.upperBound - min(range.upperBound - range.lowerBound, UInt64(PieceLayout.trailerSize))
+    guard let (content, sealed) = try sealedContents(range.lowerBound..<end) else {
+      var part = InspectedPart(.unknown, at: range.lowerBound, end - range.lowerBound)
+      part.complain(.malformed("sealed file"))
+      report(part)
+      return end
+    }
+    for entry in sealed.footer.blocks {
+      defer { number += 1 }
+      guard request.wants(number) else { continue }
+      var part = InspectedPart(
+        .block, at: content.lowerBound + entry.offset, UInt64(entry.length), number: number)
+      let bytes = try source.bytes(at: part.offset, count: entry.length)
+      let found = CRC32C.of(bytes)
+      if found != entry.crc { part.complain(.checksum(expected: entry.crc, found: found)) }
+      part.decode(bytes)
+      body(part)
+    }
+    let filter = content.upperBound - UInt64(sealed.sizes.filter)
+    let footer = filter - UInt64(sealed.sizes.footer)
+    var part = InspectedPart(.footer, at: footer, filter - footer)
+    part.say("events", sealed.events)
+    part.say("partitions", UInt64(sealed.footer.partitions.count))
+    report(part)
+    report(InspectedPart(.filter, at: filter, content.upperBound - filter))
+    return content.upperBound
+  }
+
+  /// The sealed file in front of a piece's footer, and where it stands; nil if its lengths or its index cannot be
+  /// read.
+  private func sealedContents(
+    _ range: Range<UInt64>
+  ) throws(LogError) -> (range: Range<UInt64>, contents: SealedContents)? {
+    let length = try source.bytes(at: range.upperBound, count: 4)
+    let footerLength = length.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    guard length.count == 4, footerLength < range.upperBound - range.lowerBound,
+      range.upperBound - range.lowerBound <= UInt64(InspectionLimits.part)
+    else { return nil }
+    let content = range.lowerBound..<range.upperBound - footerLength
+    var reader = WireReader(
+      try source.bytes(at: content.upperBound, count: Int(footerLength)), subject: "footer of a piece")
+    let sizes: SealedContents.Sizes
+    do throws(ReplicationError) {
+      let limit = ReplicationLimits.pieceEvents
+      let count = Int(try reader.number("events of a piece", limit: UInt64(limit)))
+      _ = try Piece.streams(from: &reader, eventCount: count)
+      sizes = try Piece.sizes(from: &reader)
+    } catch { return nil }
+    let bytes = try source.bytes(
+      at: content.lowerBound, count: Int(content.upperBound - content.lowerBound))
+    do throws(Flaw) { return (content, try SealedContents(bytes[...], sizes)) } catch { return nil }
   }
 
   /// The length that stands at `offset`, and where what it measures begins.
@@ -154,6 +214,7 @@ package struct ShipmentInspection {
       let streams = try Piece.streams(from: &reader, eventCount: count)
       part.say("streams", UInt64(streams.count))
       part.say("partitions", UInt64(Set(streams.map(\.range.partition)).count))
+      if reader.left > 0 { _ = try Piece.sizes(from: &reader) }
       try reader.end()
     } catch { part.complain(.malformed("footer")) }
     return part

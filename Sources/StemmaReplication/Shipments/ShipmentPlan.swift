@@ -6,6 +6,8 @@ package struct ShipmentPlan: Sendable {
     package var file: SourceFile
     /// The partitions of which it holds events above the receiver's knowledge.
     package var partitions: Set<Partition>
+    /// Whether the receiver wants all of it, and will hold of each stream just what comes before the file.
+    var isWhole = true
     /// How far the streams of `partitions` that the file continues were held before it.
     var before: Knowledge
   }
@@ -32,7 +34,11 @@ package struct ShipmentPlan: Sendable {
     var count: UInt64 = 0
     for file in try source.shipmentFiles() {
       var entry = PlannedFile(file: file, partitions: [], before: Knowledge())
-      for range in file.streams where scope.contains(range.partition) {
+      for range in file.streams {
+        guard scope.contains(range.partition) else {
+          entry.isWhole = false
+          continue
+        }
         let head = held[range.partition, range.origin]
         let known = receiver[range.partition, range.origin]
         guard range.from == head.sequence.next, range.to >= range.from else {
@@ -48,6 +54,7 @@ package struct ShipmentPlan: Sendable {
               finder: Fork.Side(node: names.own, hash: next.hash),
               peer: Fork.Side(node: names.peer, hash: known.hash)))
         }
+        if known.sequence > head.sequence { entry.isWhole = false }
         if range.to > known.sequence {
           entry.partitions.insert(range.partition)
           count += range.to.rawValue - max(known.sequence, head.sequence).rawValue

@@ -30,16 +30,22 @@ package struct ShipmentReader: Sendable {
   }
 
   package mutating func read(_ bytes: [UInt8]) throws(ReplicationError) -> VerifiedPiece {
-    let piece = try Piece(decoding: bytes)
+    var piece = try Piece(decoding: bytes)
     guard piece.sender == sender else {
       throw .malformed("piece", "it comes from log \(piece.sender), not from \(sender)")
     }
     for stream in piece.streams where !scope.contains(stream.range.partition) {
       throw .foreignPartition(stream.range.partition)
     }
+    if piece.sealed != nil, !piece.continues(knowledge) { piece = try piece.unpacked() }
     let verified = VerifiedPiece(piece: piece, storedSize: bytes.count, names: names)
+    if let sealed = try verified.sealed(above: knowledge) {
+      try SealedCheck.run(sealed, check, held: knowledge)
+      for stream in piece.streams { knowledge[stream.range.partition, stream.range.origin] = stream.head }
+      return verified
+    }
     var seen = knowledge
-    try verified.forEachNew(above: knowledge) { event, digest throws(ReplicationError) in
+    try verified.forEachNew(of: piece, above: knowledge) { event, digest throws(ReplicationError) in
       try check.check(event, held: seen)
       let head = seen[event.partition, event.dot.origin]
       seen[event.partition, event.dot.origin] = StreamHead(
@@ -76,14 +82,36 @@ package struct VerifiedPiece: Sendable {
   }
 
   package var streams: [ShippedStream] { piece.streams }
-  package var eventCount: Int { piece.events.count }
+  package var eventCount: Int { piece.eventCount }
+
+  /// The sealed file that the piece is, if all of it is new and follows what is held, so that it can be adopted as
+  /// it is. Nil otherwise: then there is `remaining(above:)`. Throws `fork`.
+  package func sealed(above knowledge: Knowledge) throws(ReplicationError) -> SealedContents? {
+    guard let sealed = piece.sealed, piece.continues(knowledge) else { return nil }
+    try compare(with: knowledge, piece)
+    return sealed
+  }
+
+  /// Stores what is new in a log, durable on return: a sealed file as it is if nothing of it is held, otherwise
+  /// the events that are not. Returns how many events. The caller holds the writer lock, and says what is held.
+  /// Throws `gap`, `fork`, and what `Log.adopt` does (`LogError`).
+  package func adopt(into log: Log, above held: Knowledge) throws -> UInt64 {
+    if let sealed = try sealed(above: held), log.adoptsAsSegment(rawBytes: sealed.sizes.rawBytes) {
+      _ = try log.adopt(sealed)
+      return sealed.events
+    }
+    guard let adopted = try remaining(above: held) else { return 0 }
+    _ = try log.adopt(adopted)
+    return UInt64(adopted.events.count)
+  }
 
   /// The events that are not held yet, in the sender's arrival order, with the notes of their commits. Nil if
   /// all are. Throws `gap` or `fork`.
   package func remaining(above knowledge: Knowledge) throws(ReplicationError) -> AdoptedEvents? {
     var events: [Event] = []
     var commits: Set<CommitID> = []
-    try forEachNew(above: knowledge) { event, _ throws(ReplicationError) in
+    let piece = try piece.unpacked()
+    try forEachNew(of: piece, above: knowledge) { event, _ throws(ReplicationError) in
       events.append(event)
       commits.insert(event.commit)
     }
@@ -93,9 +121,9 @@ package struct VerifiedPiece: Sendable {
 
   /// Compares every stream with what is held, then gives the events above it.
   func forEachNew(
-    above knowledge: Knowledge, _ body: (Event, StreamHash) throws(ReplicationError) -> Void
+    of piece: Piece, above knowledge: Knowledge, _ body: (Event, StreamHash) throws(ReplicationError) -> Void
   ) throws(ReplicationError) {
-    try compare(with: knowledge)
+    try compare(with: knowledge, piece)
     for (event, digest) in zip(piece.events, piece.digests)
     where event.dot.sequence > knowledge[event.partition, event.dot.origin].sequence {
       try body(event, digest)
@@ -104,7 +132,7 @@ package struct VerifiedPiece: Sendable {
 
   /// What a stream had, by the piece, at the point up to which we hold it, must be what we hold. A stream of
   /// which we hold more than the whole piece cannot be compared, and nothing of it is taken.
-  private func compare(with knowledge: Knowledge) throws(ReplicationError) {
+  private func compare(with knowledge: Knowledge, _ piece: Piece) throws(ReplicationError) {
     var stated = Knowledge()
     for stream in piece.streams {
       let range = stream.range
@@ -133,4 +161,16 @@ package struct VerifiedPiece: Sendable {
           peer: Fork.Side(node: names.peer, hash: theirs.hash)))
     }
   }
+}
+
+extension Piece {
+  /// Whether every stream of it goes on right where a knowledge ends.
+  func continues(_ knowledge: Knowledge) -> Bool {
+    streams.allSatisfy { $0.range.from == knowledge[$0.range.partition, $0.range.origin].sequence.next }
+  }
+}
+
+extension ShippedStream {
+  /// Of whoever holds it all.
+  package var head: StreamHead { StreamHead(sequence: range.to, hash: hashBefore + range.hash) }
 }

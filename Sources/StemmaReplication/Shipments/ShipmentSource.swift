@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaLog
 
 /// What a shipment is made from: a log, seen as files in the order in which the node came to hold their
 /// events. The files that are listed must not change while the shipment is written, except that the last one
@@ -11,6 +12,9 @@ package protocol ShipmentSource {
   func events(
     of file: SourceFile, in partitions: Set<Partition>
   ) throws(ReplicationError) -> EventPull
+  /// The contents of a file, to be shipped as they are; nil if it is not sealed, or so small that its events travel
+  /// better together with others': below `least` bytes of events (`Event.rawSize`).
+  func sealed(_ file: SourceFile, atLeast least: Int) throws(ReplicationError) -> SealedContents?
   /// Bytes read from the log's files since it was opened.
   var bytesRead: UInt64 { get }
 }
@@ -23,12 +27,15 @@ package struct SourceFile: Sendable {
   package var number: UInt64
   /// Behind its last event that is shown.
   package var end: Position
+  /// `Event.rawSize` of all its events.
+  package var rawBytes: UInt64
   /// What the file holds of each stream. A stream once at most.
   package var streams: [StreamRange]
 
-  package init(number: UInt64, end: Position, streams: [StreamRange]) {
+  package init(number: UInt64, end: Position, rawBytes: UInt64 = 0, streams: [StreamRange]) {
     self.number = number
     self.end = end
+    self.rawBytes = rawBytes
     self.streams = streams
   }
 }

@@ -4,7 +4,8 @@ import StemmaLog
 /// Makes the pieces of a planned shipment, one at a time, so memory holds one piece whatever the log's size.
 ///
 /// Reads the planned files in arrival order and cuts where a commit ends once `pieceTarget` bytes of events
-/// are gathered. A piece may span several small files.
+/// are gathered. A piece may span several small files; a sealed file of which the receiver lacks all is a piece as
+/// it is, unless it is small.
 package struct ShipmentWriter<Source: ShipmentSource> {
   private let source: Source
   private let plan: ShipmentPlan
@@ -19,6 +20,8 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   private var pending: (event: Event, note: CommitNote?)?
   private var digester = EventDigester()
   private var piece = PieceDraft()
+  /// A file that travels as it is, as the next piece; `heads` is what the receiver holds before it.
+  private var sealed: SealedContents?
 
   /// Pieces, events and bytes so far.
   package private(set) var pieceCount: UInt64 = 0
@@ -49,6 +52,10 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   /// than we do, as soon as the place is reached; `failed` if the log cannot be read or contradicts its own
   /// footers.
   package mutating func next() throws(ReplicationError) -> [UInt8]? {
+    if let sealed {
+      self.sealed = nil
+      return try finish(sealed)
+    }
     while let item = try nextEvent() {
       if piece.size >= pieceTarget, item.event.commit != piece.lastCommit {
         pending = item
@@ -56,8 +63,8 @@ package struct ShipmentWriter<Source: ShipmentSource> {
       }
       try take(item.event, item.note)
     }
-    guard !piece.events.isEmpty else { return nil }
-    return try finishPiece()
+    guard piece.events.isEmpty else { return try finishPiece() }
+    return sealed == nil ? nil : try next()
   }
 
   private mutating func nextEvent() throws(ReplicationError) -> (event: Event, note: CommitNote?)? {
@@ -70,11 +77,18 @@ package struct ShipmentWriter<Source: ShipmentSource> {
         if let item = try pull() { return item }
         try closeFile()
       }
-      guard nextFile < plan.files.count else { return nil }
+      guard sealed == nil, nextFile < plan.files.count else { return nil }
       let planned = plan.files[nextFile]
       heads = planned.before
       for partition in planned.partitions.sorted() {
         for (origin, head) in heads.streams(of: partition) { try compare(head, partition, origin) }
+      }
+      if planned.isWhole, let contents = try source.sealed(planned.file, atLeast: pieceTarget / 8),
+        contents.sizes.end <= UInt64(ReplicationLimits.pieceEvents)
+      {
+        sealed = contents
+        nextFile += 1
+        return nil
       }
       pull = try source.events(of: planned.file, in: planned.partitions)
     }
@@ -130,14 +144,32 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   }
 
   private mutating func finishPiece() throws(ReplicationError) -> [UInt8] {
-    let bytes = piece.encoded(sender: sender)
+    defer { piece = PieceDraft() }
+    return try finished(piece.encoded(sender: sender), events: piece.events.count)
+  }
+
+  /// The index of a sealed file is what goes out: that it is true was checked by the file's digest.
+  private mutating func finish(_ sealed: SealedContents) throws(ReplicationError) -> [UInt8] {
+    let streams = sealed.footer.partitions.flatMap { [heads] run in
+      run.streams.map { stream in
+        ShippedStream(
+          range: StreamRange(
+            partition: run.partition, origin: stream.origin, from: stream.from, to: stream.to,
+            hash: stream.hash),
+          hashBefore: heads[run.partition, stream.origin].hash)
+      }
+    }
+    return try finished(
+      Piece.encode(sender: sender, streams: streams, sealed: sealed), events: Int(sealed.events))
+  }
+
+  private mutating func finished(_ bytes: [UInt8], events: Int) throws(ReplicationError) -> [UInt8] {
     guard bytes.count <= ReplicationLimits.piece else {
       throw .failed("a commit takes \(bytes.count) bytes, more than a piece of a shipment can hold")
     }
     pieceCount += 1
-    eventCount += UInt64(piece.events.count)
+    eventCount += UInt64(events)
     bytesShipped += UInt64(bytes.count)
-    piece = PieceDraft()
     return bytes
   }
 }

@@ -68,7 +68,10 @@ extension SchemaReader {
           error(place, "`@\(name)` cannot stand on \(subject)", Self.rightPlace(of: name))
         } else {
           let names = rules.keys.sorted().map { "@\($0)" }.joined(separator: ", ")
-          error(place, "unknown directive `@\(name)`", "\(subject) takes \(names)")
+          error(
+            place, "unknown directive `@\(name)`",
+            rules.isEmpty
+              ? "write `@model` if it is to be a model; \(subject) takes none" : "\(subject) takes \(names)")
         }
         continue
       }

@@ -9,9 +9,13 @@ package final class ReadConnection {
   let connection: Connection
   private let identity: FileIdentity?
   private var statements: [String: Statement] = [:]
+  /// Those that are found by something shorter than their text.
+  private var marked: [ObjectIdentifier: Statement] = [:]
 
   /// How many statements are kept; beyond it, all are dropped.
   private static let statementLimit = 512
+  /// How much of the file is read through the address space.
+  private static let mappedBytes = 256 << 20
 
   /// Opens the tables of a node that exist.
   package init(_ path: String) throws(TablesError) {
@@ -27,10 +31,13 @@ package final class ReadConnection {
     }
     sqlite3_busy_timeout(handle, Int32(Tables.busyLimit * 1000))
     connection = Connection(handle: handle, path: path)
+    // A look-up then copies no page. Nobody cuts the file short under a reader: tables are replaced by renaming.
+    try connection.execute("PRAGMA mmap_size = \(Self.mappedBytes)")
   }
 
   deinit {
     statements = [:]
+    marked = [:]
     // Waits for statements that somebody still holds; it cannot fail.
     sqlite3_close_v2(connection.handle)
   }
@@ -54,6 +61,16 @@ package final class ReadConnection {
     let statement = try connection.prepareQuery(sql, isKept: true)
     if statements.count >= Self.statementLimit { statements = [:] }
     statements[sql] = statement
+    return statement
+  }
+
+  /// A prepared statement that a mark stands for, reset. Its parameters are those of its last use; bind all of them.
+  package func statement(of mark: ObjectIdentifier, _ sql: @autoclosure () -> String) throws(TablesError)
+    -> Statement
+  {
+    if let known = marked[mark] { return known }
+    let statement = try connection.prepareQuery(sql(), isKept: true)
+    marked[mark] = statement
     return statement
   }
 

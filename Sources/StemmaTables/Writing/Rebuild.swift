@@ -290,7 +290,7 @@ struct TablesBuilder {
   ) {
     do {
       let merge = try files.open()
-      let maker = RowMaker(tableSet, streams)
+      var maker = RowMaker(tableSet, streams)
       while try merge.nextRecord() {
         try maker.addRecord(merge)
         if maker.batch.isFull, !handoff.put(.batch(maker.takeBatch())) { return }

@@ -7,7 +7,10 @@ import StemmaMerge
 ///
 /// A linear history (`LinearRecord`) is folded in place, texts going from the block into the batch. From the first
 /// event on that is not linear, `RecordState` takes over.
-final class RowMaker {
+///
+/// A struct, as `LinearRecord` is: its arrays are changed at every event, and in a class each change would be checked
+/// for exclusive access.
+struct RowMaker {
   /// The statements of a batch: one for each model, then these two.
   enum Statements {
     static func tombstone(_ layouts: [TableLayout]) -> Int { layouts.count }
@@ -42,7 +45,7 @@ final class RowMaker {
   }
 
   /// Gives the batch away and begins a new one.
-  func takeBatch() -> RowBatch {
+  mutating func takeBatch() -> RowBatch {
     batch.progress = progress
     let full = batch
     batch = RowBatch()
@@ -50,26 +53,25 @@ final class RowMaker {
   }
 
   /// Makes the row of the record to which the merge has just moved.
-  func addRecord(_ merge: RecordMerge) throws {
-    guard try merge.nextEvent() else { return }
-    let first = merge.block
-    guard let model = indexOfModel(first.cursor.model) else {
-      repeat { note(merge.block) } while try merge.nextEvent()
-      return
-    }
-    let key = first.cursor.keyBytes
+  mutating func addRecord(_ merge: RecordMerge) throws {
+    guard let first = merge.nextSource() else { return }
     let partition = first.cursor.partition
-    begin(model, key)
-    repeat {
-      note(merge.block)
-      try apply(merge.block, model)
-    } while try merge.nextEvent()
-    try finish(model, Key(trusted: keyBytes), partition)
+    let model = indexOfModel(first.cursor.model)
+    if let model { begin(model, first.cursor.keyBytes) }
+    var source = Optional(first)
+    while let current = source {
+      repeat {
+        note(current.cursor)
+        if let model { try apply(current, model) }
+      } while try current.nextOfRecord()
+      source = merge.nextSource()
+    }
+    if let model { try finish(model, Key(trusted: keyBytes), partition) }
   }
 
   private var keyBytes: [UInt8] = []
 
-  private func begin(_ model: Int, _ key: UnsafeRawBufferPointer) {
+  private mutating func begin(_ model: Int, _ key: UnsafeRawBufferPointer) {
     keyBytes.removeAll(keepingCapacity: true)
     keyBytes.append(contentsOf: key)
     let count = layouts[model].rules.fields.count
@@ -81,16 +83,15 @@ final class RowMaker {
     state = nil
   }
 
-  private func note(_ source: BlockSource) {
+  private mutating func note(_ cursor: BlockCursor) {
     progress.events += 1
     progress.folded += 1
-    streams.note(
-      by: source.cursor.dot.origin, commit: source.cursor.commit, timestamp: source.cursor.timestamp)
+    streams.note(by: cursor.dot.origin, commit: cursor.commit, timestamp: cursor.timestamp)
   }
 
   // MARK: Events
 
-  private func apply(_ source: BlockSource, _ model: Int) throws {
+  private mutating func apply(_ source: BlockSource, _ model: Int) throws {
     if state == nil {
       let plan = plans.plan(source, model, layouts[model].rules)
       if plan.isPlain, applyInPlace(source.cursor, model, plan) { return }
@@ -99,7 +100,7 @@ final class RowMaker {
     try applyWhole(source.cursor.event, layouts[model])
   }
 
-  private func applyInPlace(_ cursor: BlockCursor, _ model: Int, _ plan: ShapePlan) -> Bool {
+  private mutating func applyInPlace(_ cursor: BlockCursor, _ model: Int, _ plan: ShapePlan) -> Bool {
     let effect = records[model].apply(
       plan.operation, cursor.dot, cursor.version, cursor.timestamp, fields: plan.fields,
       contextCount: cursor.contextCount, contextEntry: { cursor.contextEntry($0) })
@@ -125,8 +126,9 @@ final class RowMaker {
   }
 
   /// Lets `RecordState` take over.
-  private func goOn(_ model: Int) {
-    state = records[model].state { field in value(field) }
+  private mutating func goOn(_ model: Int) {
+    let all = values.indices.map { value($0) }
+    state = records[model].state { all[$0] }
   }
 
   private func value(_ field: Int) -> Value {
@@ -142,7 +144,7 @@ final class RowMaker {
     }
   }
 
-  private func applyWhole(_ event: Event, _ layout: TableLayout) throws(TablesError) {
+  private mutating func applyWhole(_ event: Event, _ layout: TableLayout) throws(TablesError) {
     var state = state ?? RecordState()
     self.state = nil
     defer { self.state = state }
@@ -154,7 +156,7 @@ final class RowMaker {
 
   /// Events that came before one that their context names. Causes before effects: no event has a version at or below
   /// one that it has seen.
-  private func applyHeld(_ layout: TableLayout) throws(TablesError) {
+  private mutating func applyHeld(_ layout: TableLayout) throws(TablesError) {
     var state = state ?? RecordState()
     held.sort { $0.version != $1.version ? $0.version < $1.version : $0.dot < $1.dot }
     for event in held {
@@ -168,7 +170,7 @@ final class RowMaker {
 
   // MARK: Rows
 
-  private func finish(_ model: Int, _ key: Key, _ partition: Partition) throws(TablesError) {
+  private mutating func finish(_ model: Int, _ key: Key, _ partition: Partition) throws(TablesError) {
     let layout = layouts[model]
     guard layout.holds(key, in: partition) else {
       _ = try layout.partition(of: key)
@@ -191,7 +193,7 @@ final class RowMaker {
     }
   }
 
-  private func putRow(
+  private mutating func putRow(
     of state: RecordState, _ model: Int, _ key: Key, _ partition: Partition
   ) throws(TablesError) {
     let layout = layouts[model]
@@ -220,18 +222,18 @@ final class RowMaker {
     }
   }
 
-  private func put(_ bytes: [UInt8], _ kind: RowBatch.Cell.Kind) {
+  private mutating func put(_ bytes: [UInt8], _ kind: RowBatch.Cell.Kind) {
     let cell = batch.copy(bytes, kind)
     batch.cells.append(cell)
   }
 
-  private func putName(_ layout: TableLayout, _ key: Key) {
+  private mutating func putName(_ layout: TableLayout, _ key: Key) {
     let cell = batch.copy(layout.model.storedName)
     batch.cells.append(cell)
     put(key.bytes, .blob)
   }
 
-  private func putKey(_ key: Key, _ layout: TableLayout) throws(TablesError) {
+  private mutating func putKey(_ key: Key, _ layout: TableLayout) throws(TablesError) {
     var index = 0
     for column in layout.key {
       guard index < key.bytes.count else { throw .unfitKey(model: layout.model.name, key) }

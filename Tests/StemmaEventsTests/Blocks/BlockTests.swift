@@ -52,10 +52,13 @@ import Testing
     let reader = try BlockReader(block(events))
     for (order, expected) in [(BlockCursor.Order.arrival, events), (.key, events.sorted(by: order))] {
       let cursor = try reader.cursor(order)
+      var digester = BlockDigester()
+      digester.begin(cursor)
       for stored in expected {
         let event = stored.event
         let hasMoved = cursor.advance()
         #expect(hasMoved)
+        #expect(digester.digest(of: cursor) == event.digest.hash)
         #expect(cursor.arrival == stored.arrival)
         #expect(reader.record(cursor.key).key == event.key)
         #expect(Array(cursor.keyBytes) == event.key.bytes)

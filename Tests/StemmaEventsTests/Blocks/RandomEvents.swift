@@ -1,23 +1,9 @@
 import StemmaEvents
-
-/// SplitMix64: the same numbers for the same seed, everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-}
+import StemmaSimulation
 
 /// Events of every kind, in an arrival order that a log could have.
 struct RandomEvents {
-  private var random: SeededGenerator
+  private var random: SplitMix64
   private let origins: [Origin]
   private var sequences: [EventName: UInt64] = [:]
   private var known: [String: Context] = [:]
@@ -26,7 +12,7 @@ struct RandomEvents {
   private var milliseconds: UInt64 = 1_700_000_000_000
 
   init(seed: UInt64) {
-    random = SeededGenerator(seed: seed)
+    random = SplitMix64(seed: seed)
     var origins: [Origin] = []
     for _ in 0..<3 { origins.append(Origin(random.next())) }
     self.origins = origins

@@ -1,5 +1,6 @@
 import StemmaEvents
 import Testing
+import StemmaSimulation
 
 @Suite struct JSONTests {
   private func expectError(
@@ -135,7 +136,7 @@ import Testing
   /// Random values, written and read; seeds are the arguments.
   @Test(arguments: 1...100)
   func whatIsWrittenIsReadBack(seed: UInt64) throws {
-    var random = SplitMix(seed)
+    var random = SplitMix64(seed: seed)
     for _ in 0..<20 {
       let json = random.json(depth: 4)
       #expect(try JSON.parse(json.text) == json, "seed \(seed)")
@@ -160,20 +161,7 @@ import Testing
   }
 }
 
-/// A small random source for property tests, the same for the same seed everywhere.
-struct SplitMix {
-  private var state: UInt64
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-    return z ^ z >> 31
-  }
-  mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
-
+extension SplitMix64 {
   mutating func string() -> String {
     let scalars: [Unicode.Scalar] = [
       "a", "\"", "\\", "\n", "\u{0}", "é", "e", "\u{301}", "😀", "/", "\u{2028}",

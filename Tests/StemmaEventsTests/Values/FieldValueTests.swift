@@ -1,6 +1,7 @@
 import StemmaEvents
 import StemmaSchema
 import Testing
+import StemmaSimulation
 
 /// A model with one field `x` of the given type, next to an enum and embedded types.
 func fixture(_ type: String) throws -> (schema: Schema, field: Field) {
@@ -75,7 +76,7 @@ func fixture(_ type: String) throws -> (schema: Schema, field: Field) {
 
   @Test(arguments: 1...50)
   func doublesAreWrittenInTheFewestDigitsThatReadBack(seed: UInt64) throws {
-    var random = SplitMix(seed)
+    var random = SplitMix64(seed: seed)
     let (schema, field) = try fixture("Float")
     for _ in 0..<200 {
       let number = Double(bitPattern: random.next())

@@ -64,7 +64,34 @@ struct OpeningTests {
     #expect(notes.map(\.text) == ["two", "three", "four"])
     #expect(notes.map(\.color) == ["red", nil, nil])
     #expect(notes.map(\.stars) == [3, 0, 0])
+    try await statementsSeeDefaults(newer)
     try FileManager.default.removeItem(at: directory)
+  }
+
+  /// What statements say of rows that are older than a column is what reading them gives.
+  private func statementsSeeDefaults(_ store: Store) async throws {
+    typealias Note = Newer.Note
+    #expect(try await Note.where { $0.stars == 0 }.fetchAll(store).map(\.text) == ["three", "four"])
+    #expect(try await Note.where { $0.stars < 3 }.fetchCount(store) == 2)
+    #expect(try await Note.where { $0.stars.in([0, 7]) }.fetchCount(store) == 2)
+    #expect(try await Note.order { $0.stars }.fetchAll(store).map(\.text) == ["three", "four", "two"])
+    #expect(try await Note.select { $0.stars }.fetchAll(store) == [3, 0, 0])
+    #expect(try await Note.select { $0.stars.min() }.fetchOne(store) == 0)
+    #expect(try await Note.where { $0.color == nil }.fetchCount(store) == 2)
+    let groups = try await Note.group { $0.stars }.select { ($0.stars, $0.id.count()) }.fetchAll(store)
+    #expect(groups.map(\.0) == [0, 3] && groups.map(\.1) == [2, 1])
+    // Where a join finds no row, there is nothing that could be older.
+    let pairs = try await Note.all.leftJoin(Note.self) { $0.text == $1.color }.select { ($0.stars, $1.stars) }
+      .fetchAll(store)
+    #expect(pairs.map(\.0) == [3, 0, 0] && pairs.map(\.1) == [nil, nil, nil])
+    // Setting it to the default is no change; a commit sees the same.
+    let before = try await store.status().events
+    let seen = try await store.write { tx in
+      try Note.where { $0.stars == 0 }.update { $0.stars = 0 }.execute(tx)
+      return try Note.where { $0.stars == 0 }.fetchCount(tx)
+    }
+    #expect(try await store.status().events == before)
+    #expect(seen == 2)
   }
 
   @Test("what cannot hold for the events that are there is refused with both sides named")

@@ -134,6 +134,11 @@ struct SyncTests {
     let conflict = try #require(try await pair.there.conflicts().first)
     #expect(conflict.field == nil && conflict.candidates.count == 2)
     #expect(try conflict.candidates.map { try $0.value(of: "isDone", as: Bool.self) } == [false, true])
+    try await pair.there.resolve(conflict, .take(conflict.candidates[1]))
+    try await pair.here.sync(with: pair.there)
+    let decided = try await pair.here.find(Reminder.self, mine.id)
+    #expect(decided.title == "Rest" && decided.isDone)
+    #expect(try await pair.here.conflicts().isEmpty)
     try pair.remove()
   }
 

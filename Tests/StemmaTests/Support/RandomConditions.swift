@@ -1,4 +1,5 @@
 @testable import Stemma
+import StemmaSimulation
 
 /// A condition in two forms: what a statement is given, and what it means.
 struct Condition: Sendable {
@@ -20,32 +21,14 @@ struct Order: Sendable {
   let precedes: @Sendable (Chore, Chore) -> Bool
 }
 
-/// Seeded random numbers (SplitMix64).
-struct Chance: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ mixed >> 31
-  }
-
-  mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &self) }
-  mutating func one<Element>(of elements: [Element]) -> Element { elements[below(elements.count)] }
-}
-
-extension Chance {
+extension SplitMix64 {
   static let words = ["", "a", "ab", "B", "ba", "*", "a?", "[a]", "é", "Zoë", "%", "_a", "it's", "\"q\""]
 
-  mutating func word() -> String { one(of: Self.words) }
-  mutating func rank() -> Int? { one(of: [nil, -1, 0, 1, 2, 3, .max, .min]) }
-  mutating func effort() -> Double { one(of: [0, -1.5, 0.25, 2, 1e9]) }
+  mutating func word() -> String { element(Self.words) }
+  mutating func rank() -> Int? { element([nil, -1, 0, 1, 2, 3, .max, .min]) }
+  mutating func effort() -> Double { element([0, -1.5, 0.25, 2, 1e9]) }
   mutating func due() -> Date? {
-    one(of: [nil, 0, 0.5, 0.001, 60, -86_400]).map { ReadStatementTests.date($0) }
+    element([nil, 0, 0.5, 0.001, 60, -86_400]).map { ReadStatementTests.date($0) }
   }
 
   mutating func chore(id: Int, owners: Int) -> Chore {

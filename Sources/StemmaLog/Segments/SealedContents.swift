@@ -1,0 +1,137 @@
+import Crypto
+import StemmaEvents
+
+/// What a segment holds without what ties it to its log: its blocks, footer and key filter, byte for byte as they
+/// stand in the file. Another log can take them as they are (`Log.adopt`), under a header and a trailer of its own.
+///
+/// Offsets of blocks are counted from the first one. Memory: the bytes, and the index.
+package struct SealedContents: Sendable {
+  /// What the trailer of a segment says of its contents.
+  package struct Sizes: Hashable, Sendable {
+    /// Bytes of the footer, and of the key filter behind it.
+    package var footer: Int
+    package var filter: Int
+    /// One more than the highest arrival that was ever in the file.
+    package var end: UInt64
+    /// `Event.rawSize` of all events.
+    package var rawBytes: UInt64
+
+    package init(footer: Int, filter: Int, end: UInt64, rawBytes: UInt64) {
+      self.footer = footer
+      self.filter = filter
+      self.end = end
+      self.rawBytes = rawBytes
+    }
+  }
+
+  package let bytes: ArraySlice<UInt8>
+  package let sizes: Sizes
+  package let footer: SegmentFooter
+  /// By the footer.
+  package let events: UInt64
+  private let filter: KeyFilter
+
+  /// Takes bytes from anybody. What the index says of the blocks is not compared with them, nor are their checksums.
+  package init(_ bytes: ArraySlice<UInt8>, _ sizes: Sizes) throws(Flaw) {
+    guard sizes.footer <= LogLimits.footer, sizes.filter <= LogLimits.footer,
+      sizes.footer + sizes.filter < bytes.count
+    else { throw .malformed("trailer") }
+    let filterStart = bytes.endIndex - sizes.filter
+    let footerStart = filterStart - sizes.footer
+    footer = try SegmentFooter(
+      decoding: Array(bytes[footerStart..<filterStart]), data: 0..<UInt64(footerStart - bytes.startIndex))
+    filter = try KeyFilter(decoding: Array(bytes[filterStart...]))
+    events = footer.blocks.reduce(0) { $0 + UInt64($1.events) }
+    guard events > 0, events <= sizes.end else { throw .malformed("count of events") }
+    self.bytes = bytes
+    self.sizes = sizes
+  }
+
+  /// Takes a block apart. Throws if its checksum, its layout or its number of events does not fit.
+  package func block(_ index: Int) throws(Flaw) -> BlockReader {
+    let entry = footer.blocks[index]
+    let start = bytes.startIndex + Int(entry.offset)
+    let stored = bytes[start..<start + entry.length]
+    let found = CRC32C.of(stored)
+    guard found == entry.crc else { throw .checksum(expected: entry.crc, found: found) }
+    do throws(EventsError) {
+      let block = try BlockReader(stored)
+      guard block.count == entry.events else { throw .malformed("block", "\(block.count) events") }
+      return block
+    } catch { throw .block(error) }
+  }
+
+  /// All events with the notes of their commits, in the order of their arrivals. Memory: all of them.
+  package func unpacked() throws(Flaw) -> AdoptedEvents {
+    var contents = NumberedEvents()
+    for index in footer.blocks.indices {
+      let block = try block(index)
+      do throws(EventsError) {
+        contents.add(NumberedEvents(events: try block.events(), notes: block.notes))
+      } catch { throw .block(error) }
+    }
+    contents.events.sort { $0.arrival < $1.arrival }
+    return AdoptedEvents(contents.events.map(\.event), notes: contents.notes)
+  }
+
+  /// Whether the key filter has a record: if not, nobody who looks for the record would find it. Give the hash of
+  /// `KeyHash`.
+  package func mayContain(_ hash: UInt64) -> Bool { filter.mayContain(hash) }
+}
+
+extension Segment {
+  /// Reads the whole file and compares its digest. Throws `.damaged`.
+  func sealedContents() throws(LogError) -> SealedContents {
+    let end = Int(fileSize) - SegmentTrailer.size
+    let bytes = try file.read(at: 0, count: end)
+    guard bytes.count == end else {
+      throw .damaged(
+        path: path, offset: UInt64(bytes.count), .cutShort(expected: fileSize, found: UInt64(bytes.count)))
+    }
+    var hasher = SHA256()
+    hasher.update(bytes)
+    hasher.update(trailer.fieldsBeforeDigest())
+    guard SegmentDigest(bytes: Array(hasher.finalize())) == trailer.digest else {
+      throw .damaged(path: path, offset: 0, .digest)
+    }
+    return try locating(path, trailer.footerOffset) { () throws(Flaw) in
+      try SealedContents(
+        bytes[header.size...],
+        SealedContents.Sizes(
+          footer: trailer.footerLength, filter: trailer.filterLength, end: trailer.end,
+          rawBytes: trailer.rawBytes))
+    }
+  }
+}
+
+extension SealedContents {
+  /// Writes a segment of these contents, and syncs it.
+  func write(_ header: SegmentHeader, to file: any File) throws(LogError) -> SegmentTrailer {
+    let head = header.encoded()
+    let footerStart = bytes.endIndex - sizes.filter - sizes.footer
+    var trailer = SegmentTrailer(
+      footerOffset: UInt64(head.count + footerStart - bytes.startIndex),
+      footer: Array(bytes[footerStart..<footerStart + sizes.footer]),
+      filter: Array(bytes[(bytes.endIndex - sizes.filter)...]), events: events, end: sizes.end,
+      rawBytes: sizes.rawBytes, chain: 0)
+    var hasher = SHA256()
+    hasher.update(head)
+    bytes.withUnsafeBytes { hasher.update(bufferPointer: $0) }
+    trailer.complete(header, chain: nil, &hasher)
+    try file.write(head, at: 0)
+    try file.write(Array(bytes), at: UInt64(head.count))
+    try file.write(trailer.encoded(), at: UInt64(head.count + bytes.count))
+    try file.sync()
+    return trailer
+  }
+}
+
+extension SegmentTrailer {
+  /// Adds the chain value and the digest. `chain`: of the journal that was sealed, nil for a file that comes from
+  /// elsewhere. `hasher` has seen the file up to here.
+  mutating func complete(_ header: SegmentHeader, chain: UInt32?, _ hasher: inout SHA256) {
+    self.chain = chain ?? header.encoded().crc32c(0..<header.size, from: footerCRC)
+    hasher.update(fieldsBeforeDigest())
+    digest = SegmentDigest(bytes: Array(hasher.finalize()))
+  }
+}

@@ -1,0 +1,106 @@
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaSchema
+
+/// What many events changed and on what they build, found out for as many of them at once as may be.
+///
+/// To know what an event met, all of its record's life before it is needed. Few records are looked up one by one;
+/// for more, the log is read once in key order, which costs a few microseconds for each event that it holds.
+package struct EventAccounts {
+  /// Records that are looked up one by one: about what one pass over a million events costs.
+  private static let fewRecords = 512
+
+  private struct Step {
+    var changes: [ChangeDescription]
+    var parents: [Dot]
+  }
+
+  private let description: EventDescription
+  /// By partition, because a dot names an event of one only.
+  private var steps: [Partition: [Dot: Step]] = [:]
+
+  /// Accounts for those of some events whose records the schema knows.
+  package init(of events: [Event], in node: Node) throws(NodeError) {
+    description = node.description
+    var wanted: [RecordKey: Set<Dot>] = [:]
+    for event in events where description.model(of: event) != nil {
+      wanted[RecordKey(event), default: []].insert(event.dot)
+    }
+    if wanted.count <= Self.fewRecords {
+      for (record, dots) in wanted {
+        guard let model = description.model(storedName: record.model) else { continue }
+        try add(dots, of: try node.life(of: record.key, in: model), in: record.partition, node)
+      }
+    } else {
+      try addInOnePass(wanted, node)
+    }
+  }
+
+  private mutating func addInOnePass(_ wanted: [RecordKey: Set<Dot>], _ node: Node) throws(NodeError) {
+    let partitions = Set(wanted.keys.map(\.partition))
+    var record: RecordKey?
+    var events: [NotedEvent] = []
+    func finish(_ accounts: inout EventAccounts) throws(NodeError) {
+      guard let record, let dots = wanted[record],
+        let model = node.description.model(storedName: record.model)
+      else { return }
+      try accounts.add(dots, of: RecordLife(model, record.key, events), in: record.partition, node)
+    }
+    var reader: EventReader
+    do throws(LogError) {
+      reader = try node.log.eventsByKey(partitions: { partitions.contains($0) }, around: Omissions())
+    } catch { throw .log(error) }
+    while true {
+      let stored: StoredEvent?
+      do throws(LogError) { stored = try reader.next() } catch { throw .log(error) }
+      guard let stored else { break }
+      let key = RecordKey(stored.event)
+      if key != record {
+        try finish(&self)
+        record = key
+        events.removeAll(keepingCapacity: true)
+      }
+      if wanted[key] != nil { events.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote())) }
+    }
+    try finish(&self)
+  }
+
+  private mutating func add(
+    _ dots: Set<Dot>, of life: RecordLife, in partition: Partition, _ node: Node
+  ) throws(NodeError) {
+    let history = life.history
+    var found: [(Dot, Step)] = []
+    try history.forEachStep({ NodeError.merge($0, life.model, life.key) }) {
+      (index, seen) throws(NodeError) in
+      let dot = history.events[index].dot
+      guard dots.contains(dot) else { return }
+      found.append(
+        (
+          dot,
+          Step(
+            changes: node.changes(of: index, in: life, from: seen),
+            parents: history.parents(of: index).map { history.events[$0].dot })
+        ))
+    }
+    for (dot, step) in found { steps[partition, default: [:]][dot] = step }
+  }
+
+  /// What an event changed; where nothing older is known, from null.
+  package func changes(of event: Event) -> [ChangeDescription] {
+    if let step = steps[event.partition]?[event.dot] { return step.changes }
+    return event.assignments.map { ChangeDescription(field: $0.field, from: .null, to: $0.value.json) }
+  }
+
+  /// Whether the event alone does not tell on what it builds.
+  package static func isNeeded(forParentsOf event: Event) -> Bool { event.context.entries.count > 1 }
+
+  /// The events on which it builds directly, the latest first.
+  package func parents(of event: Event) -> [Dot] {
+    // A writer that knew of nobody else builds on its own last event.
+    if !Self.isNeeded(forParentsOf: event) {
+      return event.context.entries.map { Dot($0.origin, $0.sequence) }
+    }
+    return steps[event.partition]?[event.dot]?.parents ?? []
+  }
+}

@@ -1,0 +1,238 @@
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+
+/// Whether a sealed file from elsewhere says the truth about its events, and these could have been made by honest
+/// writers (`EventCheck`): then it can be adopted byte for byte. Reads every block once, in place, and makes no
+/// event.
+///
+/// What its index says must be so, because readers skip blocks by it: order and bounds of the blocks, streams and
+/// their hashes, arrivals, sizes, and that the key filter has every record. Memory: four bytes for each event and
+/// one for each arrival, and the contexts that reach beyond a block.
+struct SealedCheck {
+  /// A stream of the file, and what was found of it.
+  private struct Stream {
+    let partition: Int
+    let told: StreamRun
+    /// Where its arrivals begin among those of all streams.
+    let first: Int
+    var hash = StreamHash.zero
+  }
+
+  /// An event's context names one of the same file, which must have arrived before it.
+  private struct Dependency {
+    var stream: Int
+    var sequence: Sequence
+    var arrival: UInt32
+  }
+
+  private static let none = UInt32.max
+
+  private let contents: SealedContents
+  private let check: EventCheck
+  private let held: Knowledge
+  private var streams: [Stream] = []
+  /// The first stream of each partition; one more at the end.
+  private var firstStreams: [Int] = []
+  /// Of each event, stream by stream, by sequence.
+  private var arrivals: [UInt32] = []
+  private var isTaken: [Bool]
+  private var dependencies: [Dependency] = []
+  private var rawBytes: UInt64 = 0
+  private var digester = BlockDigester()
+  private var lastKey: RecordKey?
+
+  /// Throws `malformed`, `damaged`, `hostileEvent` or `gap`. `held`: what the receiver holds; each stream of the
+  /// file goes on right after it.
+  static func run(
+    _ contents: SealedContents, _ check: EventCheck, held: Knowledge
+  ) throws(ReplicationError) {
+    var pass = try Self(contents, check, held)
+    for index in contents.footer.blocks.indices { try pass.take(block: index) }
+    try pass.finish()
+  }
+
+  private init(
+    _ contents: SealedContents, _ check: EventCheck, _ held: Knowledge
+  ) throws(ReplicationError) {
+    guard contents.events <= contents.sizes.end, contents.sizes.end <= UInt64(ReplicationLimits.pieceEvents)
+    else {
+      throw .overLimit(
+        "arrivals of a piece", found: contents.sizes.end, limit: UInt64(ReplicationLimits.pieceEvents))
+    }
+    self.contents = contents
+    self.check = check
+    self.held = held
+    isTaken = [Bool](repeating: false, count: Int(contents.sizes.end))
+    var count: UInt64 = 0
+    for (index, partition) in contents.footer.partitions.enumerated() {
+      firstStreams.append(streams.count)
+      var ofPartition: UInt64 = 0
+      for run in partition.streams {
+        if let last = streams.last, last.partition == index, last.told.origin >= run.origin {
+          throw .malformed("piece", "streams out of order")
+        }
+        streams.append(Stream(partition: index, told: run, first: Int(count + ofPartition)))
+        ofPartition += run.to.rawValue - run.from.rawValue + 1
+        guard count + ofPartition <= contents.events else { throw Self.lie("numbers of events") }
+      }
+      guard ofPartition == partition.events else { throw Self.lie("numbers of events") }
+      count += ofPartition
+    }
+    firstStreams.append(streams.count)
+    guard count == contents.events else { throw Self.lie("numbers of events") }
+    arrivals = [UInt32](repeating: Self.none, count: Int(count))
+  }
+
+  private static func lie(_ what: String) -> ReplicationError {
+    .damaged("piece", "\(what) are not what its index says")
+  }
+
+  // MARK: Blocks
+
+  private mutating func take(block index: Int) throws(ReplicationError) {
+    let block: BlockReader
+    let cursor: BlockCursor
+    do throws(Flaw) { block = try contents.block(index) } catch {
+      throw .damaged("piece", "block \(index + 1): \(error)")
+    }
+    do throws(EventsError) { cursor = try block.cursor(.arrival) } catch {
+      throw .damaged("piece", "block \(index + 1): \(error)")
+    }
+    let partitions = try takeKeys(of: block, index)
+    try takeEvents(of: cursor, index, partitions)
+  }
+
+  /// Checks the records; gives the partition of each run of keys, as a place in the index.
+  private mutating func takeKeys(of block: BlockReader, _ index: Int) throws(ReplicationError) -> [Int] {
+    let entry = contents.footer.blocks[index]
+    let first = RecordKey(block.record(0))
+    guard first == entry.firstKey, lastKey.map({ $0 <= first }) ?? true else { throw Self.lie("keys") }
+    lastKey = RecordKey(block.record(block.keyCount - 1))
+    var partitions: [Int] = []
+    var place = 0
+    var model: EventCheck.ModelCheck?
+    var hash = KeyHash(partition: first.partition, model: first.model)
+    for key in 0..<block.keyCount {
+      let run = block.run(ofKey: key)
+      if run == partitions.count {
+        let partition = block.partition(ofKey: key)
+        while place < contents.footer.partitions.count,
+          contents.footer.partitions[place].partition < partition
+        { place += 1 }
+        guard place < contents.footer.partitions.count,
+          contents.footer.partitions[place].partition == partition,
+          contents.footer.partitions[place].blocks.contains(index)
+        else { throw Self.lie("partitions") }
+        partitions.append(place)
+        hash = KeyHash(partition: partition, model: block.model(ofKey: key))
+        model = check.model(block.model(ofKey: key), in: partition)
+      }
+      guard contents.mayContain(hash.of(block.keyBytes(key))) else { throw Self.lie("keys") }
+      if let why = model?.objection(to: block.keyBytes(key)) {
+        throw .malformed("record \(block.record(key).key) of \(block.partition(ofKey: key))", why)
+      }
+    }
+    return partitions
+  }
+
+  private mutating func takeEvents(
+    of cursor: BlockCursor, _ index: Int, _ partitions: [Int]
+  ) throws(ReplicationError) {
+    let entry = contents.footer.blocks[index]
+    var (firstArrival, lastArrival) = (UInt64.max, UInt64.zero)
+    var (lowest, highest) = (Timestamp(rawValue: .max), Timestamp.zero)
+    var stream = 0
+    digester.begin(cursor)
+    while cursor.advance() {
+      let dot = cursor.dot
+      let partition = partitions[cursor.run]
+      if streams[stream].partition != partition || streams[stream].told.origin != dot.origin {
+        guard let found = self.stream(partition, dot.origin) else { throw Self.lie("streams") }
+        stream = found
+      }
+      let told = streams[stream].told
+      let arrival = cursor.arrival
+      guard dot.sequence >= told.from, dot.sequence <= told.to, arrival < contents.sizes.end else {
+        throw Self.lie("streams")
+      }
+      let slot = streams[stream].first + Int(dot.sequence.rawValue - told.from.rawValue)
+      guard arrivals[slot] == Self.none, !isTaken[Int(arrival)] else { throw Self.lie("streams") }
+      arrivals[slot] = UInt32(arrival)
+      isTaken[Int(arrival)] = true
+      streams[stream].hash += digester.digest(of: cursor)
+      rawBytes += UInt64(cursor.rawSize)
+      firstArrival = min(firstArrival, arrival)
+      lastArrival = max(lastArrival, arrival)
+      lowest = min(lowest, cursor.timestamp)
+      highest = max(highest, cursor.timestamp)
+      if cursor.commit.origin != dot.origin {
+        throw .hostileEvent(name(cursor), "its commit \(cursor.commit) is another origin's")
+      }
+      // What an implicit context names stands before it in the block, and was checked there.
+      if !cursor.isContextImplicit { try takeContext(of: cursor, partition) }
+    }
+    guard firstArrival == entry.firstArrival, lastArrival == entry.lastArrival,
+      lowest == entry.lowestTimestamp, highest == entry.highestTimestamp
+    else { throw Self.lie("times of events") }
+  }
+
+  private func name(_ cursor: BlockCursor) -> EventName {
+    EventName(partition: cursor.partition, dot: cursor.dot)
+  }
+
+  /// The streams of a partition are sorted by origin.
+  private func stream(_ partition: Int, _ origin: Origin) -> Int? {
+    var (low, high) = (firstStreams[partition], firstStreams[partition + 1])
+    while low < high {
+      let middle = (low + high) / 2
+      if streams[middle].told.origin < origin { low = middle + 1 } else { high = middle }
+    }
+    return low < firstStreams[partition + 1] && streams[low].told.origin == origin ? low : nil
+  }
+
+  private mutating func takeContext(
+    of cursor: BlockCursor, _ partition: Int
+  ) throws(ReplicationError) {
+    let heads = held.partitions[cursor.partition] ?? [:]
+    var depth: UInt64 = 0
+    for index in 0..<cursor.contextCount {
+      let entry = cursor.contextEntry(index)
+      let head = (heads[entry.origin] ?? .none).sequence
+      if entry.sequence > head {
+        guard let stream = stream(partition, entry.origin), entry.sequence <= streams[stream].told.to else {
+          throw .gap(cursor.partition, entry.origin, expected: head.next, found: entry.sequence)
+        }
+        dependencies.append(
+          Dependency(stream: stream, sequence: entry.sequence, arrival: UInt32(cursor.arrival)))
+      }
+      let (sum, overflow) = depth.addingReportingOverflow(entry.sequence.rawValue)
+      depth = overflow ? .max : sum
+    }
+    guard EventCheck.fits(cursor.version, depth: depth, isContextEmpty: cursor.contextCount == 0) else {
+      throw .hostileEvent(name(cursor), "version \(cursor.version) does not fit its context")
+    }
+  }
+
+  // MARK: End
+
+  private func finish() throws(ReplicationError) {
+    guard rawBytes == contents.sizes.rawBytes else { throw Self.lie("sizes") }
+    for stream in streams {
+      guard stream.hash == stream.told.hash else { throw Self.lie("streams") }
+      let count = Int(stream.told.to.rawValue - stream.told.from.rawValue)
+      for slot in stream.first..<stream.first + count where arrivals[slot] >= arrivals[slot + 1] {
+        throw Self.lie("arrivals")
+      }
+    }
+    for dependency in dependencies {
+      let stream = streams[dependency.stream]
+      let slot = stream.first + Int(dependency.sequence.rawValue - stream.told.from.rawValue)
+      guard arrivals[slot] < dependency.arrival else {
+        throw .gap(
+          contents.footer.partitions[stream.partition].partition, stream.told.origin,
+          expected: stream.told.from, found: dependency.sequence)
+      }
+    }
+  }
+}

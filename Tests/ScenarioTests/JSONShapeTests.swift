@@ -1,0 +1,286 @@
+import Foundation
+import StemmaEvents
+import Testing
+
+/// What docs/JSON.md says of `--json` and `--ndjson` is what the commands print: neither less nor more.
+@Suite("docs/JSON.md")
+struct JSONShapeTests {
+  /// Commands as a shell takes them, one after the other. What prints JSON is compared with the page.
+  ///
+  /// `garbled` and `cut` are stories of bugs: `verify` ended with an error where damage of the tables showed only
+  /// on reading them, beside a write-ahead log that was left behind; `segments` and `status` did where a segment
+  /// had lost its trailer.
+  private static let story = """
+    stemma init shop --schema shop.graphql --name shop --json
+    stemma -C shop import visits.ndjson --segment-size 20000 --batch 200 --by ann --json
+    stemma -C shop create Customer id=ada name=Ada --json
+    stemma -C shop upsert Customer bob name=Bob --json
+    stemma -C shop create Team id=blue name=Blue -m first --by ann
+    stemma -C shop create Team id=red name=Red
+    stemma -C shop create Badge id=lost team=nosuch
+    stemma -C shop create Badge id=b team=red
+    stemma -C shop create Member id=max name=Max
+    stemma -C shop create Post id=p title=P
+    stemma -C shop link Member max posts p --json
+    stemma -C shop unlink Member max posts p --json
+    stemma -C shop link Member max posts p
+    stemma -C shop link Member max team red
+    stemma -C shop create Team id=grey name=Grey
+    stemma -C shop create Badge id=g team=grey
+    stemma -C shop delete Team grey --json
+    stemma -C shop update Member max age=5 --json
+    stemma clone shop field --name field --json
+    stemma -C field create Cart id=k1 customer=ada
+    stemma -C shop create Cart id=k2 customer=ada
+    stemma -C field update Customer ada name=Field --by bob
+    stemma -C shop update Customer ada name=Shop
+    stemma -C field delete Team blue
+    stemma -C shop update Team blue name=Bleu
+    stemma -C field pull --json
+    stemma -C field push --json
+    stemma -C shop update Customer bob name=Bert
+    stemma -C field sync --json
+    stemma clone field third --name third --partition Customer --partition site=t
+    stemma -C field remote add third third
+    stemma -C shop update Customer bob name=Bart
+    stemma -C field sync --json
+    stemma -C field pull --json
+    stemma -C field push --json
+    stemma -C shop update Customer bob name=Burt
+    stemma -C field update Customer bob name=Bo
+    stemma -C field pull source
+    stemma clone field gone --name gone
+    stemma -C field remote add gone gone
+    rm -r gone
+    stemma -C field export Customer
+
+    stemma init many --schema shop.graphql --name many
+    stemma -C many segments --json
+    stemma -C many import sites.ndjson --json
+    stemma -C many schema check other.graphql --json
+    stemma -C many schema apply fewer.graphql --json
+
+    cp -a field keep
+    stemma -C field create Team id=one name=One
+    stemma -C field push source
+    cp keep/stemma.json field/
+    cp keep/log/* field/log/
+    stemma -C field create Team id=two name=Two
+    stemma -C field push source
+    stemma -C field repair --fork --from source --json
+
+    cp -a shop spoilt
+    printf '\\377' | dd of=spoilt/log/00000001.segment bs=1 seek=300 conv=notrunc status=none
+    stemma inspect spoilt/log/00000001.segment --json
+    stemma -C spoilt verify --json
+    stemma -C spoilt repair --from third --json
+    stemma -C spoilt repair --from shop --json
+    cp -a shop garbled
+    echo nonsense > garbled/tables.sqlite
+    stemma -C garbled verify --json
+    stemma -C garbled rebuild --json
+    cp -a shop cut
+    head -c 500 shop/log/00000001.segment > cut/log/00000001.segment
+    stemma inspect cut/log/00000001.segment --json
+    stemma -C cut verify --json
+    stemma -C cut segments --json
+    stemma -C cut status --json
+    """
+
+  /// Commands that change nothing, each with `--json` and with `--ndjson`.
+  private static let reading = """
+    stemma -C field status
+    stemma -C many status
+    stemma -C field get Customer ada --include cart
+    stemma -C field get Customer bob --include cart
+    stemma -C field get Team red --include members.posts
+    stemma -C field list Customer
+    stemma -C field query 'SELECT * FROM customers'
+    stemma -C field log
+    stemma -C many log -n 3
+    stemma -C field log -p --model Customer
+    stemma -C field log --stat
+    stemma -C field log --mutations
+    stemma -C many log --mutations -n 3
+    stemma -C many show many:1 --partition site=s1
+    stemma -C field history Customer ada
+    stemma -C field blame Customer ada
+    stemma -C field blame Cart k1
+    stemma -C field why Team blue
+    stemma -C field diff @1.600
+    stemma -C field diff @1.600 --stat
+    stemma -C field restore Customer ada --as-of @1.600 -n
+    stemma -C field undo @1.600 -n --force
+    stemma -C field conflicts
+    stemma -C field conflicts show Customer ada
+    stemma -C field conflicts --count
+    stemma -C shop segments
+    stemma -C shop segments --partitions
+    stemma -C field stats
+    stemma -C many stats
+    stemma inspect shop/log/00000001.segment
+    stemma inspect shop/log/00000001.segment --events
+    stemma inspect shop/log/00000002.journal
+    stemma inspect shop/log/watermark
+    stemma -C shop digest
+    stemma -C shop verify
+    stemma -C shop remote list
+    stemma -C field remote list
+    stemma -C field scope list
+    """
+
+  /// What the page says and the story does not bring about: events that were lost with no damaged file to
+  /// blame, and a peer that holds other events in their place.
+  private static let unmet: Set = ["loss.file, option 2", "repair.refused[]"]
+
+  @Test("every command prints what the page says, and the page says nothing that none prints")
+  func shapes() throws {
+    let page = try ShapePage()
+    let work = try Self.workplace()
+    var comparison = ShapeComparison(page.shapes)
+    var told: Set<String> = []
+
+    func run(_ command: String) throws {
+      let result = try ConsolePage.shell(command, in: work.path)
+      // 1: the answer is no.
+      try #require(result.status <= 1, "$ \(command)\n\(result.errors)")
+      let words = command.split(separator: " ").map(String.init)
+      let isLines = words.contains("--ndjson")
+      guard words[0] == "stemma", let row = page.row(of: words) else { return }
+      guard row.isLines || isLines || words.contains("--json") else { return }
+      told.insert(row.label)
+      let shape = isLines && !row.isLines ? row.shape.line : row.shape
+      for text in isLines || row.isLines ? result.lines : [result.output] {
+        let problems: [String]
+        do {
+          let value = try JSON.parse(text.trimmingCharacters(in: .newlines))
+          problems = comparison.problems(of: value, shape, at: row.path)
+        } catch { problems = ["\(error)"] }
+        #expect(problems == [], "$ \(command)\n\(text.prefix(2000))\(result.errors)")
+      }
+    }
+
+    for command in Self.story.split(separator: "\n") { try run(String(command)) }
+    for command in Self.reading.split(separator: "\n") {
+      try run("\(command) --json")
+      try run("\(command) --ndjson")
+    }
+    // Every event that has met another one.
+    let log = try ConsolePage.shell("stemma -C field log --model Customer --json", in: work.path)
+    for event in try log.array() { try run("stemma -C field show \(event.text("digest") ?? "") --json") }
+    try run("stemma -C field resolve Customer bob name --take 2 --json")
+    try run("stemma -C field undo @1.600 --force --json")
+    try run("stemma -C field restore Customer ada --as-of @1.600 --json")
+
+    #expect(Set(page.rows.map(\.label)).subtracting(told) == [])
+    var parts = page.rows.reduce(into: Set<String>()) {
+      $0.formUnion(comparison.parts(of: $1.shape, at: $1.path))
+    }
+    for (name, shape) in page.shapes { parts.formUnion(comparison.parts(of: shape, at: name)) }
+    #expect(parts.subtracting(comparison.met).sorted() == Self.unmet.sorted())
+  }
+
+  @Test("every command that has --json has a row")
+  func commandsHaveRows() throws {
+    let page = try ShapePage()
+    let help = try Tool.run(Tool.path, ["--experimental-dump-help"], in: NSTemporaryDirectory())
+    let root = try #require(try JSON.parse(help.output)["command"])
+    let commands = Self.commandsWithJSON(root, [])
+    #expect(commands.count > 30)
+    let described = Set(page.rows.map { $0.words.filter { !$0.hasPrefix("-") }.joined(separator: " ") })
+    #expect(commands.filter { !described.contains($0) } == [])
+  }
+
+  private static func commandsWithJSON(_ command: JSON, _ path: [String]) -> [String] {
+    func elements(_ value: JSON?) -> [JSON] { if case .array(let values)? = value { values } else { [] } }
+    let names = elements(command["arguments"]).flatMap { elements($0["names"]) }
+    let own = names.contains { $0["name"] == .string("json") } ? [path.joined(separator: " ")] : []
+    return own
+      + elements(command["subcommands"]).flatMap { inner -> [String] in
+        guard case .string(let name)? = inner["commandName"] else { return [] }
+        return commandsWithJSON(inner, path + [name])
+      }
+  }
+
+  /// The files that the story begins with.
+  private static func workplace() throws -> Workplace {
+    let work = try Workplace()
+    try work.write("shop.graphql", Shop.schema)
+    let withoutVisits = try #require(Shop.schema.range(of: "type Visit")).lowerBound
+    try work.write("fewer.graphql", String(Shop.schema[..<withoutVisits]))
+    try work.write("other.graphql", Shop.schema.replacing("number: Int!", with: "number: String!"))
+    func visits(_ count: Int, _ site: (Int) -> String) -> String {
+      (0..<count).map { number in
+        let room = String(repeating: "room \(number * 7919 % 1000) ", count: 5)
+        return
+          #"{"model":"Visit","key":{"site":"\#(site(number))","number":\#(number)},"fields":{"room":"\#(room)"}}"#
+      }.joined(separator: "\n")
+    }
+    try work.write("visits.ndjson", visits(600) { $0 < 300 ? "s" : "t" })
+    // More partitions than records in each, which `status` remarks upon.
+    try work.write("sites.ndjson", visits(1001) { "s\($0)" })
+    return work
+  }
+}
+
+/// The rows of docs/JSON.md.
+private struct ShapePage {
+  struct Row {
+    /// A command, perhaps with a flag.
+    var label: String
+    /// The label of the first command in the row.
+    var path: String
+    var isLines: Bool
+    var shape: JSONShape
+
+    var words: [String] { label.split(separator: " ").map(String.init) }
+  }
+
+  private(set) var rows: [Row] = []
+  private(set) var shapes: [String: JSONShape] = [:]
+
+  init() throws {
+    let page = try String(
+      contentsOf: ConsolePage.root.appendingPathComponent("docs/JSON.md"), encoding: .utf8)
+    var table = ""
+    for line in page.split(separator: "\n", omittingEmptySubsequences: false) {
+      guard line.hasPrefix("| ") else {
+        if !line.hasPrefix("|") { table = "" }
+        continue
+      }
+      let cells = line.replacing(#"\|"#, with: "\u{1}").split(separator: "|").map {
+        String($0.replacing("\u{1}", with: "|"))
+      }
+      if table.isEmpty {
+        table = cells[0].trimmingCharacters(in: .whitespaces)
+        continue
+      }
+      guard table == "command" || table == "shape" else { continue }
+      let names = Self.code(in: cells[0])
+      let text = try #require(Self.code(in: cells[1]).first, "\(line)")
+      let shape = try JSONShape(text)
+      if table == "shape" {
+        for name in names { shapes[name] = shape }
+      } else {
+        rows += names.map {
+          Row(label: $0, path: names[0], isLines: cells[0].hasPrefix(" lines of"), shape: shape)
+        }
+      }
+    }
+  }
+
+  /// What stands between grave accents.
+  private static func code(in cell: String) -> [String] {
+    cell.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }
+      .map { String($0.element) }
+  }
+
+  /// The row that says most of a command line.
+  func row(of words: [String]) -> Row? {
+    let words = words.dropFirst(words.dropFirst().first == "-C" ? 3 : 1)
+    return rows.filter { row in
+      let path = row.words.filter { !$0.hasPrefix("-") }
+      return words.starts(with: path) && row.words.allSatisfy(words.contains)
+    }.max { $0.words.count < $1.words.count }
+  }
+}

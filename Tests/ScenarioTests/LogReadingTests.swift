@@ -1,0 +1,177 @@
+import Foundation
+import Testing
+
+/// What `log` reads, and how it reaches people: as it happens, and page by page.
+@Suite("reading the log")
+struct LogReadingTests {
+  /// Three commits at known times.
+  private func shop() throws -> Workplace {
+    let work = try Shop.open()
+    let lines = [
+      #"{"op":"create","model":"Team","key":"red","fields":{"name":"Red"},"ts":1577836800}"#,
+      #"{"op":"update","model":"Team","key":"red","fields":{"name":"Rouge"},"ts":1577923200}"#,
+      #"{"op":"create","model":"Visit","key":{"site":"paris","number":1},"fields":{"room":"7"},"ts":1578009600}"#,
+    ]
+    for (index, line) in lines.enumerated() {
+      try work.stemma(
+        "-C", "shop", "import", "-", "--by", index == 1 ? "bob" : "ann", input: line + "\n")
+    }
+    return work
+  }
+
+  private func positions(_ work: Workplace, _ words: String...) throws -> [String] {
+    let result = try Tool.run(Tool.path, ["-C", "shop", "log", "--json"] + words, in: work.path)
+    #expect(result.status == 0, "\(result.errors)")
+    return try result.array().compactMap { $0.text("position") }
+  }
+
+  @Test("points in history: times, dates, spans, positions, events")
+  func moments() throws {
+    let work = try shop()
+    #expect(try positions(work, "--since", "2020-01-02") == ["1.2", "1.1"])
+    #expect(try positions(work, "--until", "2020-01-01T00:00:00Z") == ["1.0"])
+    #expect(try positions(work, "--since", "2020-01-01T12:00:00+01:00", "--until", "2020-01-02") == ["1.1"])
+    #expect(try positions(work, "--since", "@1.1") == ["1.2", "1.1"])
+    #expect(try positions(work, "--until", "@1.1", "--reverse") == ["1.0", "1.1"])
+    #expect(try positions(work, "--since", "2h").isEmpty)
+    #expect(try positions(work, "--until", "yesterday").count == 3)
+    let digest = try #require(
+      try work.stemma("-C", "shop", "log", "-n", "1", "--json").array()[0].text("digest"))
+    #expect(try positions(work, "--since", String(digest.prefix(8))) == ["1.2"])
+    #expect(try work.attempt("-C", "shop", "log", "--since", "soon").status == 64)
+    #expect(try work.attempt("-C", "shop", "log", "--since", "ffffffff").status == 66)
+  }
+
+  @Test("--grep, --commit, --format")
+  func words() throws {
+    let work = try shop()
+    #expect(try positions(work, "--grep", "bob") == ["1.1"])
+    #expect(try positions(work, "--grep", "Roug") == ["1.1"])
+    #expect(try positions(work, "--grep", "paris") == ["1.2"])
+    #expect(try positions(work, "--commit", "shop.2") == ["1.1"])
+    #expect(try work.attempt("-C", "shop", "log", "--commit", "shop.9").status == 66)
+    let lines = try work.stemma(
+      "-C", "shop", "log", "--reverse", "--format", "{time} {by} {op} {model}[{key}] {fields.name}{{}"
+    ).lines
+    #expect(
+      lines == [
+        "2020-01-01T00:00:00Z ann create Team[red] Red{}",
+        "2020-01-02T00:00:00Z bob update Team[red] Rouge{}",
+        "2020-01-03T00:00:00Z ann create Visit[site=paris number=1] {}",
+      ])
+    #expect(try work.attempt("-C", "shop", "log", "--format", "{what}").status == 64)
+  }
+
+  /// The lines are written from the blocks; with a drawing beside them they are written from events.
+  @Test("a line says the same however it is made")
+  func linesAreTheSame() throws {
+    let work = try shop()
+    try work.stemma(
+      "-C", "shop", "create", "Member", "id=a b'c", "name=\u{e9}\"\n" + String(repeating: "x", count: 200),
+      "age=-3",
+      "height=1.5", "active=true", "tags:=[\"1\",\"ü\"]", "extra:={\"a\":9007199254740993}")
+    try work.stemma("-C", "shop", "update", "Member", "a b'c", "age:=null", "team=red")
+    try work.stemma("-C", "shop", "link", "Member", "a b'c", "team", "blue")
+    try work.stemma("-C", "shop", "delete", "Visit", "site=paris", "number=1")
+    let fast = try work.stemma("-C", "shop", "log", "--oneline").lines
+    #expect(fast.count == 7)
+    #expect(try work.stemma("-C", "shop", "log", "--graph").lines == fast.map { "* " + $0 })
+  }
+
+  @Test("--follow goes on with what another process appends")
+  func follow() throws {
+    let work = try shop()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: Tool.path)
+    process.arguments = ["-C", "shop", "log", "--follow", "-n", "2", "--format", "{op} {model}[{key}]"]
+    process.currentDirectoryURL = URL(fileURLWithPath: work.path)
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    defer { process.terminate() }
+    /// Blocks until that many lines have come.
+    var text = ""
+    func lines(_ count: Int) -> [String] {
+      while text.count(where: { $0 == "\n" }) < count {
+        let data = pipe.fileHandleForReading.availableData
+        if data.isEmpty { break }
+        text += String(decoding: data, as: UTF8.self)
+      }
+      return text.split(separator: "\n").map(String.init)
+    }
+    let shown = ["update Team[red]", "create Visit[site=paris number=1]"]
+    #expect(lines(2) == shown)
+    try work.stemma("-C", "shop", "create", "Team", "id=blue", "name=Blue")
+    try work.stemma("-C", "shop", "delete", "Team", "blue")
+    #expect(lines(4) == shown + ["create Team[blue]", "delete Team[blue]"])
+  }
+
+  @Test("a pager and colours on a terminal only", .enabled(if: Pseudoterminal.isThere))
+  func pager() throws {
+    let work = try shop()
+    func terminal(_ environment: [String: String]) throws -> String {
+      try Pseudoterminal.run(
+        ["-C", "shop", "log", "--oneline", "-n", "1"], in: work.path, typing: "",
+        environment: ["TERM": "xterm", "NO_COLOR": ""].merging(environment) { $1 })
+    }
+    #expect(try terminal(["STEMMA_PAGER": "sed 's/^/PAGED /'"]).contains("PAGED \u{1B}[33m@1.2"))
+    let plain = try terminal(["STEMMA_PAGER": "cat", "NO_COLOR": "1"])
+    #expect(plain.contains("@1.2 2020-01-03") && !plain.contains("\u{1B}"))
+    let piped = try work.stemma(
+      "-C", "shop", "log", "--oneline", "-n", "1", environment: ["STEMMA_PAGER": "sed 's/^/PAGED /'"])
+    #expect(!piped.output.contains("PAGED"))
+  }
+
+  @Test("show finds an event by position, name and digest; blame and history know a deleted record")
+  func events() throws {
+    let work = try shop()
+    try work.stemma("-C", "shop", "delete", "Team", "red", "--by", "eve")
+    let event = try #require(try work.stemma("-C", "shop", "log", "-n", "1", "--json").array().first)
+    let names = ["@" + (event.text("position") ?? ""), event.text("event") ?? "", event.text("digest") ?? ""]
+    for name in names {
+      let shown = try work.stemma("-C", "shop", "show", name, "--partition", "Team", "--json").object()
+      #expect(shown.text("event") == event.text("event"), "\(name)")
+      #expect(shown.array("changes").first?["from"] as? String == "Rouge")
+    }
+    #expect(try work.stemma("-C", "shop", "history", "Team", "red", "--json").array().count == 3)
+    let blame = try work.stemma("-C", "shop", "blame", "Team", "red", "--by", "--json").object().array(
+      "fields")
+    #expect(blame.count == 1)
+    #expect(blame[0]["value"] as? Bool == false)
+    #expect(blame[0].array("candidates")[0].text("by") == "eve")
+    #expect(
+      try work.stemma("-C", "shop", "why", "Team", "red").output.hasPrefix("The record does not exist."))
+    #expect(try work.attempt("-C", "shop", "why", "Team", "nobody").status == 66)
+    #expect(try work.attempt("-C", "shop", "why", "Team", "red", "shoe").status == 65)
+    #expect(
+      try work.stemma("-C", "shop", "get", "Team", "red", "--as-of", "2020-01-01T12:00:00Z", "--json")
+        .object()
+        .object("fields").text("name") == "Red")
+    #expect(
+      try work.stemma("-C", "shop", "list", "Team", "--as-of", "2020-01-05", "--json").array().count == 1)
+    let count = try work.stemma(
+      "-C", "shop", "query", "--tsv", "--as-of", "@1.2", "SELECT name FROM teams")
+    #expect(count.lines == ["Rouge"])
+  }
+
+  @Test("restore and undo append events, and say what they did")
+  func goingBack() throws {
+    let work = try shop()
+    #expect(
+      try work.stemma("-C", "shop", "restore", "Team", "red", "--as-of", "@1.0", "-n").lines.first
+        == "~ Team[red]")
+    #expect(try positions(work).count == 3)
+    let undone = try work.stemma("-C", "shop", "undo", "@1.1", "--by", "eve", "--json").object()
+    #expect(undone.number("events") == 1)
+    #expect(
+      try work.stemma("-C", "shop", "get", "Team", "red", "--json").object().object("fields").text("name")
+        == "Red")
+    let last = try #require(try work.stemma("-C", "shop", "log", "-n", "1", "--json").array().first)
+    #expect(last.text("by") == "eve" && last.text("note") == "undo @1.1")
+    // What it wrote is not there any more.
+    #expect(try work.stemma("-C", "shop", "undo", "@1.1", "--json").object().number("events") == 0)
+    try work.stemma("-C", "shop", "delete", "Visit", "site=paris", "number=1")
+    try work.stemma("-C", "shop", "restore", "Visit", "--as-of", "2020-01-04")
+    #expect(try work.stemma("-C", "shop", "list", "Visit", "--json").array().count == 1)
+  }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import StemmaLog
+import Testing
+
+@Suite struct HandoffTests {
+  @Test func valuesComeInOrderAndNoneIsLost() {
+    let handoff = Handoff<Int>(ahead: 3)
+    Thread.detachNewThread {
+      for number in 0..<1000 { _ = handoff.put(number) }
+    }
+    var taken: [Int] = []
+    while taken.count < 1000 {
+      if taken.count % 2 == 0 { taken.append(handoff.take()) } else { taken += handoff.takeAll() }
+    }
+    #expect(taken == Array(0..<1000))
+  }
+
+  @Test func whoeverPutsLearnsThatNobodyWantsMore() {
+    let handoff = Handoff<Int>(ahead: 2)
+    let end = Handoff<Int>(ahead: 1)
+    Thread.detachNewThread {
+      var put = 0
+      while handoff.put(put) { put += 1 }
+      _ = end.put(put)
+    }
+    #expect(handoff.take() == 0)
+    handoff.cancel()
+    #expect(end.take() < 5)
+  }
+
+  /// An import that ended with an error left lines waiting, and the process trapped: Dispatch does not let a semaphore
+  /// go below the value that it was made with.
+  @Test func valuesThatNobodyTookAreReleasedWithIt() {
+    for _ in 0..<10 {
+      let handoff = Handoff<[Int]>(ahead: 4)
+      for number in 0..<3 { #expect(handoff.put([number])) }
+      handoff.cancel()
+    }
+  }
+}

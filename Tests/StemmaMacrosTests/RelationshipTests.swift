@@ -1,0 +1,114 @@
+import Testing
+
+/// What each kind of relationship becomes, and the members that go with it.
+@Suite("Relationship macros")
+struct RelationshipExpansionTests {
+  @Test("one, many, and many through a join model, with key paths and a rule for deletion")
+  func kinds() {
+    expectExpansion(
+      of: """
+        @Table struct Person {
+          let id: Int
+          @HasOne(\\Cart.ownerId) var cart: Cart?
+          @HasMany("bossId", onDelete: .restrict) var staff: Related<Person>
+          @ManyToMany(through: Rating.self) var rated: Related<Article>
+          @ManyToMany(through: Friendship.self, by: "first") var friends: Related<Person>
+        }
+        """,
+      as: """
+        struct Person {
+          let id: Int
+          var cart: Cart? {
+            get async throws {
+              try await self._record.child(Cart.self, "cart", of: self)
+            }
+          }
+          var staff: Related<Person> {
+            get {
+              Stemma.Related<Person>(of: self, "staff")
+            }
+          }
+          var rated: Related<Article> {
+            get {
+              Stemma.Related<Article>(of: self, "rated")
+            }
+          }
+          var friends: Related<Person> {
+            get {
+              Stemma.Related<Person>(of: self, "friends")
+            }
+          }
+
+          var _record: Stemma.RecordHandle = Stemma.RecordHandle()
+
+          static let columns = Columns()
+
+          static let relationships = Relationships()
+
+          var primaryKey: Int {
+            self.id
+          }
+
+          struct Draft: Stemma.TableDraft {
+            var id: Int?
+            init(id: Int? = nil) {
+              self.id = id
+            }
+            init(_ row: Person) {
+              self.id = row.id
+            }
+            func write(to record: inout Stemma.RecordWriter) {
+              record.key(self.id)
+            }
+          }
+
+          struct Columns: Sendable {
+            let id = Stemma.TableColumn<Person, Int>("id")
+            init() {
+            }
+          }
+
+          struct Relationships: Sendable {
+            let cart = Stemma.RelationshipPath<Person, Cart, Cart?>("cart")
+            let staff = Stemma.RelationshipPath<Person, Person, [Person]>("staff")
+            let rated = Stemma.RelationshipPath<Person, Article, [Article]>("rated")
+            let friends = Stemma.RelationshipPath<Person, Person, [Person]>("friends")
+            init() {
+            }
+          }
+        }
+
+        extension Person: Stemma.Table {
+          static var modelName: String {
+            "Person"
+          }
+          static let description = Stemma.ModelDescription(
+            "Person", table: nil,
+            key: [
+              .init("id", Int.self),
+            ],
+            columns: [
+
+            ],
+            relationships: [
+              .hasOne("cart", of: Self.self, Cart.self, fields: ["ownerId"]) {
+                $0.ownerId
+              },
+              .hasMany("staff", of: Self.self, Person.self, fields: ["bossId"], onDelete: .restrict) {
+                $0.bossId
+              },
+              .manyToMany("rated", Article.self, through: Rating.self),
+              .manyToMany("friends", Person.self, through: Friendship.self, by: "first"),
+            ])
+          init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            let value0 = try Int.read(row, 0)
+            let value1 = try row.record(1)
+            self.init(id: value0, _record: value1)
+          }
+          func write(to record: inout Stemma.RecordWriter) {
+            self.primaryKey.write(to: &record)
+          }
+        }
+        """)
+  }
+}

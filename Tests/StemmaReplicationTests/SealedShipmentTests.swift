@@ -1,0 +1,335 @@
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+import StemmaSimulation
+import Testing
+
+@testable import StemmaReplication
+
+/// Sealed files that travel as they are, and when they do not.
+@Suite struct SealedShipmentTests {
+  /// A log on a disk of its own.
+  private struct Site {
+    let disk: SimulatedFileSystem
+    let log: Log
+    static let options = Log.Options(segmentSize: 40_000, level: 6)
+
+    init(id: UInt64) throws {
+      disk = SimulatedFileSystem(seed: id)
+      log = try Log.create(in: "/log", id: LogID(id), fileSystem: disk, options: Self.options)
+    }
+
+    func write(_ maker: inout EventMaker, commits: Int, origin: Origin = Origin(7)) throws {
+      for _ in 0..<commits {
+        let events = maker.commit(20, origin: origin, textLength: 60)
+        _ = try log.append([Commit(events, note: CommitNote(by: "Ann", note: "\(events[0].commit)"))])
+      }
+      try log.sync()
+    }
+
+    /// Without header and trailer, which tie a file to its log.
+    func contents() throws -> [[UInt8]] {
+      try log.files().filter { $0.kind == .segment }.map { file in
+        let opened = try disk.open(file.path, .read)
+        let bytes = try opened.read(at: 0, count: Int(try opened.size()))
+        return Array(bytes[80..<bytes.count - 108])
+      }
+    }
+
+    func events(_ scope: Scope = .everything) throws -> [String] {
+      var reader = log.events(partitions: { scope.contains($0) })
+      var found: [String] = []
+      while let stored = try reader.next() {
+        found.append("\(stored.event.name) \(stored.event.digest) \(reader.note?.note ?? "-")")
+      }
+      return found
+    }
+  }
+
+  /// Three sealed files and a journal.
+  private func sender() throws -> Site {
+    let site = try Site(id: 1)
+    var maker = EventMaker(seed: 3)
+    maker.keysPerPartition = 300
+    for _ in 0..<3 {
+      try site.write(&maker, commits: 30)
+      try site.log.seal()
+    }
+    try site.write(&maker, commits: 2)
+    return site
+  }
+
+  private func pieces(
+    of site: Site, above held: Knowledge = Knowledge(), _ scope: Scope = .everything
+  ) throws -> (pieces: [[UInt8]], end: TransferEnd) {
+    let source = LogSource(site.log)
+    let read = site.log.bytesRead
+    let plan = try ShipmentPlan(
+      source: source, scope: NarrowedScope(scope), above: held, names: ("basel", "chur"))
+    var writer = ShipmentWriter(
+      source: source, plan: plan, sender: site.log.id, bytesReadBefore: read, pieceTarget: 40_000)
+    var pieces: [[UInt8]] = []
+    while let piece = try writer.next() { pieces.append(piece) }
+    #expect(writer.eventCount == plan.eventCount && writer.pieceCount == UInt64(pieces.count))
+    return (pieces, writer.end)
+  }
+
+  private func reader(_ held: Knowledge, _ scope: Scope = .everything) -> ShipmentReader {
+    ShipmentReader(
+      sender: LogID(1), scope: NarrowedScope(scope), knowledge: held, schema: Schema(),
+      names: ("chur", "basel"))
+  }
+
+  private func isSealed(_ piece: [UInt8]) -> Bool { piece[9] == 1 }
+
+  @Test func sealedFilesAreAdoptedByteForByte() throws {
+    let (sender, receiver) = (try sender(), try Site(id: 2))
+    let (pieces, end) = try pieces(of: sender)
+    #expect(pieces.map(isSealed) == [true, true, true, false])
+    var reader = reader(Knowledge())
+    for piece in pieces {
+      _ = try reader.read(piece).adopt(into: receiver.log, above: receiver.log.streams())
+    }
+    try reader.finish(end)
+    #expect(try receiver.contents() == sender.contents())
+    #expect(try receiver.events() == sender.events())
+    #expect(try receiver.log.streams() == sender.log.streams())
+    #expect(try receiver.log.verify() == [])
+    receiver.log.checkInvariants()
+    // Opened again, written to, and shipped on from there, it is a log like any other.
+    let again = try Log.open(
+      in: "/log", id: LogID(2), fileSystem: receiver.disk, options: Site.options)
+    var maker = EventMaker(seed: 9)
+    _ = try again.append([Commit(maker.commit(3, origin: Origin(77)))])
+    try again.sync()
+    try again.seal()
+    #expect(try again.verify() == [])
+  }
+
+  @Test func aPartOfTheScopeIsFilteredAsEver() throws {
+    let (sender, receiver) = (try sender(), try Site(id: 2))
+    let scope = try Scope(patterns: ["tenant=b"])
+    let (pieces, end) = try pieces(of: sender, scope)
+    #expect(!pieces.contains(where: isSealed))
+    var reader = reader(Knowledge(), scope)
+    for piece in pieces {
+      _ = try reader.read(piece).adopt(into: receiver.log, above: receiver.log.streams())
+    }
+    try reader.finish(end)
+    #expect(try receiver.events().sorted() == sender.events(scope).sorted())
+    #expect(try receiver.log.verify() == [])
+  }
+
+  private func pieces(of site: Site, _ scope: Scope) throws -> (pieces: [[UInt8]], end: TransferEnd) {
+    try pieces(of: site, above: Knowledge(), scope)
+  }
+
+  /// A receiver that has pulled while the sender's journal was not sealed yet holds a part of the next file.
+  @Test func whatIsHeldInPartIsUnpacked() throws {
+    let (sender, receiver) = (try Site(id: 1), try Site(id: 2))
+    var maker = EventMaker(seed: 4)
+    try sender.write(&maker, commits: 20)
+    for round in 0..<2 {
+      let held = try receiver.log.streams()
+      let (pieces, end) = try pieces(of: sender, above: held)
+      #expect(!pieces.contains(where: isSealed))
+      var reader = reader(held)
+      for piece in pieces {
+        _ = try reader.read(piece).adopt(into: receiver.log, above: receiver.log.streams())
+      }
+      try reader.finish(end)
+      #expect(try receiver.events() == sender.events(), "round \(round)")
+      try sender.write(&maker, commits: 20)
+      try sender.log.seal()
+    }
+    #expect(try receiver.log.verify() == [])
+  }
+
+  /// Another process took a part of the same events from another peer between reading a piece and adopting it.
+  @Test func overlappingShipmentsOfTwoPeersAreTakenOnce() throws {
+    let first = try sender()
+    let second = try Site(id: 1)
+    var maker = EventMaker(seed: 3)
+    maker.keysPerPartition = 300
+    // The same history, in other files.
+    try second.write(&maker, commits: 47)
+    try second.log.seal()
+    try second.write(&maker, commits: 45)
+    try second.log.seal()
+    let receiver = try Site(id: 2)
+    var (one, two) = (reader(Knowledge()), reader(Knowledge()))
+    let (ones, twos) = (try pieces(of: first).pieces, try pieces(of: second).pieces)
+    #expect(ones.count == 4 && twos.count == 2)
+    var (left, right) = (ones[...], twos[...])
+    for turn in 0..<6 {
+      let verified =
+        if turn % 2 == 0 || right.isEmpty { try left.popFirst().map { try one.read($0) } } else {
+          try right.popFirst().map { try two.read($0) }
+        }
+      _ = try verified?.adopt(into: receiver.log, above: receiver.log.streams())
+    }
+    #expect(try receiver.log.streams() == first.log.streams())
+    #expect(try receiver.events() == first.events())
+    #expect(try receiver.log.verify() == [])
+    #expect(try receiver.contents()[0] == first.contents()[0])
+  }
+
+  @Test func aForkIsFoundBeforeAnythingIsTaken() throws {
+    let sender = try sender()
+    var held = Knowledge()
+    let pieces = try pieces(of: sender).pieces
+    var first = reader(held)
+    _ = try first.read(pieces[0])
+    held = first.knowledge
+    let partition = Partition("tenant=a")
+    held[partition, Origin(7)].hash += StreamHash(high: 1, low: 0)
+    var second = reader(held)
+    #expect {
+      _ = try second.read(pieces[1])
+    } throws: { error in (error as? ReplicationError)?.fork?.partition == partition }
+    #expect(throws: ReplicationError.self) { _ = try self.pieces(of: sender, above: held) }
+  }
+
+  @Test func aGapIsRefused() throws {
+    let pieces = try pieces(of: try sender()).pieces
+    var reader = reader(Knowledge())
+    #expect {
+      _ = try reader.read(pieces[1])
+    } throws: { error in
+      if case .gap = error as? ReplicationError { true } else { false }
+    }
+  }
+
+  /// Power fails at every operation of an adoption: all of the file is there afterwards, or nothing.
+  @Test func aCrashDuringAdoptionLeavesAllOfTheFileOrNothing() throws {
+    let pieces = try pieces(of: try sender()).pieces
+    var reader = reader(Knowledge())
+    let first = try reader.read(pieces[0])
+    let before = reader.knowledge
+    let second = try reader.read(pieces[1])
+    let base = try Site(id: 2)
+    _ = try first.adopt(into: base.log, above: Knowledge())
+    let outcomes = [before, reader.knowledge]
+    var seen: Set<Int> = []
+    for operation in 1... {
+      let disk = base.disk.copy(seed: UInt64(operation))
+      let log = try Log.open(in: "/log", id: LogID(2), fileSystem: disk, options: Site.options)
+      disk.inject([
+        .init(operation: disk.operations.count + operation, errno: System.inputOutput, isLasting: true)
+      ])
+      let isDone: Bool
+      do {
+        _ = try second.adopt(into: log, above: before)
+        isDone = true
+      } catch is LogError { isDone = false }
+      disk.crash()
+      let after = try Log.open(in: "/log", id: LogID(2), fileSystem: disk, options: Site.options)
+      #expect(after.recovery.damage == [], "operation \(operation)")
+      #expect(try after.verify() == [], "operation \(operation)")
+      let found = outcomes.firstIndex(of: try after.streams())
+      #expect(found != nil && (!isDone || found == 1), "operation \(operation)")
+      if let found { seen.insert(found) }
+      after.checkInvariants()
+      if isDone { break }
+    }
+    #expect(seen == [0, 1])
+  }
+
+  // MARK: Hostile senders
+
+  @Test func everyFlippedByteOfASealedPieceIsFound() throws {
+    let piece = try pieces(of: try sender()).pieces[0]
+    for index in stride(from: 0, to: piece.count, by: 7) {
+      var spoilt = piece
+      spoilt[index] ^= 1 << UInt8(index % 8)
+      var reader = reader(Knowledge())
+      #expect(throws: ReplicationError.self, "byte \(index)") { _ = try reader.read(spoilt) }
+      #expect(reader.knowledge.isEmpty)
+    }
+  }
+
+  /// A peer that computes all its checksums well and lies about the rest. Seed 23.
+  @Test func anIndexThatLiesIsRefused() throws {
+    let piece = try pieces(of: try sender()).pieces[0]
+    let sealed = try #require(try Piece(decoding: piece).sealed)
+    let end = PieceLayout.headerSize + sealed.bytes.count
+    let index = end - sealed.sizes.footer - sealed.sizes.filter
+    var random = SplitMix64(seed: 23)
+    var taken: [Int] = []
+    for place in index..<piece.count - PieceLayout.trailerSize {
+      var changed = Array(piece.dropLast(36))
+      changed[place] = random.element([0, 1, changed[place] ^ 1, changed[place] &+ 1, 0x7F, 0xFF])
+      if changed[place] == piece[place] { continue }
+      var reader = reader(Knowledge())
+      do throws(ReplicationError) {
+        _ = try reader.read(Piece.seal(changed))
+        taken.append(place)
+      } catch {}
+    }
+    // More bits or fewer hashes in the key filter hide nothing, and arrivals may end later than the last one: the
+    // events behind it may have been purged. Everything else is compared.
+    let endIndex = varints(of: [sealed.sizes.end, sealed.sizes.rawBytes])
+    let last = varints(of: [sealed.sizes.rawBytes])
+    let behind = piece.count - PieceLayout.trailerSize
+    let harmless = [end - sealed.sizes.filter..<end, behind - endIndex..<behind - last]
+    #expect(taken.filter { place in !harmless.contains { $0.contains(place) } } == [])
+  }
+
+  private func varints(of numbers: [UInt64]) -> Int {
+    var writer = WireWriter()
+    for number in numbers { writer.append(number) }
+    return writer.bytes.count
+  }
+
+  /// Blocks that are not what the index says, with checksums that fit them.
+  @Test func blocksOfOtherEventsAreRefused() throws {
+    let pieces = try pieces(of: try sender()).pieces
+    let sealed = try #require(try Piece(decoding: pieces[0]).sealed)
+    let other = try #require(try Piece(decoding: pieces[1]).sealed)
+    var streams = try Piece(decoding: pieces[0]).streams
+    var reader = reader(Knowledge())
+    // The streams of one file over the blocks of another.
+    #expect(throws: ReplicationError.self) {
+      _ = try reader.read(Piece.encode(sender: LogID(1), streams: streams, sealed: other))
+    }
+    // A hash of a stream that is not the sum of its events.
+    streams[0].range.hash += StreamHash(high: 0, low: 1)
+    #expect(throws: ReplicationError.self) {
+      _ = try reader.read(Piece.encode(sender: LogID(1), streams: streams, sealed: sealed))
+    }
+    #expect(reader.knowledge.isEmpty)
+  }
+
+  @Test func keysOfAnotherPartitionAreRefused() throws {
+    let piece = try pieces(of: try sender()).pieces[0]
+    let schema = try SDL.read(
+      """
+      type Book @model { shop: ID! @primaryKey(sortKeyFields: ["title"]) title: String! count: Int }
+      """
+    ).schema
+    var reader = ShipmentReader(
+      sender: LogID(1), scope: NarrowedScope(.everything), knowledge: Knowledge(), schema: schema,
+      names: ("chur", "basel"))
+    #expect(throws: ReplicationError.self) { _ = try reader.read(piece) }
+  }
+
+  @Test func sealedPiecesCanBeInspected() throws {
+    let sender = try sender()
+    let pieces = try pieces(of: sender).pieces
+    let disk = SimulatedFileSystem()
+    disk.plant(Array(pieces.joined()), at: "/shipment")
+    var parts: [InspectedPart] = []
+    try ShipmentInspection.run(
+      try InspectedFile(path: "/shipment", fileSystem: disk), InspectionRequest(isComplete: true)
+    ) { parts.append($0) }
+    #expect(!parts.contains { !$0.flaws.isEmpty }, "\(parts.flatMap(\.flaws))")
+    #expect(parts.reduce(0) { $0 + ($1.block?.count ?? 0) } == (try sender.events().count))
+    #expect(parts.count { $0.kind == .filter } == 3)
+    // They cover the file.
+    var offset: UInt64 = 0
+    for part in parts {
+      #expect(part.offset == offset || part.kind == .footer || part.kind == .block)
+      offset = part.offset + part.length
+    }
+  }
+}

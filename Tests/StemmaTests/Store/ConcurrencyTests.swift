@@ -1,0 +1,115 @@
+import Testing
+
+@testable import Stemma
+
+/// Run these under ThreadSanitizer too, as docs/HACKING.md says.
+@Suite("Concurrent use of a store")
+struct ConcurrencyTests {
+  @Test("writers, readers and observers at once: each commit is there, and seen whole")
+  func everythingAtOnce() async throws {
+    let store = try await Store.temporary(models: Team.self, Member.self)
+    let team = try await store.insert(Team.Draft(mantra: "All"))
+    let (writers, commits) = (6, 20)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for writer in 0..<writers {
+        group.addTask {
+          for number in 0..<commits {
+            try await store.write { tx in
+              let member = try tx.insert(Member.Draft(name: "\(writer).\(number)", teamId: nil))
+              try team.members.add(member, tx)
+            }
+          }
+        }
+      }
+      for _ in 0..<3 {
+        group.addTask {
+          for _ in 0..<commits {
+            let eager = try await store.get(
+              Team.self, byIdentifier: team.id, including: { [$0.members.team] })
+            let members = try #require(eager).loaded(\.members)
+            #expect(try members.allSatisfy { try $0.loaded(\.team)?.id == team.id })
+            let unlinked = try await Member.where { $0.teamId == nil }.fetchCount(store)
+            #expect(unlinked == 0)
+          }
+        }
+      }
+      group.addTask {
+        var last = 0
+        for try await rows in store.observe(Member.all) {
+          #expect(rows.count >= last)
+          last = rows.count
+          if last == writers * commits { break }
+        }
+        #expect(last == writers * commits)
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await team.members.count() == writers * commits)
+  }
+
+  @Test("two stores on one directory take turns and lose nothing")
+  func sharedDirectory() async throws {
+    let first = try await Store.temporary(models: Reminder.self)
+    let second = try await Store(at: first.directory, models: Reminder.self)
+    let count = 15
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for store in [first, second] {
+        group.addTask {
+          for number in 0..<count { try await store.insert(Reminder.Draft(title: "\(number)")) }
+        }
+      }
+      group.addTask {
+        for try await rows in first.observe(Reminder.all) where rows.count == 2 * count { break }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await Reminder.all.fetchCount(second) == 2 * count)
+  }
+
+  @Test(
+    "copies of one value that are saved at the same time stay siblings or follow each other; none is lost")
+  func sharedCopies() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    let reminder = try await store.insert(Reminder.Draft(title: "Rest"))
+    let titles = (0..<8).map { "title \($0)" }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for title in titles {
+        group.addTask {
+          var copy = reminder
+          copy.title = title
+          try await store.update(copy)
+        }
+      }
+      try await group.waitForAll()
+    }
+    let written = try await store.history(of: reminder).compactMap {
+      try $0.value(of: "title", as: String.self)
+    }
+    #expect(Set(written.dropFirst()) == Set(titles))
+    #expect(try await titles.contains(store.find(Reminder.self, reminder.id).title))
+  }
+
+  @Test("stores that sync with each other in a ring while they write agree in the end")
+  func ring() async throws {
+    var stores: [Store] = []
+    for name in ["a", "b", "c"] {
+      stores.append(try await Store.temporary(options: .init(name: name), models: Reminder.self))
+    }
+    let ring = stores
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (index, store) in ring.enumerated() {
+        group.addTask {
+          for number in 0..<5 {
+            try await store.insert(Reminder.Draft(title: "\(index).\(number)"))
+            try await store.sync(with: ring[(index + 1) % ring.count])
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    for _ in 0..<2 {
+      for index in ring.indices { try await ring[index].sync(with: ring[(index + 1) % ring.count]) }
+    }
+    for store in ring { #expect(try await Reminder.all.fetchCount(store) == 15) }
+  }
+}
