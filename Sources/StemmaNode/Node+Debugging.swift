@@ -8,8 +8,14 @@ extension Node {
   /// - The tables agree with themselves; they follow the log to its end, and hold of each stream what the log holds.
   /// - Nothing outside of the scope is held.
   ///
-  /// What is damaged, or waits to be finished by the next writer, is not compared.
+  /// What is damaged, or waits to be finished by the next writer, is not compared. A node that may write takes the
+  /// lock meanwhile, and takes in what others did, as before any write.
   package func checkInvariants() throws(NodeError) {
+    guard options.mode == .write else { return try checkBeliefs() }
+    try locked { () throws(NodeError) in try checkBeliefs() }
+  }
+
+  private func checkBeliefs() throws(NodeError) {
     log.checkInvariants()
     func require(_ holds: Bool, _ what: String) throws(NodeError) {
       if !holds { throw .damaged(what: what) }

@@ -135,8 +135,8 @@ extension Node {
         let isCurrent = try opened.read { reader throws(TablesError) in try reader.token() } == end
         if (isCurrent && !mark.isUnfinished) || isDamaged { tables = opened }
       } catch {
-        // In a directory that cannot be written, SQLite may not even be able to open what is there.
-        if !acceptsStale {
+        // In a directory that cannot be written, or on a full disk, SQLite may not even open what is there.
+        if !acceptsStale, !error.isDiskFull {
           guard case .needsRebuild = error else { throw error }
         }
       }

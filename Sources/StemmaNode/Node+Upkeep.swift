@@ -72,6 +72,8 @@ extension Node {
         if case .damaged(let what) = reason {
           report.damage.append(.init(file: tables, what: what, remedy: .rebuild))
         }
+      } catch let error as TablesError where error.isDiskFull {
+        // There is no room to open them, and so nothing to compare.
       }
       return report
     }

@@ -49,8 +49,13 @@ package enum NodeError: Error {
   /// Whether another process holds the writer lock.
   var isInUse: Bool { if case .log(.inUse) = self { true } else { false } }
 
-  /// Whether the operating system did not let something be written.
+  /// Whether the operating system did not let something be written: it is not permitted, or there is no room.
   var isRefusalToWrite: Bool {
-    if case .log(.system(_, _, let code)) = self { [EACCES, EPERM, EROFS].contains(code) } else { false }
+    switch self {
+    case .log(.system(_, _, let code)), .tables(.io(_, _, let code)):
+      [EACCES, EPERM, EROFS, ENOSPC, EDQUOT].contains(code)
+    case .tables(let error): error.isDiskFull
+    default: false
+    }
   }
 }

@@ -1,3 +1,4 @@
+import GRDBSQLite
 import StemmaEvents
 import StemmaMerge
 
@@ -28,6 +29,23 @@ package enum TablesError: Error, Equatable, Sendable {
   case notAQuery(String)
   /// `checkInvariants` found the tables to disagree with themselves.
   case inconsistent(String)
+}
+
+extension TablesError {
+  /// Whether SQLite found no room for what it was to write, if only the index of its write-ahead log. Space may
+  /// come back.
+  package var isDiskFull: Bool {
+    // SQLITE_IOERR_SHMSIZE is a macro with an expression, which is not imported.
+    let noRoomForIndex = SQLITE_IOERR | 19 << 8
+    guard case .sqlite(_, let code, _) = self else { return false }
+    return code & 0xff == SQLITE_FULL || code == noRoomForIndex
+  }
+
+  /// Whether SQLite was let down by the file system, and not by what it was asked.
+  package var isOfTheFiles: Bool {
+    guard case .sqlite(_, let code, _) = self else { return false }
+    return [SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY].contains(code & 0xff)
+  }
 }
 
 package enum RebuildReason: Equatable, Sendable {

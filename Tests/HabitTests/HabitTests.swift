@@ -136,6 +136,21 @@ struct HabitTests {
     #expect(!target.contains("NIO"))
   }
 
+  @Test("the table of faults names tests that are there")
+  func faultsHaveTests() throws {
+    let page = try String(contentsOf: Self.root.appendingPathComponent("docs/HACKING.md"), encoding: .utf8)
+    let tests = try Self.files(in: "Tests").map { $0.lines.joined(separator: "\n") }.joined(separator: "\n")
+    var names = 0
+    for row in page.split(separator: "\n") where row.hasPrefix("| ") {
+      let cells = row.split(separator: "|")
+      for match in cells[1].matches(of: #/`(\w+)`/#) {
+        names += 1
+        #expect(tests.contains("func \(match.1)("), "\(match.1)")
+      }
+    }
+    #expect(names > 30)
+  }
+
   @Test("the architecture page names every module")
   func architectureIsComplete() throws {
     let page = try String(

@@ -208,8 +208,10 @@ import Testing
       try nodes[index].sync(nodes[(index + 1) % 3])
       for node in nodes {
         let live = try node.digestTexts
+        try node.checkInvariants()
         _ = try node.rebuild { _, _ in }
         #expect(try node.digestTexts == live)
+        try node.checkInvariants()
       }
     }
     for index in [0, 1, 2, 0, 1] { try nodes[index].sync(nodes[(index + 1) % 3]) }

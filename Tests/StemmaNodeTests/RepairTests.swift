@@ -107,6 +107,7 @@ import Testing
     #expect(repaired.events == report.losses.reduce(0) { $0 + $1.count })
     let a = try bench(pair).open("a")
     #expect(a.notices == [])
+    try a.checkInvariants()
     #expect(try a.digestTexts == (try bench(pair).open("b").digestTexts))
     #expect(try Pair.export(of: a) == Pair.export(of: try bench(pair).open("b")))
     #expect(try pair.verify("a").damage.isEmpty)

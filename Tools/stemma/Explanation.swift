@@ -72,6 +72,7 @@ struct Explanation {
   private static func exitCode(of error: TablesError) -> ExitCode {
     switch error {
     case .busy: .inUse
+    case .sqlite where error.isOfTheFiles: .inputOutput
     case .unknownModel, .unknownField, .unknownRelationship, .notAQuery, .sqlite: .badData
     default: .inputOutput
     }

@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+
+/// Real disks that are full or cannot be written.
+@Suite("Full and read-only disks", .enabled(if: Machine.canMount))
+struct DiskFaultTests {
+  static let count = 6000
+  static let batch = 100
+
+  @Test("a full disk of 1 MiB: reads go on, and writing goes on when there is room again")
+  func aFullDiskGetsSpaceAgain() throws {
+    let work = try Workplace()
+    let disk = try Mount(at: work.file("disk"), ["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+    try work.write("lines.ndjson", Rows.lines(Self.count))
+    try work.rows("source")
+    try work.stemma("-C", "source", "import", "lines.ndjson")
+    try work.rows("disk/node")
+    let ballast = "disk/ballast"
+    try Data(count: 800 << 10).write(to: URL(fileURLWithPath: work.file(ballast)))
+
+    let full = try work.attempt(
+      "-C", "disk/node", "import", "--batch", "\(Self.batch)", "--segment-size", "20000", "lines.ndjson")
+    #expect(full.status == 74, "\(full.errors)")
+    #expect(full.errors.contains("full") || full.errors.contains("No space"), "\(full.errors)")
+    #expect(full.durableLine > 0 && full.durableLine < Self.count)
+
+    // Not one byte more.
+    let rest = work.file("disk/rest")
+    _ = try Tool.run("/bin/sh", ["-c", "cat /dev/zero > '\(rest)' 2> /dev/null"], in: work.path)
+    let held = try work.events("disk/node")
+    #expect(held >= full.durableLine && held % Self.batch == 0)
+    try work.stemma("-C", "disk/node", "verify")
+    #expect(try work.export("disk/node").split(separator: "\n").count == held)
+    #expect(try work.stemma("-C", "disk/node", "log", "--oneline").lines.count == held)
+    for arguments in [
+      ["create", "Row", "tenant=x", "n=1", "text=x"], ["rebuild"], ["pull", work.file("source")],
+    ] {
+      let refused = try Tool.run(Tool.path, ["-C", "disk/node"] + arguments, in: work.path)
+      #expect(refused.status == 74, "\(arguments): \(refused.status) \(refused.errors)")
+      #expect(try work.events("disk/node") == held, "\(arguments)")
+    }
+    try work.stemma("-C", "disk/node", "verify")
+
+    for name in [ballast, "disk/rest"] { try FileManager.default.removeItem(atPath: work.file(name)) }
+    try disk.mount(["-o", "remount,size=8m"])
+    let again = try work.attempt("-C", "disk/node", "import", "--batch", "\(Self.batch)", "lines.ndjson")
+    let next = try #require(again.lineToGoOnWith, "\(again.errors)")
+    #expect(next == held + 1)
+    try work.stemma(
+      "-C", "disk/node", "import", "--batch", "\(Self.batch)", "--from-line", "\(next)", "lines.ndjson")
+    try work.stemma("-C", "disk/node", "rebuild")
+    try work.stemma("-C", "disk/node", "verify")
+    #expect(try work.export("disk/node") == (try work.export("source")))
+    #expect(try work.events("disk/node") == Self.count)
+  }
+
+  @Test("a disk that fills up while a shipment is received keeps nothing of it, and all of it later")
+  func aFullDiskReceives() throws {
+    let work = try Workplace()
+    let disk = try Mount(at: work.file("disk"), ["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+    try work.write("lines.ndjson", Rows.lines(Self.count))
+    try work.rows("source")
+    try work.stemma("-C", "source", "import", "lines.ndjson")
+    try work.rows("disk/node")
+    let free = try #require(
+      try FileManager.default.attributesOfFileSystem(forPath: disk.path)[.systemFreeSize] as? Int)
+    // Room for the log or not, for the tables or not.
+    for room in [4, 16, 40, 80, 160, 300] {
+      try Data(count: max(0, free - room << 10)).write(to: URL(fileURLWithPath: work.file("disk/ballast")))
+      let result = try work.attempt("-C", "disk/node", "pull", work.file("source"))
+      #expect([0, 74].contains(result.status), "\(room) KiB: \(result.errors)")
+      try work.stemma("-C", "disk/node", "verify")
+      #expect([0, Self.count].contains(try work.events("disk/node")), "\(room) KiB")
+      #expect(try work.export("disk/node").isEmpty == (try work.events("disk/node") == 0), "\(room) KiB")
+    }
+    try FileManager.default.removeItem(atPath: work.file("disk/ballast"))
+    try disk.mount(["-o", "remount,size=8m"])
+    try work.stemma("-C", "disk/node", "pull", work.file("source"))
+    #expect(try work.export("disk/node") == (try work.export("source")))
+  }
+
+  @Test("a read-only mount can be read and pulled from; writing says why not")
+  func aReadOnlyDiskIsRead() throws {
+    let work = try Workplace()
+    try work.write("lines.ndjson", Rows.lines(300))
+    for name in ["node", "other"] { try work.rows(name) }
+    try work.stemma("-C", "node", "import", "--segment-size", "5000", "--batch", "50", "lines.ndjson")
+    let reading = [
+      ["status"], ["verify"], ["export"], ["list", "Row", "--limit", "3"],
+      ["get", "Row", "tenant=t0", "n=3"],
+      ["query", "SELECT count(*) AS n FROM rows"], ["log", "--oneline"], ["segments"], ["digest"],
+      ["conflicts"],
+      ["history", "Row", "tenant=t0", "n=3"],
+    ]
+    func outputs(_ name: String) throws -> [String] {
+      try reading.map { arguments in
+        let result = try Tool.run(Tool.path, ["-C", name] + arguments, in: work.path)
+        #expect(result.status == 0, "\(arguments): \(result.errors)")
+        return result.output.replacingOccurrences(of: name + "/", with: "").replacingOccurrences(
+          of: " in \(name)", with: "")
+      }
+    }
+    let expected = try outputs("node")
+    let mount = try Mount(at: work.file("fixed"), ["--bind", work.file("node")])
+    try mount.mount(["-o", "remount,ro,bind"])
+    #expect(try outputs("fixed") == expected)
+    for arguments in [
+      ["create", "Row", "tenant=x", "n=1", "text=x"], ["import", "lines.ndjson"], ["rebuild"],
+      ["sync", "other"],
+      ["repair", "--from", "other"], ["scope", "add", "tenant=x"],
+    ] {
+      let refused = try Tool.run(Tool.path, ["-C", "fixed"] + arguments, in: work.path)
+      #expect(refused.status == 77, "\(arguments): \(refused.status) \(refused.errors)")
+      #expect(refused.errors.contains("Read-only file system"), "\(arguments): \(refused.errors)")
+    }
+    try work.stemma("-C", "other", "pull", "fixed")
+    #expect(try work.export("other") == (try work.export("node")))
+    // Tables that are not there are made elsewhere.
+    for file in ["tables.sqlite", "tables.sqlite-wal", "tables.sqlite-shm"] {
+      let path = work.file("node/" + file)
+      if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
+    }
+    #expect(try work.export("fixed") == (try work.export("other")))
+    #expect(!FileManager.default.fileExists(atPath: work.file("node/tables.sqlite")))
+  }
+
+  @Test("a directory that vanishes under a reader is an error, and nothing is made in its place")
+  func aDirectoryVanishes() throws {
+    let work = try Workplace()
+    try work.rows("node")
+    try FileManager.default.moveItem(atPath: work.file("node/log"), toPath: work.file("away"))
+    for arguments in [["log"], ["verify"], ["create", "Row", "tenant=x", "n=1", "text=x"]] {
+      let result = try Tool.run(Tool.path, ["-C", "node"] + arguments, in: work.path)
+      #expect(result.status == 66, "\(arguments): \(result.status) \(result.errors)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: work.file("node/log")))
+    try FileManager.default.moveItem(atPath: work.file("away"), toPath: work.file("node/log"))
+    try work.stemma("-C", "node", "verify")
+  }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+
+/// What the machine offers to tests that hurt real processes. Where it lacks something, they are skipped, and say so.
+enum Machine {
+  private static let paths = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(
+    separator: ":")
+
+  private static func program(_ name: String) -> String? {
+    paths.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+
+  /// Whether system calls can be counted and made to fail.
+  static let strace: String? = {
+    guard let path = program("strace") else {
+      print("skipped: strace is not there, so nothing fails at a chosen system call")
+      return nil
+    }
+    // A container may forbid it.
+    let isAllowed = (try? Tool.run(path, ["-o", "/dev/null", "/bin/true"], in: "/"))?.status == 0
+    if !isAllowed { print("skipped: strace may not trace here, so nothing fails at a chosen system call") }
+    return isAllowed ? path : nil
+  }()
+
+  /// Whether file systems can be mounted.
+  static let canMount: Bool = {
+    let isAllowed =
+      program("mount") != nil && getuid() == 0
+      && (try? Tool.run("/bin/sh", ["-c", "unshare -m mount -t tmpfs tmpfs /mnt"], in: "/"))?.status == 0
+    if !isAllowed { print("skipped: no file system can be mounted here, so no disk is full or read-only") }
+    return isAllowed
+  }()
+}
+
+/// A file system that is mounted in a place of a test, and gone with this value.
+final class Mount {
+  let path: String
+
+  /// `arguments` of mount(8), without the directory, which is made.
+  init(at path: String, _ arguments: [String]) throws {
+    self.path = path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    try mount(arguments)
+  }
+
+  func mount(_ arguments: [String]) throws {
+    let result = try Tool.run("/usr/bin/env", ["mount"] + arguments + [path], in: "/")
+    guard result.status == 0 else { throw MountError(text: result.errors) }
+  }
+
+  struct MountError: Error { var text: String }
+
+  // Nothing can be done about a failure here, and the next removal of the directory shows it.
+  deinit { _ = try? Tool.run("/usr/bin/env", ["umount", "-l", path], in: "/") }
+}
+
+/// A small node and its events, for tests that run hundreds of commands.
+enum Rows {
+  static let schema = """
+    type Row @model {
+      tenant: ID! @primaryKey(sortKeyFields: ["n"])
+      n: Int!
+      text: String!
+    }
+
+    """
+
+  static func line(_ tenant: String, _ number: Int, _ text: String) -> String {
+    #"{"op":"create","model":"Row","key":{"tenant":"\#(tenant)","n":\#(number)},"fields":{"text":"\#(text)"}}"#
+      + "\n"
+  }
+
+  /// Creations of `count` records of three tenants.
+  static func lines(_ count: Int) -> String {
+    (0..<count).map { line("t\($0 % 3)", $0, "text \($0 &* 7919 % 10007) of number \($0)") }.joined()
+  }
+}
+
+extension Workplace {
+  /// A node `name` without a record.
+  func rows(_ name: String) throws {
+    if !FileManager.default.fileExists(atPath: file("rows.graphql")) {
+      try write("rows.graphql", Rows.schema)
+    }
+    try stemma("init", name, "--schema", "rows.graphql", "--name", name)
+  }
+
+  func events(_ name: String) throws -> Int {
+    try stemma("-C", name, "status", "--json").object().number("events") ?? -1
+  }
+
+  func export(_ name: String) throws -> String { try stemma("-C", name, "export").output }
+}
+
+extension Tool.Result {
+  /// The line that the refusal of a repeated import says to go on with.
+  var lineToGoOnWith: Int? { errors.firstMatch(of: /--from-line (\d+)/).flatMap { Int($0.1) } }
+
+  /// The last line that an import reported to be durable.
+  var durableLine: Int {
+    errors.split(separator: "\n").compactMap { line in
+      line.hasPrefix("durable through line ") ? Int(line.dropFirst("durable through line ".count)) : nil
+    }.last ?? 0
+  }
+}

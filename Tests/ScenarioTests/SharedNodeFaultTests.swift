@@ -1,0 +1,135 @@
+import Foundation
+import Testing
+
+/// Several processes on one node, and several directories that were one.
+@Suite("Shared and copied nodes") struct SharedNodeFaultTests {
+  private func start(_ arguments: [String], in work: Workplace, output: Any) throws -> Process {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: Tool.path)
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(fileURLWithPath: work.path)
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    return process
+  }
+
+  @Test("two importers write in turn while a follower sees every event once", .timeLimit(.minutes(3)))
+  func twoImportersAndAFollower() throws {
+    let work = try Workplace()
+    try work.rows("node")
+    let count = 600
+    for name in ["x", "y"] {
+      try work.write(name, (0..<count).map { Rows.line(name, $0, "text of \($0)") }.joined())
+    }
+    let pipe = Pipe()
+    let follower = try start(["-C", "node", "log", "--ndjson", "--follow"], in: work, output: pipe)
+    defer { follower.terminate() }
+    let importers = try ["x", "y"].map { name in
+      try start(
+        [
+          "-C", "node", "import", "--format", "ndjson", "--wait", "60", "--batch", "7", "--segment-size",
+          "20000", name,
+        ],
+        in: work, output: FileHandle.nullDevice)
+    }
+    var text = Data()
+    var lines = 0
+    while lines < 2 * count {
+      let piece = pipe.fileHandleForReading.availableData
+      if piece.isEmpty { break }
+      text += piece
+      lines += piece.count { $0 == 10 }
+    }
+    for importer in importers {
+      importer.waitUntilExit()
+      #expect(importer.terminationStatus == 0)
+    }
+    let seen = String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
+    let all = try work.stemma("-C", "node", "log", "--ndjson", "--reverse").lines
+    #expect(seen == all && Set(all).count == 2 * count)
+    #expect(try work.events("node") == 2 * count)
+    try work.stemma("-C", "node", "verify")
+    let export = try work.export("node")
+    try work.stemma("-C", "node", "rebuild")
+    #expect(try work.export("node") == export)
+  }
+
+  private func create(_ number: Int, in name: String, _ work: Workplace) throws {
+    try work.stemma("-C", name, "create", "Row", "tenant=t", "n=\(number)", "text=from \(name)")
+  }
+
+  private func numbers(_ name: String, in work: Workplace) throws -> [Int] {
+    try work.stemma("-C", name, "list", "Row", "--json").array().compactMap { row in
+      row.object("key").number("n") ?? row.object("fields").number("n")
+    }.sorted()
+  }
+
+  private func expectEqual(_ names: [String], _ expected: [Int], in work: Workplace) throws {
+    let digests = try names.map { name in
+      #expect(try numbers(name, in: work) == expected, "\(name)")
+      try work.stemma("-C", name, "verify")
+      try work.stemma("-C", name, "conflicts", "--check")
+      return try work.stemma("-C", name, "digest").output
+    }
+    #expect(Set(digests).count == 1)
+  }
+
+  @Test("a copied directory writes as a new origin, and both histories meet")
+  func aCopyIsWrittenToTwice() throws {
+    let work = try Workplace()
+    for name in ["a", "peer"] { try work.rows(name) }
+    try create(1, in: "a", work)
+    try FileManager.default.copyItem(atPath: work.file("a"), toPath: work.file("copy"))
+    for name in ["a", "copy"] {
+      try create(name == "a" ? 2 : 3, in: name, work)
+      try work.stemma("-C", name, "sync", work.file("peer"))
+    }
+    try work.stemma("-C", "a", "sync", work.file("copy"))
+    try expectEqual(["a", "copy", "peer"], [1, 2, 3], in: work)
+    #expect(try work.events("a") == 3)
+  }
+
+  @Test("a restored backup writes as a new origin, and what came after it comes back from a peer")
+  func aBackupIsRestored() throws {
+    let work = try Workplace()
+    for name in ["a", "peer"] { try work.rows(name) }
+    try create(1, in: "a", work)
+    try FileManager.default.copyItem(atPath: work.file("a"), toPath: work.file("backup"))
+    try create(2, in: "a", work)
+    try work.stemma("-C", "a", "sync", work.file("peer"))
+    try FileManager.default.removeItem(atPath: work.file("a"))
+    try FileManager.default.copyItem(atPath: work.file("backup"), toPath: work.file("a"))
+    try create(3, in: "a", work)
+    try work.stemma("-C", "a", "sync", work.file("peer"))
+    try expectEqual(["a", "peer"], [1, 2, 3], in: work)
+  }
+
+  @Test("a node that was set back and wrote again is refused as a fork, and mended without loss")
+  func aNodeIsSetBack() throws {
+    let work = try Workplace()
+    for name in ["a", "peer"] { try work.rows(name) }
+    try create(1, in: "a", work)
+    try FileManager.default.copyItem(atPath: work.file("a"), toPath: work.file("before"))
+    try create(2, in: "a", work)
+    try work.stemma("-C", "a", "sync", work.file("peer"))
+    // Every file in its place, as a virtual machine's snapshot puts it: nothing tells.
+    let script = """
+      cd before && find . -type f ! -name 'tables.sqlite*' | while read -r f; do cat "$f" > "../a/$f"; done
+      rm -f ../a/tables.sqlite*
+      """
+    #expect(try Tool.run("/bin/sh", ["-c", script], in: work.path).status == 0)
+    #expect(try numbers("a", in: work) == [1])
+    try create(3, in: "a", work)
+    let refused = try work.attempt("-C", "a", "sync", work.file("peer"))
+    #expect(refused.status == 1, "\(refused.errors)")
+    #expect(refused.errors.contains("repair --fork"), "\(refused.errors)")
+    #expect(try numbers("peer", in: work) == [1, 2])
+    try create(4, in: "a", work)
+    try work.stemma("-C", "a", "repair", "--fork", "--from", work.file("peer"))
+    try work.stemma("-C", "a", "sync", work.file("peer"))
+    try expectEqual(["a", "peer"], [1, 2, 3, 4], in: work)
+    #expect(try work.events("a") == 4)
+  }
+}

@@ -1,0 +1,208 @@
+import Foundation
+import Testing
+
+/// The real tool, killed or failing at chosen system calls.
+@Suite("Faults at system calls", .enabled(if: Machine.strace != nil))
+struct SystemCallFaultTests {
+  static let batch = 10
+  static let count = 120
+
+  /// A command of the workload, by what it needs to have happened before.
+  enum Command: CaseIterable, Sendable {
+    /// Also seals what it has written.
+    case `import`, sync, rebuild
+
+    var arguments: [String] {
+      switch self {
+      case .import: ["-C", "a", "import", "--batch", "\(batch)", "--segment-size", "3000", "lines.ndjson"]
+      case .sync: ["-C", "a", "sync", "b"]
+      case .rebuild: ["-C", "a", "rebuild"]
+      }
+    }
+  }
+
+  /// The `place`-th call of this name that the main thread makes, or another one.
+  struct Call: Sendable {
+    var command: Command
+    var name: String
+    var place: Int
+    var isOfMainThread: Bool
+  }
+
+  private func strace(_ options: [String], _ arguments: [String], in work: Workplace) throws -> Tool.Result {
+    try Tool.run(try #require(Machine.strace), options + [Tool.path] + arguments, in: work.path)
+  }
+
+  /// A place in which `command` can be run.
+  private func prepared(for command: Command) throws -> Workplace {
+    let work = try Workplace()
+    try work.write("lines.ndjson", Rows.lines(Self.count))
+    try work.rows("a")
+    if command == .sync { try work.rows("b") }
+    if command != .import { try work.stemma("-C", "a", "import", "--batch", "\(Self.batch)", "lines.ndjson") }
+    return work
+  }
+
+  /// All calls that the commands make, in the order in which they begin.
+  private func calls() throws -> [Call] {
+    var calls: [Call] = []
+    for command in Command.allCases {
+      let work = try prepared(for: command)
+      let trace = work.file("trace")
+      let result = try strace(["-f", "-o", trace], command.arguments, in: work)
+      #expect(result.status == 0, "\(result.errors)")
+      var counts: [Substring: Int] = [:]
+      var main: Substring?
+      for line in try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n") {
+        guard let found = line.prefixMatch(of: /(\d+) +(\w+)\(/) else { continue }
+        main = main ?? found.1
+        let counter = found.1 + " " + found.2
+        counts[counter, default: 0] += 1
+        calls.append(
+          Call(
+            command: command, name: String(found.2), place: counts[counter] ?? 0,
+            isOfMainThread: found.1 == main))
+      }
+    }
+    return calls
+  }
+
+  private static let shares = 4
+  /// Threads do not run alike each time: a call of one of them may not come. So there are more attempts than kills.
+  private static let attempts = 320
+  private static let kills = 300
+
+  @Test("killed at 300 system calls of import, seal, sync and rebuild", arguments: 0..<shares)
+  func killedAtSystemCalls(share: Int) throws {
+    let calls = try calls()
+    var killed = 0
+    for kill in stride(from: share, to: Self.attempts, by: Self.shares) {
+      let call = calls[kill * calls.count / Self.attempts]
+      let work = try prepared(for: call.command)
+      // strace counts the calls of each name and each thread apart; without -f, those of the main thread only. The
+      // signal ends all threads.
+      let inject = "inject=\(call.name):signal=KILL:when=\(call.place)"
+      let options = (call.isOfMainThread ? [] : ["-f"]) + ["-o", "/dev/null", "-e", inject]
+      let result = try strace(options, call.command.arguments, in: work)
+      if result.status == SIGKILL { killed += 1 } else { #expect(result.status == 0, "\(result.errors)") }
+      let place: Comment = "\(call.command): \(inject)"
+      switch call.command {
+      case .import: try checkImport(result, in: work, place)
+      case .sync: try checkSync(in: work, place)
+      case .rebuild: try checkRebuild(in: work, place)
+      }
+    }
+    print("\(killed) of \(Self.attempts / Self.shares) commands were killed, of \(calls.count) calls")
+    #expect(killed >= Self.kills / Self.shares)
+  }
+
+  /// Whole commits, all that was reported durable, no lock, the way on, and the same end.
+  private func checkImport(_ result: Tool.Result, in work: Workplace, _ place: Comment) throws {
+    try work.stemma("-C", "a", "verify")
+    let held = try work.events("a")
+    #expect(held % Self.batch == 0 && held >= result.durableLine, place)
+    let again = try work.attempt(
+      "-C", "a", "import", "--wait", "0", "--batch", "\(Self.batch)", "lines.ndjson")
+    if again.status == 0 {
+      #expect(held == 0, place)
+    } else {
+      // The next writer also takes in the commit that was written, but perhaps not synced, at the kill.
+      #expect(again.status == 65, "\(place): \(again.errors)")
+      let next = try #require(again.lineToGoOnWith, "\(place): \(again.errors)")
+      #expect(next > held && next <= held + Self.batch + 1 && next % Self.batch == 1, place)
+      try work.stemma(
+        "-C", "a", "import", "--wait", "0", "--batch", "\(Self.batch)", "--from-line", "\(next)",
+        "lines.ndjson")
+    }
+    try checkEnd("a", in: work, place)
+  }
+
+  /// Nothing or all of the shipment, and the same end for both.
+  private func checkSync(in work: Workplace, _ place: Comment) throws {
+    for name in ["a", "b"] { try work.stemma("-C", name, "verify") }
+    #expect([0, Self.count].contains(try work.events("b")), place)
+    try work.stemma("-C", "a", "sync", "b", "--wait", "0")
+    for name in ["a", "b"] { try checkEnd(name, in: work, place) }
+    let digests = try ["a", "b"].map { try work.stemma("-C", $0, "digest").output }
+    #expect(digests[0] == digests[1], place)
+  }
+
+  /// The tables before it or after it, and those of a rebuild that nobody stops.
+  private func checkRebuild(in work: Workplace, _ place: Comment) throws {
+    try checkEnd("a", in: work, place)
+    try work.stemma("-C", "a", "rebuild", "--wait", "0")
+    try checkEnd("a", in: work, place)
+    let files = try FileManager.default.contentsOfDirectory(atPath: work.file("a"))
+    #expect(!files.contains { $0.contains("building") }, "\(place): \(files)")
+  }
+
+  private func checkEnd(_ name: String, in work: Workplace, _ place: Comment) throws {
+    #expect(try work.export(name) == Self.wholeExport(), place)
+    #expect(try work.events(name) == Self.count, place)
+    try work.stemma("-C", name, "verify")
+  }
+
+  /// What an import that nobody stops leads to.
+  private static func wholeExport() throws -> String { try expected.get() }
+  private static let expected = Result {
+    let work = try Workplace()
+    try work.write("lines.ndjson", Rows.lines(count))
+    try work.rows("a")
+    try work.stemma("-C", "a", "import", "lines.ndjson")
+    return try work.export("a")
+  }
+
+  @Test(
+    "a sync of the journal fails once: the import ends, nothing that was reported is gone", arguments: 1...6)
+  func aSyncFailsOnce(place: Int) throws {
+    let work = try prepared(for: .import)
+    let result = try strace(
+      ["-f", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=\(place)"], Command.import.arguments,
+      in: work)
+    if result.status != 0 {
+      #expect(result.status == 74, "\(result.errors)")
+      // SQLite has words of its own.
+      #expect(result.errors.contains(/Input\/output error|disk I\/O error/), "\(result.errors)")
+    }
+    try checkImport(result, in: work, "fdatasync \(place) fails")
+  }
+
+  @Test("calls that are interrupted again and again are repeated")
+  func interruptedCallsAreRepeated() throws {
+    for command in Command.allCases {
+      let work = try prepared(for: command)
+      // The first reads are the loader's, which repeats none.
+      let options = [
+        "-f", "-o", "/dev/null", "-e", "inject=pwrite64,ftruncate:error=EINTR:when=1+2", "-e",
+        "inject=pread64:error=EINTR:when=20+2",
+      ]
+      let result = try strace(options, command.arguments, in: work)
+      #expect(result.status == 0, "\(command): \(result.errors)")
+      try checkEnd("a", in: work, "\(command)")
+    }
+  }
+
+  @Test(
+    "reads that fail, or give nothing, are errors, and never an empty log",
+    arguments: ["error=EIO", "retval=0"])
+  func failingReadsAreErrors(fault: String) throws {
+    let work = try prepared(for: .rebuild)
+    let whole = try work.stemma("-C", "a", "log", "--oneline").output
+    #expect(whole.split(separator: "\n").count == Self.count)
+    var failures = 0
+    for place in 1...30 {
+      let result = try strace(
+        ["-f", "-o", "/dev/null", "-e", "inject=pread64:\(fault):when=\(place)+"],
+        ["-C", "a", "log", "--oneline"], in: work)
+      if result.status == 0 {
+        #expect(result.output == whole, "from pread \(place)")
+      } else {
+        failures += 1
+        #expect(
+          !result.errors.isEmpty && [65, 66, 74, 127].contains(result.status), "\(place): \(result.errors)")
+      }
+    }
+    #expect(failures > 3)
+    try checkEnd("a", in: work, "\(fault)")
+  }
+}
