@@ -205,25 +205,39 @@ struct RunCollector {
   private var runs: [Stream: StreamRun] = [:]
   private var events: [Partition: UInt64] = [:]
   private var digester = EventDigester()
+  private var blockDigester = BlockDigester()
 
   init(path: String) { self.path = path }
 
   mutating func add(_ event: Event, offset: UInt64) throws(LogError) {
-    let stream = Stream(partition: event.partition, origin: event.dot.origin)
-    let sequence = event.dot.sequence
     events[event.partition, default: 0] += 1
-    if var run = runs[stream] {
-      guard sequence == run.to.next else {
-        let what = "\(event.partition) of \(event.dot.origin): \(sequence) after \(run.to)"
-        throw .damaged(path: path, offset: offset, .disagreement(what))
-      }
-      run.to = sequence
-      run.hash += digester.digest(of: event).hash
-      runs[stream] = run
-    } else {
-      runs[stream] = StreamRun(
-        origin: event.dot.origin, from: sequence, to: sequence, hash: digester.digest(of: event).hash)
+    try add(event.dot, of: event.partition, digester.digest(of: event).hash, offset)
+  }
+
+  /// All events of a block, in place.
+  mutating func add(_ cursor: BlockCursor, offset: UInt64) throws(LogError) {
+    blockDigester.begin(cursor)
+    while cursor.advance() {
+      let partition = cursor.partition
+      events[partition, default: 0] += 1
+      try add(cursor.dot, of: partition, blockDigester.digest(of: cursor), offset)
     }
+  }
+
+  private mutating func add(
+    _ dot: Dot, of partition: Partition, _ hash: StreamHash, _ offset: UInt64
+  ) throws(LogError) {
+    let fresh = StreamRun(
+      origin: dot.origin, from: dot.sequence, to: Sequence(dot.sequence.rawValue - 1), hash: .zero)
+    let stream = Stream(partition: partition, origin: dot.origin)
+    var run = runs[stream] ?? fresh
+    guard dot.sequence == run.to.next else {
+      let what = "\(partition) of \(dot.origin): \(dot.sequence) after \(run.to)"
+      throw .damaged(path: path, offset: offset, .disagreement(what))
+    }
+    run.to = dot.sequence
+    run.hash += hash
+    runs[stream] = run
   }
 
   /// Sorted by partition; without blocks.

@@ -19,6 +19,8 @@ package enum LogLimits {
   static let mostAhead: UInt64 = 1 << 20
   /// Segments that one reader keeps open at once; with more of them it opens each for every block.
   static let openSegments = 256
+  /// Arrivals of one segment: a journal is sealed far below.
+  static let arrivals = 1 << 28
   /// Bytes read at once when a whole file is scanned: less than what allocators ask the system for anew each time
   /// (mallopt(3), M_MMAP_THRESHOLD), whose pages cost more than the reading.
   static let scanChunk = 120 << 10

@@ -40,6 +40,9 @@ package struct LinearRecord {
   /// Whether the record is shown as existing.
   package var exists: Bool { writes.last?.exists ?? false }
 
+  /// Both at once. Mutating, so that whoever has it in an array asks it there, and makes no copy.
+  package mutating func summary() -> (exists: Bool, version: Version) { (exists, version) }
+
   /// Forgets everything.
   package mutating func removeAll() {
     context.removeAll(keepingCapacity: true)

@@ -83,6 +83,21 @@ extension Key {
     return true
   }
 
+  package enum PartType: Sendable { case string, int, double, bool }
+
+  /// The type of the part that begins at `index`, which is moved behind it; nil if it is not the encoding of any.
+  package static func partType(_ bytes: UnsafeRawBufferPointer, _ index: inout Int) -> PartType? {
+    guard let end = endOfPart(bytes, index) else { return nil }
+    let tag = bytes[index]
+    index = end
+    return switch tag {
+    case 0x02: .string
+    case 0x21: .double
+    case 0x26, 0x27: .bool
+    default: .int
+    }
+  }
+
   /// Where the part that begins at `start` ends; nil if it is not the encoding of any.
   private static func endOfPart(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Int? {
     let tag = bytes[start]

@@ -432,7 +432,11 @@ struct Journal: Sendable {
 
   func collect(into runs: inout RunCollector) throws(LogError) {
     for part in parts(in: 0..<UInt64.max) {
-      for event in try read(part).events { try runs.add(event.event, offset: offset(of: part)) }
+      let block = try block(of: part)
+      let cursor = try decoding(path, offset(of: part)) { () throws(EventsError) in
+        try block.cursor(.arrival)
+      }
+      try runs.add(cursor, offset: offset(of: part))
     }
   }
 

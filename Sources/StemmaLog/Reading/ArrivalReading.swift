@@ -5,11 +5,6 @@ import StemmaEvents
 struct ArrivalSource: EventSource {
   enum Direction: Sendable { case oldestFirst, newestFirst }
 
-  private enum Cursor {
-    case segment(SegmentArrival)
-    case journal(JournalArrival)
-  }
-
   /// Files to come, the next one last.
   private var views: [FileView]
   private let range: Range<Position>
@@ -17,7 +12,9 @@ struct ArrivalSource: EventSource {
   private let direction: Direction
   private let fileSystem: any FileSystem
   private let omissions: Omissions?
-  private var cursor: Cursor?
+  /// The open file: one of them, or none. Changed where they are, as a copy would cost more than an event.
+  private var segment: SegmentArrival?
+  private var journal: JournalArrival?
 
   /// `views` in the order of their places. `omissions`: nil, and damage is thrown.
   init(
@@ -68,62 +65,59 @@ struct ArrivalSource: EventSource {
   private mutating func each(_ body: (ScannedEvent) -> Bool) throws(LogError) {
     while true {
       if try eachOfFile(body) { return }
-      cursor = nil
+      segment = nil
+      journal = nil
       guard let view = views.last else { return }
-      cursor = try omissions.reading { () throws(LogError) in try opened(view) }
+      let file = try omissions.reading { () throws(LogError) in try opened(view) }
+      if let file { (segment, journal) = file }
       views.removeLast()
     }
   }
 
-  /// True if `body` has had enough. The cursor is taken out while it changes, so that its arrays are not copied,
-  /// and put back in any case: after an error the next call must meet the same error.
+  /// True if `body` has had enough. After an error the next call meets the same error.
   private mutating func eachOfFile(_ body: (ScannedEvent) -> Bool) throws(LogError) -> Bool {
-    switch cursor {
-    case .segment(var arrival):
-      cursor = nil
-      defer { cursor = .segment(arrival) }
-      while let event = try arrival.next() { if !body(event) { return true } }
-    case .journal(var arrival):
-      cursor = nil
-      defer { cursor = .journal(arrival) }
-      while let event = try arrival.next() { if !body(event) { return true } }
-    case nil: break
-    }
+    while let event = try segment?.next() { if !body(event) { return true } }
+    while let event = try journal?.next() { if !body(event) { return true } }
     return false
   }
 
-  private func opened(_ view: FileView) throws(LogError) -> Cursor {
+  private func opened(_ view: FileView) throws(LogError) -> (SegmentArrival?, JournalArrival?) {
     let indices = Self.indices(of: view.place, in: range)
     switch view {
     case .damaged(let damage, _): throw damage.error
     case .segment(let header, let path):
       let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
-      return .segment(try SegmentArrival(segment, indices, filter, direction, omissions))
+      return (try SegmentArrival(segment, indices, filter, direction, omissions), nil)
     case .journal(let journal):
-      return .journal(JournalArrival(journal, indices, filter, direction, omissions))
+      return (nil, JournalArrival(journal, indices, filter, direction, omissions))
     }
   }
 }
 
-/// Merges the blocks of a segment by arrival; a block is opened when its turn may have come.
+/// Gives the events of a segment by arrival. A block is opened when its turn may have come, and every event of it is
+/// entered at its arrival in a table: arrivals are nearly dense, and a heap of the blocks would cost more than all
+/// the rest. Memory: eight bytes for each arrival of the file, and the blocks of which events are still to come.
 private struct SegmentArrival: Sendable {
-  private struct Candidate: Comparable, Sendable {
-    /// The arrival, complemented when the newest comes first.
-    var rank: UInt64
-    var slot: Int
-    static func < (a: Candidate, b: Candidate) -> Bool { a.rank < b.rank }
+  /// An open block, and how many of its events are still to come.
+  private struct Slot: Sendable {
+    var block: BlockContents?
+    var left: Int
   }
 
   private let segment: Segment
-  private let indices: Range<UInt64>
   private let isReversed: Bool
   /// nil: all.
   private let wanted: Set<Partition>?
   private let omissions: Omissions?
   /// Blocks that are not open yet, the next one last.
-  private var waiting: [BlockEntry] = []
-  private var cursors: [BlockRun] = []
-  private var heap = MergeHeap<Candidate>()
+  private var waiting: [BlockEntry]
+  private var slots: [Slot] = []
+  /// The arrivals that are asked for and may be there.
+  private let arrivals: Range<UInt64>
+  /// For each of them 1 + the event's place in its block, and the slot of the block above that; 0: there is none.
+  private var table: [UInt64]
+  /// How many of them are done.
+  private var done = 0
 
   init(
     _ segment: Segment, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
@@ -131,7 +125,6 @@ private struct SegmentArrival: Sendable {
   ) throws(LogError) {
     self.omissions = omissions
     self.segment = segment
-    self.indices = indices
     isReversed = direction == .newestFirst
     let footer = try segment.footer()
     var blocks = footer.blocks
@@ -143,28 +136,44 @@ private struct SegmentArrival: Sendable {
       wanted = nil
     }
     blocks.removeAll { $0.lastArrival < indices.lowerBound || $0.firstArrival >= indices.upperBound }
-    waiting = blocks.sorted { rank(ofFirst: $0) > rank(ofFirst: $1) }
-  }
-
-  private func rank(_ arrival: UInt64) -> UInt64 { isReversed ? ~arrival : arrival }
-  private func rank(ofFirst block: BlockEntry) -> UInt64 {
-    rank(isReversed ? block.lastArrival : block.firstArrival)
+    waiting =
+      isReversed
+      ? blocks.sorted { $0.lastArrival < $1.lastArrival }
+      : blocks.sorted { $0.firstArrival > $1.firstArrival }
+    var span: Range<UInt64> = 0..<0
+    for block in blocks {
+      let end = min(block.lastArrival, .max - 1) + 1
+      span =
+        span.isEmpty
+        ? block.firstArrival..<end : min(span.lowerBound, block.firstArrival)..<max(span.upperBound, end)
+    }
+    arrivals = span.clamped(to: indices)
+    try LogLimits.check("arrivals of a segment", arrivals.count, LogLimits.arrivals)
+    table = [UInt64](repeating: 0, count: arrivals.count)
   }
 
   mutating func next() throws(LogError) -> ScannedEvent? {
-    while let block = waiting.last, heap.first.map({ rank(ofFirst: block) < $0.rank }) ?? true {
-      try open(block)
-      waiting.removeLast()
+    while done < table.count {
+      let place = isReversed ? table.count - 1 - done : done
+      let arrival = arrivals.lowerBound + UInt64(place)
+      while let block = waiting.last,
+        isReversed ? block.lastArrival >= arrival : block.firstArrival <= arrival
+      {
+        try open(block)
+        waiting.removeLast()
+      }
+      done += 1
+      let entry = table[place]
+      if entry == 0 { continue }
+      let slot = Int(entry >> 32)
+      guard let block = slots[slot].block else { continue }
+      slots[slot].left -= 1
+      if slots[slot].left == 0 { slots[slot].block = nil }
+      return ScannedEvent(
+        block: block, index: Int(entry & 0xFFFF_FFFF) - 1,
+        position: Position(file: segment.header.place, index: arrival))
     }
-    guard let slot = heap.first?.slot else { return nil }
-    let event = cursors[slot].take(place: segment.header.place)
-    if let arrival = cursors[slot].arrival {
-      heap.replaceFirst(with: Candidate(rank: rank(arrival), slot: slot))
-    } else {
-      heap.replaceFirst(with: nil)
-      cursors[slot] = BlockRun()
-    }
-    return event
+    return nil
   }
 
   private mutating func open(_ entry: BlockEntry) throws(LogError) {
@@ -173,10 +182,25 @@ private struct SegmentArrival: Sendable {
       return try decoding(segment.path, entry.offset) { () throws(EventsError) in try BlockContents(block) }
     }
     guard let read else { return }
-    let run = BlockRun(read, indices, isReversed: isReversed) { wanted?.contains($0) ?? true }
-    guard let first = run.arrival else { return }
-    cursors.append(run)
-    heap.insert(Candidate(rank: rank(first), slot: cursors.count - 1))
+    guard read.arrival(0) == entry.firstArrival, read.arrival(read.count - 1) == entry.lastArrival else {
+      throw .damaged(path: segment.path, offset: entry.offset, .disagreement("arrivals of a block"))
+    }
+    let isWanted = wanted.map { wanted in
+      (0..<read.reader.keyCount).map { wanted.contains(read.reader.partition(ofKey: $0)) }
+    }
+    let slot = UInt64(slots.count) << 32
+    var left = 0
+    for index in 0..<read.count {
+      let arrival = read.arrival(index)
+      guard arrivals.contains(arrival), isWanted?[read.key(index)] ?? true else { continue }
+      let place = Int(arrival - arrivals.lowerBound)
+      guard table[place] == 0 else {
+        throw .damaged(path: segment.path, offset: entry.offset, .disagreement("arrival \(arrival), twice"))
+      }
+      table[place] = slot | UInt64(index + 1)
+      left += 1
+    }
+    slots.append(Slot(block: left > 0 ? read : nil, left: left))
   }
 }
 

@@ -48,40 +48,51 @@ struct EventCheck: Sendable {
   }
 
   private func checkKey(_ event: Event) throws(ReplicationError) {
-    let objection = event.key.bytes.withUnsafeBytes {
-      model(event.model, in: event.partition)?.objection(to: $0)
+    guard var model = model(event.model, in: event.partition) else { return }
+    if let objection = event.key.bytes.withUnsafeBytes({ model.objection(to: $0) }) {
+      throw hostile(event, objection)
     }
-    if let objection { throw hostile(event, objection) }
   }
 
   /// For the records of a model in a partition; nil if the schema does not know it.
   func model(_ name: String, in partition: Partition) -> ModelCheck? {
-    models[name].map { ModelCheck(model: $0, partition: partition) }
+    models[name].map { ModelCheck($0, partition) }
   }
 
   /// Whether the keys of records have the shape of their model, and give the partition of their events.
   struct ModelCheck {
-    fileprivate let model: Model
-    fileprivate let partition: Partition
+    private let model: Model
+    private let partition: Partition
+    private let types: [FieldType]
+    /// The leading parts of the last key that was good: what they say of the partition holds for the next one too.
+    private var leading: [UInt8]?
+
+    fileprivate init(_ model: Model, _ partition: Partition) {
+      self.model = model
+      self.partition = partition
+      types = model.keyFields.map { model.fields[$0].type }
+    }
 
     /// What is wrong with a key; nil: nothing.
-    func objection(to bytes: UnsafeRawBufferPointer) -> String? {
-      let key = Key(trusted: Array(bytes))
-      var parts: [KeyPart] = []
-      do throws(EventsError) {
-        var index = 0
-        while index < key.bytes.count { parts.append(try Key.decodePart(key.bytes, &index)) }
-      } catch {
-        return "its key cannot be read"
+    mutating func objection(to bytes: UnsafeRawBufferPointer) -> String? {
+      var (index, count, leadingEnd) = (0, 0, 0)
+      while index < bytes.count {
+        guard let type = Key.partType(bytes, &index) else { return "its key cannot be read" }
+        if count < types.count, !types[count].admits(type) {
+          return "its key's \(model.fields[model.keyFields[count]].name) has the wrong type"
+        }
+        count += 1
+        if count == model.partitionDepth { leadingEnd = index }
       }
-      guard parts.count == model.keyFields.count else {
-        return "its key has \(parts.count) parts, \(model.name) has \(model.keyFields.count)"
+      guard count == types.count else {
+        return "its key has \(count) parts, \(model.name) has \(types.count)"
       }
-      for (part, index) in zip(parts, model.keyFields) where !model.fields[index].type.admits(part) {
-        return "its key's \(model.fields[index].name) has the wrong type"
-      }
-      let expected = Partition(model: model, key: key)
-      return expected == partition ? nil : "its key belongs to partition \(expected)"
+      let start = UnsafeRawBufferPointer(rebasing: bytes[..<leadingEnd])
+      if let leading, leading.elementsEqual(start) { return nil }
+      let expected = Partition(model: model, key: Key(trusted: Array(bytes)))
+      guard expected == partition else { return "its key belongs to partition \(expected)" }
+      leading = Array(start)
+      return nil
     }
   }
 
@@ -89,13 +100,13 @@ struct EventCheck: Sendable {
 }
 
 extension FieldType {
-  /// Whether a key part has the type that values of this field have in keys.
-  fileprivate func admits(_ part: KeyPart) -> Bool {
-    switch (scalar, part) {
-    case (.int, .int), (.awsTimestamp, .int), (.float, .double), (.boolean, .bool): true
-    case (.int, _), (.awsTimestamp, _), (.float, _), (.boolean, _): false
-    case (_, .string): true
-    default: false
+  /// Whether key parts of a type are what values of this field are in keys.
+  fileprivate func admits(_ part: Key.PartType) -> Bool {
+    switch scalar {
+    case .int, .awsTimestamp: part == .int
+    case .float: part == .double
+    case .boolean: part == .bool
+    default: part == .string
     }
   }
 }

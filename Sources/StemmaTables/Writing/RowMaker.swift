@@ -176,7 +176,8 @@ struct RowMaker {
       _ = try layout.partition(of: key)
       throw .foreignPartition(partition, model: layout.model.name, key)
     }
-    if state == nil, !records[model].exists { goOn(model) }
+    let (exists, version) = records[model].summary()
+    if state == nil, !exists { goOn(model) }
     if !held.isEmpty { try applyHeld(layout) }
     if let state {
       try putRow(of: state, model, key, partition)
@@ -184,7 +185,7 @@ struct RowMaker {
       batch.begin(model)
       try putKey(key, layout)
       for field in layout.ruleOfColumn { batch.cells.append(values[field]) }
-      batch.cells.append(.int(Int64(clamping: records[model].version.rawValue)))
+      batch.cells.append(.int(Int64(clamping: version.rawValue)))
       let start = batch.bytes.count
       records[model].appendState(to: &batch.bytes)
       batch.cells.append(
