@@ -82,6 +82,9 @@ struct SegmentInspection {
         } catch { throw .malformed("replaced files") }
       }
       let header = try SegmentHeader(fields: bytes, replaced: count)
+      guard bytes.count >= header.size else {
+        throw .cutShort(expected: UInt64(header.size), found: UInt64(bytes.count))
+      }
       part.length = UInt64(header.size)
       (headerSize, place) = (part.length, header.place)
       part.say("log", header.log.description)
@@ -202,7 +205,9 @@ struct SegmentInspection {
   private func footerPart(
     _ index: FoundFooter, _ trailer: SegmentTrailer, _ tally: StreamTally
   ) -> InspectedPart {
-    var part = InspectedPart(.footer, at: index.offset, UInt64(trailer.footerLength))
+    // A damaged trailer may claim more than there is.
+    let length = min(UInt64(trailer.footerLength), source.size - min(index.offset, source.size))
+    var part = InspectedPart(.footer, at: index.offset, length)
     if let flaw = index.flaw { part.complain(flaw) }
     let footer = index.footer
     part.say("blocks", UInt64(footer.blocks.count))
