@@ -38,6 +38,7 @@ struct ReadmeTests {
       #expect(
         FileManager.default.isExecutableFile(atPath: ConsolePage.root.appendingPathComponent(command).path))
     }
+    #expect(try Workplace().stemma("--help").output.contains("SUBCOMMANDS"))
   }
 }
 

@@ -29,6 +29,13 @@ struct Tool {
     return productsDirectory + "/stemma"
   }()
 
+  /// Whether the tool is the one that the demonstration builds, so that it finds it built.
+  static var isDemonstrated: Bool {
+    let isIt = path.hasPrefix(ConsolePage.root.appendingPathComponent(".build-release").path)
+    if !isIt { print("skipped: STEMMA_TOOL does not name the tool in .build-release") }
+    return isIt
+  }
+
   /// Where this build's executables are: the test runner's own directory.
   static let productsDirectory: String = {
     var directory = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()

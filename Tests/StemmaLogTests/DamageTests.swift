@@ -270,4 +270,69 @@ import Testing
       segment[index] ^= 4
     }
   }
+
+  /// A power failure between the renaming of a segment and the deletion of the one that it replaces.
+  @Test func aReplacedFileIsDeletedAtOpen() throws {
+    let (disk, events) = try smallLog()
+    let replacing = try #require(try disk.list("/log").first { $0.hasSuffix(".segment") })
+    let before = SimulatedFileSystem()
+    var maker = EventMaker(seed: 11)
+    maker.partitions = ["a", "b"]
+    let log = try Log.create(
+      in: "/log", id: testLog, fileSystem: before, options: .init(segmentSize: 2000, level: 6))
+    _ = try log.append([Commit(maker.commit(8), note: CommitNote(by: "tim", note: "first"))])
+    try log.seal()
+    log.close()
+    let replaced = try #require(before.contents("/log/00000001.segment"))
+    #expect(replacing != "00000001.segment")
+    let files = try disk.list("/log")
+    disk.plant(replaced, at: "/log/00000001.segment")
+    for mode in [Log.Mode.readOnly, .readWrite] {
+      let opened = try Log.open(in: "/log", id: testLog, fileSystem: disk, options: .init(mode: mode))
+      #expect(try opened.allEvents() == events)
+      #expect(try opened.verify() == [])
+      opened.close()
+    }
+    #expect(try disk.list("/log") == files)
+  }
+
+  /// The space behind the last frame of a journal may hold frames of what stood there before: of another log, of
+  /// another journal of this log, of another place in this journal. Each is whole, and none of them counts.
+  @Test func aStaleFrameIsNeverValid() throws {
+    func journal(_ id: LogID, seals: Int) throws -> (SimulatedFileSystem, String, [Event]) {
+      let disk = SimulatedFileSystem()
+      var maker = EventMaker(seed: 17)
+      let log = try Log.create(in: "/log", id: id, fileSystem: disk)
+      for _ in 0..<seals {
+        _ = try log.append([Commit(maker.commit(3))])
+        try log.seal()
+      }
+      var events = try log.allEvents()
+      for _ in 0..<3 {
+        let commit = maker.commit(3)
+        _ = try log.append([Commit(commit)])
+        try log.sync()
+        events += commit
+      }
+      log.close()
+      let name = try #require(try disk.list("/log").first { $0.hasSuffix(".journal") })
+      return (disk, "/log/" + name, events)
+    }
+    let (disk, path, events) = try journal(testLog, seals: 1)
+    let own = try #require(disk.contents(path))
+    let (foreign, foreignPath, _) = try journal(LogID(testLog.rawValue &+ 1), seals: 1)
+    let (older, olderPath, _) = try journal(testLog, seals: 0)
+    let others = [try #require(foreign.contents(foreignPath)), try #require(older.contents(olderPath)), own]
+    for (which, other) in others.enumerated() {
+      for start in JournalHeader.size..<other.count {
+        let copy = disk.copy()
+        copy.plant(own + other[start...], at: path)
+        let opened = try Log.open(in: "/log", id: testLog, fileSystem: copy)
+        #expect(try opened.allEvents() == events, "journal \(which) from byte \(start)")
+        #expect(opened.recovery.damage.isEmpty)
+        #expect(opened.recovery.cuts.map(\.bytes) == [UInt64(other.count - start)])
+        opened.close()
+      }
+    }
+  }
 }
