@@ -7,14 +7,20 @@ struct DiskFaultTests {
   static let count = 6000
   static let batch = 100
 
-  @Test("a full disk of 1 MiB: reads go on, and writing goes on when there is room again")
-  func aFullDiskGetsSpaceAgain() throws {
-    let work = try Workplace()
+  /// A disk of 1 MiB with an empty node, and beside it a node that holds more than fits there.
+  private func smallDisk(_ work: Workplace) throws -> Mount {
     let disk = try Mount(at: work.file("disk"), ["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
     try work.write("lines.ndjson", Rows.lines(Self.count))
     try work.rows("source")
     try work.stemma("-C", "source", "import", "lines.ndjson")
     try work.rows("disk/node")
+    return disk
+  }
+
+  @Test("a full disk of 1 MiB: reads go on, and writing goes on when there is room again")
+  func aFullDiskGetsSpaceAgain() throws {
+    let work = try Workplace()
+    let disk = try smallDisk(work)
     let ballast = "disk/ballast"
     try Data(count: 800 << 10).write(to: URL(fileURLWithPath: work.file(ballast)))
 
@@ -57,11 +63,7 @@ struct DiskFaultTests {
   @Test("a disk that fills up while a shipment is received keeps nothing of it, and all of it later")
   func aFullDiskReceives() throws {
     let work = try Workplace()
-    let disk = try Mount(at: work.file("disk"), ["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
-    try work.write("lines.ndjson", Rows.lines(Self.count))
-    try work.rows("source")
-    try work.stemma("-C", "source", "import", "lines.ndjson")
-    try work.rows("disk/node")
+    let disk = try smallDisk(work)
     let free = try #require(
       try FileManager.default.attributesOfFileSystem(forPath: disk.path)[.systemFreeSize] as? Int)
     // Room for the log or not, for the tables or not.
