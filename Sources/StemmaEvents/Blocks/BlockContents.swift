@@ -6,16 +6,12 @@
 package final class BlockContents: Sendable {
   package let reader: BlockReader
   private let values: BlockValues
-  private let firstAssignments: [UInt32]
-  private let notes: [CommitID: CommitNote]
   private let maker: EventMaker
 
   /// Inflates and checks the values.
   package init(_ reader: BlockReader) throws(EventsError) {
     self.reader = reader
     values = try reader.values()
-    firstAssignments = reader.firstAssignments
-    notes = Dictionary(reader.notes.map { ($0.commit, $0.note) }, uniquingKeysWith: { first, _ in first })
     maker = EventMaker(reader, values)
   }
 
@@ -23,22 +19,24 @@ package final class BlockContents: Sendable {
   package func event(_ index: Int) -> Event {
     maker.event(index, of: reader.record(key(index))).event
   }
-  package func note(_ index: Int) -> CommitNote? { notes.isEmpty ? nil : notes[commit(index)] }
+  package func note(_ index: Int) -> CommitNote? {
+    reader.rows.notes.isEmpty ? nil : reader.rows.note(of: commit(index))
+  }
 
-  package func arrival(_ index: Int) -> UInt64 { reader.rows.rows[index].arrival }
+  package func arrival(_ index: Int) -> UInt64 { reader.rows[index].arrival }
   /// Number of the record among the block's keys.
-  package func key(_ index: Int) -> Int { Int(reader.rows.rows[index].key) }
+  package func key(_ index: Int) -> Int { Int(reader.rows[index].key) }
   /// Number of the event's shape; events of one shape have operation, relationship and fields in common.
-  package func shape(_ index: Int) -> Int { Int(reader.rows.rows[index].shape) }
+  package func shape(_ index: Int) -> Int { Int(reader.rows[index].shape) }
   package func dot(_ index: Int) -> Dot {
-    let row = reader.rows.rows[index]
+    let row = reader.rows[index]
     return Dot(reader.names.origins[Int(row.origin)], Sequence(row.sequence))
   }
   package func timestamp(_ index: Int) -> Timestamp {
-    Timestamp(rawValue: reader.rows.rows[index].timestamp)
+    Timestamp(rawValue: reader.rows[index].timestamp)
   }
   package func commit(_ index: Int) -> CommitID {
-    let row = reader.rows.rows[index]
+    let row = reader.rows[index]
     return CommitID(reader.names.origins[Int(row.commitOrigin)], row.commitNumber)
   }
   /// The columns that stand in the line of an event, at once: who goes through a whole log asks one by one
@@ -55,10 +53,10 @@ package final class BlockContents: Sendable {
   }
 
   package func outline(_ index: Int) -> Outline {
-    let row = reader.rows.rows[index]
+    let row = reader.rows[index]
     return Outline(
       key: Int(row.key), shape: Int(row.shape), origin: Int(row.origin), sequence: row.sequence,
-      timestamp: Timestamp(rawValue: row.timestamp), firstAssignment: Int(firstAssignments[index]))
+      timestamp: Timestamp(rawValue: row.timestamp), firstAssignment: Int(row.firstAssignment))
   }
 
   package var origins: [Origin] { reader.names.origins }

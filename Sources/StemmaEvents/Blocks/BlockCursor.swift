@@ -12,100 +12,111 @@ package final class BlockCursor {
 
   private let reader: BlockReader
   private let values: BlockValues
-  /// The events in the cursor's order, with where their assignments begin. Memory of its own: an array in a class
-  /// costs a count of references at each look.
-  private let rows: UnsafeMutablePointer<Row>
+  /// The places of the events in key order; nil: in arrival order.
+  private let order: FixedTable<UInt32>?
+  private let origins: FixedTable<Origin>
+  /// Of memory that `reader` keeps alive.
+  private let rows: UnsafeMutablePointer<BlockRow>?
   private var next = 0
-  private var current: UnsafeMutablePointer<Row>
-
-  private struct Row {
-    var row: BlockRow
-    var firstAssignment: UInt32
-  }
+  private var current: UnsafeMutablePointer<BlockRow>?
 
   fileprivate init(_ reader: BlockReader, _ order: Order) throws(EventsError) {
     self.reader = reader
     values = try reader.values()
-    rows = .allocate(capacity: reader.count)
+    rows = reader.rows.table.elements.baseAddress
     current = rows
-    let firstAssignments = reader.firstAssignments
-    let order = order == .key ? reader.indexesByKey() : nil
-    for place in 0..<reader.count {
-      let index = order.map { Int($0[place]) } ?? place
-      (rows + place).initialize(
-        to: Row(row: reader.rows.rows[index], firstAssignment: firstAssignments[index]))
+    origins = FixedTable(reader.names.origins)
+    self.order = order == .key ? reader.indexesByKey() : nil
+  }
+
+  private var row: UnsafeMutablePointer<BlockRow> {
+    @inline(__always) get {
+      guard let current else { preconditionFailure("a block has an event") }
+      return current
     }
   }
-
-  // Rows are plain numbers: there is nothing to deinitialize.
-  deinit { rows.deallocate() }
-
-  private var row: BlockRow {
-    @inline(__always) _read { yield current.pointee.row }
-  }
-  private var firstAssignment: Int { Int(current.pointee.firstAssignment) }
 
   /// Moves to the next event, at first to the first; false behind the last.
   package func advance() -> Bool {
     guard next < reader.count else { return false }
-    current = rows + next
+    current = rows.map { $0 + (order.map { Int($0.elements[next]) } ?? next) }
     next += 1
     return true
   }
 
-  package var arrival: UInt64 { row.arrival }
+  /// Goes back to before the first event.
+  package func rewind() { next = 0 }
+
+  package var arrival: UInt64 { row.pointee.arrival }
   /// Number of the record among the block's keys, by which `reader.record(_:)` names it.
-  package var key: Int { Int(row.key) }
+  package var key: Int { Int(row.pointee.key) }
   /// The encoded key, in place.
-  package var keyBytes: UnsafeRawBufferPointer { reader.keyTable.key(Int(row.key)) }
+  package var keyBytes: UnsafeRawBufferPointer { reader.keyTable.key(Int(row.pointee.key)) }
   /// Number of the key's run; keys of one run have partition and model in common.
-  package var run: Int { Int(reader.keyTable.runOfKey[Int(row.key)]) }
-  package var partition: Partition { reader.partition(ofKey: Int(row.key)) }
+  package var run: Int { Int(reader.keyTable.runOfKey[Int(row.pointee.key)]) }
+  package var partition: Partition { reader.partition(ofKey: Int(row.pointee.key)) }
   /// The model's stored name.
-  package var model: String { reader.model(ofKey: Int(row.key)) }
+  package var model: String { reader.model(ofKey: Int(row.pointee.key)) }
+  /// The partition and the model of a run of keys.
+  package func names(ofRun run: Int) -> (Partition, model: String) {
+    let run = reader.keyTable.runs[run]
+    return (reader.names.partitions[run.partition], reader.names.names[run.model])
+  }
   /// Number of the event's shape; events of one shape have operation, relationship and fields in common.
-  package var shape: Int { Int(row.shape) }
+  package var shape: Int { Int(row.pointee.shape) }
   /// How many shapes and runs the block has.
   package var shapeCount: Int { reader.names.shapes.count }
   package var runCount: Int { reader.keyTable.runs.count }
-  package var operation: Operation { reader.names.shapes[Int(row.shape)].operation }
+  private var outline: BlockNames.ShapeOutline {
+    @inline(__always) get { reader.names.outlines[Int(row.pointee.shape)] }
+  }
+  package var operation: Operation { outline.operation }
   /// The stored name of the relationship, of links and unlinks.
   package var relationship: String? {
-    reader.names.shapes[Int(row.shape)].relationship.map { reader.names.names[$0] }
+    reader.names.shapes[Int(row.pointee.shape)].relationship.map { reader.names.names[$0] }
   }
-  package var dot: Dot { Dot(reader.names.origins[Int(row.origin)], Sequence(row.sequence)) }
-  package var version: Version { Version(row.version) }
-  package var timestamp: Timestamp { Timestamp(rawValue: row.timestamp) }
+  package var dot: Dot { Dot(origins[Int(row.pointee.origin)], Sequence(row.pointee.sequence)) }
+  package var version: Version { Version(row.pointee.version) }
+  package var timestamp: Timestamp { Timestamp(rawValue: row.pointee.timestamp) }
   package var commit: CommitID {
-    CommitID(reader.names.origins[Int(row.commitOrigin)], row.commitNumber)
+    CommitID(origins[Int(row.pointee.commitOrigin)], row.pointee.commitNumber)
   }
-  package var cause: EventName? { row.cause < 0 ? nil : reader.rows.causes[Int(row.cause)] }
+  package var cause: EventName? {
+    let cause = row.pointee.cause
+    return cause < 0 ? nil : reader.rows.causes[Int(cause)]
+  }
 
   /// Whether the event saw exactly its key's event before in this block and all that that one saw; if there is
   /// none before, that it saw nothing. Then the record's history is linear here.
-  package var isContextImplicit: Bool { row.isImplicit }
+  package var isContextImplicit: Bool { row.pointee.isImplicit }
   /// Entries of the context, implicit or not.
-  package var contextCount: Int { Int(row.contextCount) }
+  package var contextCount: Int { Int(row.pointee.contextCount) }
+  /// The context, in place.
+  package var context: UnsafeBufferPointer<Context.Entry> {
+    let start = Int(row.pointee.contextStart)
+    return UnsafeBufferPointer(rebasing: reader.rows.contexts.elements[start..<start + contextCount])
+  }
   package func contextEntry(_ index: Int) -> Context.Entry {
     precondition(index < contextCount, "the context has \(contextCount) entries")
-    return reader.rows.contexts[Int(row.contextStart) + index]
+    return reader.rows.contexts[Int(row.pointee.contextStart) + index]
   }
 
-  package var assignmentCount: Int { reader.names.shapes[Int(row.shape)].fields.count }
+  package var assignmentCount: Int { Int(outline.fieldCount) }
+  private func assigned(_ assignment: Int) -> BlockShape.Field {
+    let outline = outline
+    precondition(assignment < outline.fieldCount, "the event has \(outline.fieldCount) assignments")
+    return reader.names.fields[Int(outline.firstField) + assignment]
+  }
   /// Number of the assigned field's name, by which `fieldName(_:)` names it.
-  package func field(_ assignment: Int) -> Int {
-    reader.names.shapes[Int(row.shape)].fields[assignment].name
-  }
-  package func tag(_ assignment: Int) -> ValueTag {
-    reader.names.shapes[Int(row.shape)].fields[assignment].tag
-  }
+  package func field(_ assignment: Int) -> Int { assigned(assignment).name }
+  package func tag(_ assignment: Int) -> ValueTag { assigned(assignment).tag }
   package func fieldName(_ field: Int) -> String { reader.names.names[field] }
 
   /// The value of a Boolean (0 or 1), an integer, or a double's bits.
   package func bits(_ assignment: Int) -> UInt64 {
     let tag = tag(assignment)
     precondition(tag == .bool || tag == .int || tag == .double, "the value is no number")
-    return values.bits(firstAssignment + assignment)
+    return values.bits(Int(row.pointee.firstAssignment) + assignment)
   }
   package func int(_ assignment: Int) -> Int64 { Int64(bitPattern: bits(assignment)) }
   package func double(_ assignment: Int) -> Double { Double(bitPattern: bits(assignment)) }
@@ -113,26 +124,26 @@ package final class BlockCursor {
   package func text(_ assignment: Int) -> UnsafeRawBufferPointer {
     let tag = tag(assignment)
     precondition(tag == .string || tag == .json, "the value is no text")
-    return values.text(firstAssignment + assignment)
+    return values.text(Int(row.pointee.firstAssignment) + assignment)
   }
   /// The value as it stands in an `Event`.
   package func value(_ assignment: Int) -> Value {
-    values.value(firstAssignment + assignment, tag(assignment))
+    values.value(Int(row.pointee.firstAssignment) + assignment, tag(assignment))
   }
 
   /// The event as a whole, with everything on the heap that this cursor is there to avoid.
   package var event: Event {
-    let shape = reader.names.shapes[Int(row.shape)]
+    let shape = reader.names.shapes[shape]
     var assignments: [Assignment] = []
     assignments.reserveCapacity(shape.fields.count)
     for place in shape.fields.indices {
       assignments.append(Assignment(fieldName(shape.fields[place].name), value(place)))
     }
-    let start = Int(row.contextStart)
+    let start = Int(row.pointee.contextStart)
     return Event(
       partition: partition, model: model, key: Key(trusted: Array(keyBytes)), operation: shape.operation,
       relationship: shape.relationship.map { reader.names.names[$0] }, assignments: assignments, dot: dot,
-      context: Context(trusted: Array(reader.rows.contexts[start..<start + contextCount])),
+      context: Context(trusted: Array(reader.rows.contexts.elements[start..<start + contextCount])),
       version: version, timestamp: timestamp, commit: commit, cause: cause)
   }
 }

@@ -383,13 +383,14 @@ private struct KeyColumns {
 struct BlockKeys: Sendable {
   let runs: [BlockRun]
   /// The run of each key.
-  let runOfKey: [UInt32]
+  let runOfKey: FixedTable<UInt32>
   /// Where each key begins in `bytes`; one more at the end.
-  let offsets: [UInt32]
+  let offsets: FixedTable<UInt32>
   let bytes: Memory
 
   var count: Int { runOfKey.count }
 
+  @inline(__always)
   func key(_ index: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: bytes.bytes[Int(offsets[index])..<Int(offsets[index + 1])])
   }
@@ -404,60 +405,36 @@ struct BlockKeys: Sendable {
     guard count <= reader.remaining / 2 else {
       throw .malformed("keys", "\(count) in \(reader.remaining) bytes")
     }
-    var shared = [UInt32](repeating: 0, count: count)
-    var suffixes = shared
-    for index in 0..<count { shared[index] = UInt32(try reader.count("key", limit: Limits.key)) }
-    for index in 0..<count { suffixes[index] = UInt32(try reader.count("key", limit: Limits.key)) }
-
-    var runOfKey = [UInt32](repeating: 0, count: count)
-    var offsets: [UInt32] = [0]
-    offsets.reserveCapacity(count + 1)
-    var all: [UInt8] = []
-    var payload: [UInt8] = []
-    for (runIndex, run) in runs.enumerated() {
-      if let wanted,
-        names.partitions[run.partition] != wanted.partition
-          || !names.names[run.model].hasSameBytes(as: wanted.model)
-      {
-        var skipped = 0
-        for index in run.firstKey..<run.firstKey + run.keyCount {
-          skipped += Int(suffixes[index])
-          offsets.append(UInt32(all.count))
-        }
-        _ = try reader.bytes(skipped, "keys")
-        continue
-      }
-      let part = try Self.leadingPart(of: run, names)
-      for index in run.firstKey..<run.firstKey + run.keyCount {
-        let isFirst = index == run.firstKey
-        if isFirst { payload.removeAll(keepingCapacity: true) }
-        let prefix = Int(shared[index])
-        let suffix = try reader.bytes(Int(suffixes[index]), "keys")
-        guard prefix <= payload.count else { throw .malformed("key", "shares more than there is") }
-        // The prefix is the longest that is shared, so the first byte behind it tells the order.
-        if !isFirst {
-          guard let first = suffix.first, prefix == payload.count || first > payload[prefix] else {
-            throw .malformed("keys", "not in order")
+    let runOfKey = FixedTable(repeating: UInt32(0), count: count)
+    let offsets = FixedTable(repeating: UInt32(0), count: count + 1)
+    var columns = KeyReading(count: count, reader: reader)
+    try columns.readLengths()
+    var parts: [[UInt8]?] = []
+    for (index, run) in runs.enumerated() {
+      for key in run.firstKey..<run.firstKey + run.keyCount { runOfKey.elements[key] = UInt32(index) }
+      let isPassed =
+        wanted.map { wanted in
+          names.partitions[run.partition] != wanted.partition
+            || !names.names[run.model].hasSameBytes(as: wanted.model)
+        } ?? false
+      parts.append(isPassed ? nil : try Self.leadingPart(of: run, names))
+      try columns.place(run, leading: parts[index]?.count, byteLimit: byteLimit, offsets.elements)
+    }
+    var failure: EventsError?
+    bytes = Memory(count: Int(offsets[count])) { target in
+      do throws(EventsError) {
+        for (run, part) in zip(runs, parts) {
+          if let part {
+            try columns.unpack(run, part, offsets.elements, target)
+          } else {
+            try columns.skip(run)
           }
         }
-        payload.removeLast(payload.count - prefix)
-        payload.append(contentsOf: suffix)
-        let start = all.count
-        all.append(contentsOf: part)
-        try Self.append(payload, run.rest, to: &all)
-        guard all.count <= byteLimit else {
-          throw .overLimit("keys", found: UInt64(all.count), limit: UInt64(byteLimit))
-        }
-        let isKey = all.withUnsafeBytes { Key.isEncoding(UnsafeRawBufferPointer(rebasing: $0[start...])) }
-        guard isKey else { throw .malformed("key", "not the encoding of one") }
-        runOfKey[index] = UInt32(runIndex)
-        offsets.append(UInt32(all.count))
-      }
+      } catch { failure = error }
     }
-    self.runs = runs
-    self.runOfKey = runOfKey
-    self.offsets = offsets
-    bytes = Memory(all)
+    if let failure { throw failure }
+    (self.runs, self.runOfKey, self.offsets) = (runs, runOfKey, offsets)
+    reader = columns.reader
   }
 
   private static func readRuns(
@@ -496,21 +473,122 @@ struct BlockKeys: Sendable {
     }
     return part
   }
+}
 
-  private static func append(
-    _ payload: [UInt8], _ rest: BlockRun.Rest, to bytes: inout [UInt8]
-  ) throws(EventsError) {
-    switch rest {
-    case .plain: bytes.append(contentsOf: payload)
-    case .hex:
-      bytes.append(0x02)
-      payload.withUnsafeBytes { bytes.appendHex($0) }
-      bytes.append(0)
-    case .uuid:
-      guard payload.count == 16 else { throw .malformed("key", "UUID of \(payload.count) bytes") }
-      bytes.append(0x02)
-      payload.withUnsafeBytes { bytes.appendUUID($0) }
-      bytes.append(0)
+/// Takes the columns of keys apart: first how long each key is, so that there is memory for all of them, then the keys.
+private struct KeyReading {
+  private let shared: FixedTable<UInt32>
+  private let suffixes: FixedTable<UInt32>
+  var reader: ByteReader
+
+  init(count: Int, reader: ByteReader) {
+    shared = FixedTable(repeating: 0, count: count)
+    suffixes = FixedTable(repeating: 0, count: count)
+    self.reader = reader
+  }
+
+  mutating func readLengths() throws(EventsError) {
+    var reader = reader
+    for index in 0..<shared.count {
+      shared.elements[index] = UInt32(truncatingIfNeeded: try reader.count("key", limit: Limits.key))
     }
+    for index in 0..<shared.count {
+      suffixes.elements[index] = UInt32(truncatingIfNeeded: try reader.count("key", limit: Limits.key))
+    }
+    self.reader = reader
+  }
+
+  /// Says where the run's keys end. `leading`: how long the part is that all have in common; nil: they are empty.
+  func place(
+    _ run: BlockRun, leading: Int?, byteLimit: Int, _ offsets: UnsafeMutableBufferPointer<UInt32>
+  ) throws(EventsError) {
+    var end = Int(offsets[run.firstKey])
+    var payload = 0
+    for key in run.firstKey..<run.firstKey + run.keyCount {
+      let prefix = Int(shared.elements[key])
+      guard prefix <= payload else { throw .malformed("key", "shares more than there is") }
+      payload = prefix + Int(suffixes.elements[key])
+      if let leading {
+        let rest = payload
+        let size =
+          switch run.rest {
+          case .plain: leading + rest
+          case .hex: leading + 2 * rest + 2
+          case .uuid: leading + 38
+          }
+        guard (1...Limits.key).contains(size) else { throw .malformed("key", "not the encoding of one") }
+        guard run.rest != .uuid || rest == 16 else { throw .malformed("key", "UUID of \(rest) bytes") }
+        end += size
+        guard end <= byteLimit else {
+          throw .overLimit("keys", found: UInt64(end), limit: UInt64(byteLimit))
+        }
+      }
+      offsets[key + 1] = UInt32(truncatingIfNeeded: end)
+    }
+  }
+
+  mutating func skip(_ run: BlockRun) throws(EventsError) {
+    var skipped = 0
+    for key in run.firstKey..<run.firstKey + run.keyCount { skipped += Int(suffixes.elements[key]) }
+    _ = try reader.bytes(skipped, "keys")
+  }
+
+  /// Writes the run's keys to their places in `target`, whole.
+  mutating func unpack(
+    _ run: BlockRun, _ part: [UInt8], _ offsets: UnsafeMutableBufferPointer<UInt32>,
+    _ target: UnsafeMutableRawBufferPointer
+  ) throws(EventsError) {
+    var reader = reader
+    /// The packed rest of the key at hand; of plain keys it stands in the key itself.
+    let payload = FixedTable(repeating: UInt8(0), count: run.rest == .plain ? 0 : Limits.key)
+    let packed = UnsafeRawBufferPointer(payload.elements)
+    var before = 0
+    var length = 0
+    for key in run.firstKey..<run.firstKey + run.keyCount {
+      let start = Int(offsets[key])
+      let whole = UnsafeMutableRawBufferPointer(rebasing: target[start..<Int(offsets[key + 1])])
+      let prefix = Int(shared.elements[key])
+      let suffix = try reader.bytes(Int(suffixes.elements[key]), "keys")
+      // The prefix is the longest that is shared, so the first byte behind it tells the order.
+      if key > run.firstKey {
+        let last = run.rest == .plain ? UnsafeRawBufferPointer(rebasing: target[before..<start]) : packed
+        guard let first = suffix.first, prefix == length || first > last[prefix] else {
+          throw .malformed("keys", "not in order")
+        }
+      }
+      length = prefix + suffix.count
+      part.withUnsafeBytes { whole.copyMemory(from: $0) }
+      let rest = UnsafeMutableRawBufferPointer(rebasing: whole[part.count...])
+      if run.rest == .plain {
+        rest.copyMemory(from: UnsafeRawBufferPointer(rebasing: target[before..<before + prefix]))
+        UnsafeMutableRawBufferPointer(rebasing: rest[prefix...]).copyMemory(from: suffix)
+        guard Self.isEncoding(UnsafeRawBufferPointer(whole), behind: part.count) else {
+          throw .malformed("key", "not the encoding of one")
+        }
+      } else {
+        UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(payload.elements)[prefix...])
+          .copyMemory(from: suffix)
+        // A text of digits and hyphens, which needs no escape: there is nothing to check.
+        let text = rest.bindMemory(to: UInt8.self)
+        text[0] = 0x02
+        text[text.count - 1] = 0
+        if let target = text.baseAddress.map({ $0 + 1 }) {
+          if run.rest == .uuid {
+            HexDigits.unpack(uuid: packed, at: 0, to: target)
+          } else {
+            HexDigits.unpack(UnsafeRawBufferPointer(rebasing: packed[..<length]), to: target)
+          }
+        }
+      }
+      before = start + part.count
+    }
+    self.reader = reader
+  }
+
+  /// Whether the bytes are a key's, of which the first parts are known to be. A text that ends there would go on if
+  /// FF followed.
+  private static func isEncoding(_ key: UnsafeRawBufferPointer, behind known: Int) -> Bool {
+    if known == 0 || known < key.count && key[known] == 0xFF { return Key.isEncoding(key) }
+    return known == key.count || Key.isEncoding(UnsafeRawBufferPointer(rebasing: key[known...]))
   }
 }

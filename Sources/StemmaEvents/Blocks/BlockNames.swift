@@ -281,7 +281,20 @@ struct BlockNames: Sendable {
   let names: [String]
   let partitions: [Partition]
   let shapes: [BlockShape]
-  let columns: BlockColumns
+  /// The same, laid out for those who ask at each event.
+  let outlines: FixedTable<ShapeOutline>
+  let fields: FixedTable<BlockShape.Field>
+  /// The column of values of each of `fields`, -1 for null.
+  let columnOfField: FixedTable<Int32>
+  /// What each column of values is of.
+  let columns: [BlockShape.Field]
+
+  struct ShapeOutline: Sendable {
+    var operation: Operation
+    /// Where its fields begin in `fields`, and how many they are.
+    var firstField: Int32
+    var fieldCount: Int32
+  }
 
   /// `limit`: bytes of all partition names together, which front coding makes small on the wire.
   init(_ reader: inout ByteReader, limit: Int) throws(EventsError) {
@@ -290,8 +303,19 @@ struct BlockNames: Sendable {
     partitions = try Self.readPartitions(&reader, limit: limit)
     shapes = try Self.readShapes(&reader, names: names)
     var columns = BlockColumns()
-    for shape in shapes { columns.append(shape) }
-    self.columns = columns
+    var outlines: [ShapeOutline] = []
+    var fields: [BlockShape.Field] = []
+    for shape in shapes {
+      columns.append(shape)
+      outlines.append(
+        ShapeOutline(
+          operation: shape.operation, firstField: Int32(fields.count), fieldCount: Int32(shape.fields.count)))
+      fields += shape.fields
+    }
+    self.outlines = FixedTable(outlines)
+    self.fields = FixedTable(fields)
+    columnOfField = FixedTable(columns.ofShapes.flatMap { $0.map { Int32($0) } })
+    self.columns = columns.fields
   }
 
   private static func readOrigins(_ reader: inout ByteReader) throws(EventsError) -> [Origin] {

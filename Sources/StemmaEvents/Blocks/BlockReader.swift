@@ -62,12 +62,14 @@ package struct BlockReader: Sendable {
   }
 
   /// How many events.
-  package var count: Int { rows.rows.count }
+  package var count: Int { rows.count }
 
-  package func arrival(_ index: Int) -> UInt64 { rows.rows[index].arrival }
+  package func arrival(_ index: Int) -> UInt64 { rows[index].arrival }
 
   /// The notes of commits of which events are in the block, by commit.
-  package var notes: [(commit: CommitID, note: CommitNote)] { rows.notes }
+  package var notes: [(commit: CommitID, note: CommitNote)] {
+    rows.notes.map { ($0.commit, rows.note($0)) }
+  }
 
   /// How many distinct keys.
   package var keyCount: Int { keyTable.count }
@@ -127,14 +129,15 @@ package struct BlockReader: Sendable {
   package func events() throws(EventsError) -> [BlockEvent] {
     let maker = EventMaker(self, try values())
     let keys = keys
-    return rows.rows.indices.map { maker.event($0, keys) }
+    return (0..<count).map { maker.event($0, keys) }
   }
 
   /// All events by (partition, model, key), those of one key in arrival order.
   package func eventsByKey() throws(EventsError) -> [BlockEvent] {
     let maker = EventMaker(self, try values())
     let keys = keys
-    return indexesByKey().map { maker.event(Int($0), keys) }
+    let order = indexesByKey()
+    return (0..<count).map { maker.event(Int(order[$0]), keys) }
   }
 
   /// The number of a record among the block's keys, nil if it has no event here. O(keys), no allocation.
@@ -170,14 +173,17 @@ package struct BlockReader: Sendable {
   }
 
   /// The events' places in arrival order, sorted by key, stable.
-  func indexesByKey() -> [UInt32] {
-    var starts = [UInt32](repeating: 0, count: keyCount + 1)
-    for row in rows.rows { starts[Int(row.key) + 1] += 1 }
-    for key in 0..<keyCount { starts[key + 1] += starts[key] }
-    var indexes = [UInt32](repeating: 0, count: count)
-    for (index, row) in rows.rows.enumerated() {
-      indexes[Int(starts[Int(row.key)])] = UInt32(index)
-      starts[Int(row.key)] += 1
+  func indexesByKey() -> FixedTable<UInt32> {
+    let rows = rows.table.elements
+    // How many events come before those of each key.
+    let places = FixedTable(repeating: UInt32(0), count: keyCount + 1)
+    for row in rows.indices { places.elements[Int(rows[row].key) + 1] += 1 }
+    for key in 0..<keyCount { places.elements[key + 1] += places.elements[key] }
+    let indexes = FixedTable(repeating: UInt32(0), count: count)
+    for row in rows.indices {
+      let key = Int(rows[row].key)
+      indexes.elements[Int(places.elements[key])] = UInt32(truncatingIfNeeded: row)
+      places.elements[key] += 1
     }
     return indexes
   }
@@ -248,28 +254,25 @@ struct EventMaker: Sendable {
   private let names: BlockNames
   private let rows: BlockRows
   private let values: BlockValues
-  /// Where each event's assignments begin.
-  private let firstAssignments: [UInt32]
 
   init(_ reader: BlockReader, _ values: BlockValues) {
     names = reader.names
     rows = reader.rows
     self.values = values
-    firstAssignments = reader.firstAssignments
   }
 
   /// `keys`: all of the block's, so that the events of one key share its bytes.
   func event(_ index: Int, _ keys: [BlockReader.Record]) -> BlockEvent {
-    event(index, of: keys[Int(rows.rows[index].key)])
+    event(index, of: keys[Int(rows[index].key)])
   }
 
   func event(_ index: Int, of record: BlockReader.Record) -> BlockEvent {
-    let row = rows.rows[index]
+    let row = rows[index]
     let shape = names.shapes[Int(row.shape)]
     var assignments: [Assignment] = []
     assignments.reserveCapacity(shape.fields.count)
     for (place, field) in shape.fields.enumerated() {
-      let value = values.value(Int(firstAssignments[index]) + place, field.tag)
+      let value = values.value(Int(row.firstAssignment) + place, field.tag)
       assignments.append(Assignment(names.names[field.name], value))
     }
     let start = Int(row.contextStart)
@@ -279,21 +282,9 @@ struct EventMaker: Sendable {
         partition: record.partition, model: record.model, key: record.key, operation: shape.operation,
         relationship: shape.relationship.map { names.names[$0] }, assignments: assignments,
         dot: Dot(names.origins[Int(row.origin)], Sequence(row.sequence)),
-        context: Context(trusted: Array(rows.contexts[start..<start + Int(row.contextCount)])),
+        context: Context(trusted: Array(rows.contexts.elements[start..<start + Int(row.contextCount)])),
         version: Version(row.version), timestamp: Timestamp(rawValue: row.timestamp),
         commit: CommitID(names.origins[Int(row.commitOrigin)], row.commitNumber),
         cause: row.cause < 0 ? nil : rows.causes[Int(row.cause)]))
-  }
-}
-
-extension BlockReader {
-  /// Where each event's assignments begin among all of them.
-  var firstAssignments: [UInt32] {
-    var next: UInt32 = 0
-    return rows.rows.map { row in
-      let first = next
-      next += UInt32(names.shapes[Int(row.shape)].fields.count)
-      return first
-    }
   }
 }

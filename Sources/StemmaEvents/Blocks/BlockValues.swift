@@ -206,55 +206,72 @@ struct BlockValuesWriter {
 /// Stream V, inflated, checked and unpacked: every value of a block at a fixed address. Texts may be handed to
 /// C in place for as long as this object lives.
 package final class BlockValues: Sendable {
-  /// One for each assignment of each event, events in arrival order: the cell of its value, or `nullCell`.
-  private let cellOfAssignment: [UInt32]
-  /// The values, column by column: the bits of a number, or the place of a text.
-  private let cells: [UInt64]
+  /// One for each assignment of each event, events in arrival order: the bits of a number, or the place of a text;
+  /// nothing of a null.
+  private let cells: FixedTable<UInt64>
   private let stored: Memory
   private let unpacked: Memory
-
-  private static let nullCell = UInt32.max
 
   init(
     _ stored: Memory, _ names: BlockNames, _ rows: BlockRows, limit: Int
   ) throws(EventsError) {
-    var decoder = Decoder(source: stored.bytes, limit: limit)
-    var counts = [Int](repeating: 0, count: names.columns.fields.count)
-    for (shape, columns) in names.columns.ofShapes.enumerated() {
-      for column in columns where column >= 0 { counts[column] += rows.shapeCounts[shape] }
+    var counts = [Int](repeating: 0, count: names.columns.count)
+    for (shape, outline) in names.outlines.elements.enumerated() {
+      for field in Int(outline.firstField)..<Int(outline.firstField + outline.fieldCount) {
+        let column = Int(names.columnOfField[field])
+        if column >= 0 { counts[column] += rows.shapeCounts[shape] }
+      }
     }
-    var next: [UInt32] = []
-    next.reserveCapacity(counts.count)
-    for (field, count) in zip(names.columns.fields, counts) {
-      next.append(UInt32(decoder.cells.count))
-      try decoder.read(field.tag, count: count)
+    // Each value takes a byte at least.
+    let total = counts.reduce(0, +)
+    guard total <= stored.bytes.count else {
+      throw .malformed("values", "\(total) in \(stored.bytes.count) bytes")
+    }
+    let columns = FixedTable(repeating: UInt64(0), count: total)
+    var decoder = Decoder(source: stored.bytes, cells: columns.elements, limit: limit)
+    let next = FixedTable(repeating: 0, count: counts.count)
+    for (column, field) in names.columns.enumerated() {
+      next.elements[column] = decoder.made
+      try decoder.read(field.tag, count: counts[column])
     }
     try decoder.reader.finish("values")
 
-    var cellOfAssignment: [UInt32] = []
-    cellOfAssignment.reserveCapacity(rows.assignmentCount)
-    for row in rows.rows {
-      for column in names.columns.ofShapes[Int(row.shape)] {
-        if column < 0 {
-          cellOfAssignment.append(Self.nullCell)
-        } else {
-          cellOfAssignment.append(next[column])
-          next[column] += 1
+    cells = FixedTable(repeating: 0, count: rows.assignmentCount)
+    Self.place(columns.elements, from: next.elements, into: cells.elements, names, rows.table.elements)
+    self.stored = stored
+    unpacked = Memory(decoder.unpacked)
+  }
+
+  /// Deals the values of the columns out to the assignments. `next`: where each column begins.
+  private static func place(
+    _ columns: UnsafeMutableBufferPointer<UInt64>, from next: UnsafeMutableBufferPointer<Int>,
+    into cells: UnsafeMutableBufferPointer<UInt64>, _ names: BlockNames,
+    _ rows: UnsafeMutableBufferPointer<BlockRow>
+  ) {
+    let outlines = names.outlines.elements
+    let columnOfField = names.columnOfField.elements
+    var cell = 0
+    for row in rows.indices {
+      let outline = outlines[Int(rows[row].shape)]
+      for field in Int(outline.firstField)..<Int(outline.firstField &+ outline.fieldCount) {
+        let column = Int(columnOfField[field])
+        if column >= 0 {
+          cells[cell] = columns[next[column]]
+          next[column] &+= 1
         }
+        cell &+= 1
       }
     }
-    self.cellOfAssignment = cellOfAssignment
-    self.cells = decoder.cells
-    self.stored = stored
-    self.unpacked = Memory(decoder.unpacked)
+    withExtendedLifetime(names) {}
   }
 
   /// The bits of the number that the assignment has; of a type that has one.
-  func bits(_ assignment: Int) -> UInt64 { cells[Int(cellOfAssignment[assignment])] }
+  func bits(_ assignment: Int) -> UInt64 { cells[assignment] }
 
   /// The UTF-8 bytes of the text that the assignment has; of a type that has one.
+  @inline(__always)
   func text(_ assignment: Int) -> UnsafeRawBufferPointer {
-    let place = TextPlace(rawValue: bits(assignment))
+    let place = TextPlace(rawValue: cells[assignment])
     let memory = place.isUnpacked ? unpacked.bytes : stored.bytes
     return UnsafeRawBufferPointer(rebasing: memory[place.offset..<place.offset + place.count])
   }
@@ -289,13 +306,17 @@ private struct TextPlace {
 private struct Decoder {
   let source: UnsafeRawBufferPointer
   var reader: ByteReader
-  var cells: [UInt64] = []
+  /// Memory of the caller's, as many as there are values.
+  let cells: UnsafeMutableBufferPointer<UInt64>
+  /// How many of them are made.
+  private(set) var made = 0
   /// Texts that stand packed in the stream.
-  var unpacked: [UInt8] = []
+  private(set) var unpacked: [UInt8] = []
   let limit: Int
 
-  init(source: UnsafeRawBufferPointer, limit: Int) {
+  init(source: UnsafeRawBufferPointer, cells: UnsafeMutableBufferPointer<UInt64>, limit: Int) {
     self.source = source
+    self.cells = cells
     self.limit = limit
     reader = ByteReader(source)
   }
@@ -305,118 +326,150 @@ private struct Decoder {
     guard count <= reader.remaining else {
       throw .malformed("values", "\(count) in \(reader.remaining) bytes")
     }
+    // No more than was counted, as every column is read once.
+    let column = UnsafeMutableBufferPointer(rebasing: cells[made..<made + count])
+    made += count
     switch (tag, encoding) {
     case (.bool, ValueEncoding.plain):
-      for _ in 0..<count { cells.append(try reader.number("boolean", limit: 1)) }
-    case (.int, _):
-      for number in try integers(encoding, count) { cells.append(UInt64(bitPattern: number)) }
+      for index in 0..<count { column[index] = try reader.number("boolean", limit: 1) }
+    case (.int, _): try readIntegers(encoding, column)
     case (.double, ValueEncoding.plain):
-      for _ in 0..<count { try append(Double(bitPattern: try reader.fixed("double"))) }
-    case (.double, ValueEncoding.scaled): try readScaled(count)
-    case (.string, ValueEncoding.plain), (.json, ValueEncoding.plain): try readTexts(count)
-    case (.string, ValueEncoding.hex): try readHex(count)
-    case (.string, ValueEncoding.uuid):
-      for _ in 0..<count {
-        let start = unpacked.count
-        unpacked.appendUUID(try reader.bytes(16, "UUID"))
-        try appendUnpacked(from: start)
+      for index in 0..<count {
+        let number = Double(bitPattern: try reader.fixed("double"))
+        guard !number.isNaN, number != 0 || number.sign == .plus else {
+          throw .malformed("double", "NaN or -0")
+        }
+        column[index] = number.bitPattern
       }
+    case (.double, ValueEncoding.scaled): try readScaled(column)
+    case (.string, ValueEncoding.plain), (.json, ValueEncoding.plain): try readTexts(column)
+    case (.string, ValueEncoding.hex): try readHex(column)
+    case (.string, ValueEncoding.uuid): try readUUIDs(column)
     case (.string, _) where TimeText(rawValue: encoding) != nil:
-      if let form = TimeText(rawValue: encoding) { try readTimes(form, count) }
+      if let form = TimeText(rawValue: encoding) { try readTimes(form, column) }
     default: throw .malformed("encoding of a column", "\(encoding) for type \(tag.rawValue)")
     }
   }
 
-  private mutating func integers(_ encoding: UInt8, _ count: Int) throws(EventsError) -> [Int64] {
+  private mutating func readIntegers(
+    _ encoding: UInt8, _ column: UnsafeMutableBufferPointer<UInt64>
+  ) throws(EventsError) {
     guard encoding == ValueEncoding.plain || encoding == ValueEncoding.delta else {
       throw .malformed("encoding of a column", "\(encoding) for integers")
     }
-    guard count <= reader.remaining else {
-      throw .malformed("integers", "\(count) in \(reader.remaining) bytes")
+    var reader = reader
+    guard column.count <= reader.remaining else {
+      throw .malformed("integers", "\(column.count) in \(reader.remaining) bytes")
     }
-    var numbers: [Int64] = []
-    numbers.reserveCapacity(count)
     var previous: Int64 = 0
-    for _ in 0..<count {
+    for index in column.indices {
       let number = try reader.zigzag("integer")
       previous = encoding == ValueEncoding.delta ? previous &+ number : number
-      numbers.append(previous)
+      column[index] = UInt64(bitPattern: previous)
     }
-    return numbers
+    self.reader = reader
   }
 
-  private mutating func append(_ number: Double) throws(EventsError) {
-    guard !number.isNaN, number != 0 || number.sign == .plus else {
-      throw .malformed("double", "NaN or -0")
-    }
-    cells.append(number.bitPattern)
-  }
-
-  private mutating func readScaled(_ count: Int) throws(EventsError) {
+  private mutating func readScaled(_ column: UnsafeMutableBufferPointer<UInt64>) throws(EventsError) {
     let places = try reader.byte("decimal places")
     guard places <= ValueEncoding.places else { throw .malformed("decimal places", "\(places)") }
-    for _ in 0..<count {
+    let power = ValueEncoding.powers[Int(places)]
+    for index in column.indices {
       let number = try reader.zigzag("decimal")
       guard (-ValueEncoding.exact...ValueEncoding.exact).contains(number) else {
         throw .malformed("decimal", "beyond 2^53")
       }
-      cells.append((Double(number) / ValueEncoding.powers[Int(places)]).bitPattern)
+      column[index] = (Double(number) / power).bitPattern
     }
   }
 
-  private mutating func readTexts(_ count: Int) throws(EventsError) {
-    var lengths: [UInt32] = []
-    lengths.reserveCapacity(count)
+  private mutating func readTexts(_ column: UnsafeMutableBufferPointer<UInt64>) throws(EventsError) {
+    var reader = reader
     var total = 0
-    for _ in 0..<count {
+    for index in column.indices {
       let length = try reader.count("text", limit: Limits.value)
-      lengths.append(UInt32(length))
+      column[index] = UInt64(truncatingIfNeeded: length)
       total += length
     }
-    let start = source.count - reader.remaining
-    let all = try reader.bytes(total, "texts")
-    let isASCII = all.isASCII
-    var offset = 0
-    for length in lengths {
+    var offset = source.count - reader.remaining
+    let isASCII = try reader.bytes(total, "texts").isASCII
+    for index in column.indices {
+      let length = Int(column[index])
       if !isASCII {
-        let text = UnsafeRawBufferPointer(rebasing: all[offset..<offset + Int(length)])
+        let text = UnsafeRawBufferPointer(rebasing: source[offset..<offset + length])
         guard text.isUTF8 else { throw .malformed("text", "not UTF-8") }
       }
-      cells.append(
-        TextPlace(offset: start + offset, count: Int(length), isUnpacked: false).rawValue)
-      offset += Int(length)
+      column[index] = TextPlace(offset: offset, count: length, isUnpacked: false).rawValue
+      offset += length
+    }
+    self.reader = reader
+  }
+
+  private mutating func readHex(_ column: UnsafeMutableBufferPointer<UInt64>) throws(EventsError) {
+    var total = 0
+    for index in column.indices {
+      let length = try reader.count("hexadecimal text", limit: Limits.value / 2)
+      column[index] = UInt64(length)
+      total += length
+    }
+    let packed = try reader.bytes(total, "hexadecimal texts")
+    let start = try unpack(2 * total) { HexDigits.unpack(packed, to: $0) }
+    var offset = start
+    for index in column.indices {
+      let length = 2 * Int(column[index])
+      column[index] = TextPlace(offset: offset, count: length, isUnpacked: true).rawValue
+      offset += length
     }
   }
 
-  private mutating func readHex(_ count: Int) throws(EventsError) {
-    var lengths: [UInt32] = []
-    lengths.reserveCapacity(count)
-    for _ in 0..<count {
-      lengths.append(UInt32(try reader.count("hexadecimal text", limit: Limits.value / 2)))
-    }
-    for length in lengths {
-      let start = unpacked.count
-      unpacked.appendHex(try reader.bytes(Int(length), "hexadecimal texts"))
-      try appendUnpacked(from: start)
-    }
-  }
-
-  private mutating func readTimes(_ form: TimeText, _ count: Int) throws(EventsError) {
-    let numbers = try integers(try reader.byte("encoding of times"), count)
-    for number in numbers {
-      let start = unpacked.count
-      let minutes = form == .offset ? try reader.zigzag("offset of a time") : 0
-      guard form.print(.init(number: number, minutes: minutes), to: &unpacked) else {
-        throw .malformed("time", "\(number) has no text")
+  private mutating func readUUIDs(_ column: UnsafeMutableBufferPointer<UInt64>) throws(EventsError) {
+    let packed = try reader.bytes(16 * column.count, "UUID")
+    let start = try unpack(36 * column.count) { target in
+      for index in 0..<packed.count / 16 {
+        HexDigits.unpack(uuid: packed, at: 16 * index, to: target + 36 * index)
       }
-      try appendUnpacked(from: start)
+    }
+    for index in column.indices {
+      column[index] = TextPlace(offset: start + 36 * index, count: 36, isUnpacked: true).rawValue
     }
   }
 
-  private mutating func appendUnpacked(from start: Int) throws(EventsError) {
-    guard unpacked.count <= limit else {
-      throw .overLimit("texts", found: UInt64(unpacked.count), limit: UInt64(limit))
+  private mutating func readTimes(
+    _ form: TimeText, _ column: UnsafeMutableBufferPointer<UInt64>
+  ) throws(EventsError) {
+    try readIntegers(try reader.byte("encoding of times"), column)
+    var reader = reader
+    var failed: Int64?
+    let start = try unpack(form.count * column.count) { target throws(EventsError) in
+      for index in column.indices {
+        let number = Int64(bitPattern: column[index])
+        let minutes = form == .offset ? try reader.zigzag("offset of a time") : 0
+        if !form.write(.init(number: number, minutes: minutes), to: target + form.count * index) {
+          failed = number
+          return
+        }
+      }
     }
-    cells.append(TextPlace(offset: start, count: unpacked.count - start, isUnpacked: true).rawValue)
+    if let failed { throw .malformed("time", "\(failed) has no text") }
+    for index in column.indices {
+      let place = start + form.count * index
+      column[index] = TextPlace(offset: place, count: form.count, isUnpacked: true).rawValue
+    }
+    self.reader = reader
+  }
+
+  /// Makes room for `count` bytes of text, which `fill` writes; gives their place.
+  private mutating func unpack(
+    _ count: Int, _ fill: (UnsafeMutablePointer<UInt8>) throws(EventsError) -> Void
+  ) throws(EventsError) -> Int {
+    let start = unpacked.count
+    guard count <= limit - start else {
+      throw .overLimit("texts", found: UInt64(start + count), limit: UInt64(limit))
+    }
+    unpacked.append(contentsOf: repeatElement(0, count: count))
+    try unpacked.withUnsafeMutableBufferPointer { bytes throws(EventsError) in
+      if let base = bytes.baseAddress { try fill(base + start) }
+    }
+    return start
   }
 }

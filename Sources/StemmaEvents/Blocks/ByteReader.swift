@@ -13,6 +13,7 @@ package struct ByteReader {
   package var remaining: Int { source.count - next }
   package var isAtEnd: Bool { next == source.count }
 
+  @inline(__always)
   package mutating func byte(_ subject: String) throws(EventsError) -> UInt8 {
     guard next < source.count else { throw .malformed(subject, "cut short") }
     let byte = source[next]
@@ -21,39 +22,57 @@ package struct ByteReader {
   }
 
   /// Throws on numbers beyond 64 bits and on any but the shortest form.
+  @inline(__always)
   package mutating func varint(_ subject: String) throws(EventsError) -> UInt64 {
-    if next < source.count {
-      let first = source[next]
+    let start = next
+    if start < source.count {
+      let first = source[start]
       if first < 0x80 {
-        next += 1
+        next = start + 1
         return UInt64(first)
       }
+      if start + 1 < source.count {
+        let second = source[start + 1]
+        if second &- 1 < 0x7F {
+          next = start + 2
+          return UInt64(first & 0x7F) | UInt64(second) << 7
+        }
+      }
     }
-    return try longVarint(subject)
+    let (number, end) = try Self.longVarint(source, from: start, subject)
+    next = end
+    return number
   }
 
-  private mutating func longVarint(_ subject: String) throws(EventsError) -> UInt64 {
+  /// Apart, and without `self`, so that a loop over a column can keep its place in a register.
+  @inline(never)
+  private static func longVarint(
+    _ source: UnsafeRawBufferPointer, from start: Int, _ subject: String
+  ) throws(EventsError) -> (number: UInt64, end: Int) {
     var number: UInt64 = 0
     var shift: UInt64 = 0
+    var next = start
     while next < source.count {
       let byte = source[next]
       next += 1
       if shift == 63 && byte > 1 { throw .malformed(subject, "number beyond 64 bits") }
       number |= UInt64(byte & 0x7F) << shift
       if byte < 0x80 {
-        if byte == 0 { throw .malformed(subject, "number not in its shortest form") }
-        return number
+        if byte == 0 && shift > 0 { throw .malformed(subject, "number not in its shortest form") }
+        return (number, next)
       }
       shift += 7
     }
     throw .malformed(subject, "cut short")
   }
 
+  @inline(__always)
   package mutating func zigzag(_ subject: String) throws(EventsError) -> Int64 {
     Int64(zigzag: try varint(subject))
   }
 
   /// A varint of at most `limit`.
+  @inline(__always)
   package mutating func number(_ subject: String, limit: UInt64) throws(EventsError) -> UInt64 {
     let number = try varint(subject)
     guard number <= limit else { throw .overLimit(subject, found: number, limit: limit) }
@@ -61,6 +80,7 @@ package struct ByteReader {
   }
 
   /// A varint of at most `limit`, as the count of something.
+  @inline(__always)
   package mutating func count(_ subject: String, limit: Int) throws(EventsError) -> Int {
     Int(try number(subject, limit: UInt64(limit)))
   }
@@ -75,6 +95,7 @@ package struct ByteReader {
   }
 
   /// An index into something of `count` items.
+  @inline(__always)
   package mutating func index(_ subject: String, below count: Int) throws(EventsError) -> Int {
     let index = try varint(subject)
     guard index < UInt64(count) else { throw .malformed(subject, "index \(index) of \(count)") }

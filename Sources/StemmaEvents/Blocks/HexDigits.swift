@@ -2,8 +2,9 @@
 /// table costs a check at each digit.
 enum HexDigits {
   /// The digit of a number below 16.
+  @inline(__always)
   static func lower(_ number: UInt8) -> UInt8 {
-    number < 10 ? UInt8(ascii: "0") + number : UInt8(ascii: "a") - 10 + number
+    number &+ (number < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
   }
 
   /// The number that a digit stands for; 16 or more for what is no lowercase digit.
@@ -20,6 +21,56 @@ enum HexDigits {
     case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
     default: nil
     }
+  }
+
+  /// The lowercase digits of four bytes, eight at once: as they stand in memory, the first one lowest.
+  @inline(__always)
+  private static func digits(_ packed: UInt32) -> UInt64 {
+    var spread = UInt64(packed)
+    spread = (spread | spread << 16) & 0x0000_FFFF_0000_FFFF
+    spread = (spread | spread << 8) & 0x00FF_00FF_00FF_00FF
+    let digits = spread >> 4 & 0x000F_000F_000F_000F | (spread & 0x000F_000F_000F_000F) << 8
+    // 1 in each byte whose digit is a letter.
+    let letters = (digits &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+    return digits &+ 0x3030_3030_3030_3030 &+ letters &* UInt64(UInt8(ascii: "a") - 10 - UInt8(ascii: "0"))
+  }
+
+  /// Writes two lowercase digits for each byte.
+  static func unpack(_ packed: UnsafeRawBufferPointer, to target: UnsafeMutablePointer<UInt8>) {
+    var index = 0
+    while index + 4 <= packed.count {
+      let four = UInt32(littleEndian: packed.loadUnaligned(fromByteOffset: index, as: UInt32.self))
+      UnsafeMutableRawPointer(target + 2 * index).storeBytes(of: digits(four).littleEndian, as: UInt64.self)
+      index += 4
+    }
+    while index < packed.count {
+      target[2 * index] = lower(packed[index] >> 4)
+      target[2 * index + 1] = lower(packed[index] & 15)
+      index += 1
+    }
+  }
+
+  /// Writes the text, 36 bytes, of the UUID of 16 bytes that begins at `start`, in lower case.
+  @inline(__always)
+  static func unpack(
+    uuid packed: UnsafeRawBufferPointer, at start: Int, to target: UnsafeMutablePointer<UInt8>
+  ) {
+    let hyphen = UInt8(ascii: "-")
+    func four(_ index: Int) -> UInt64 {
+      digits(UInt32(littleEndian: packed.loadUnaligned(fromByteOffset: start + 4 * index, as: UInt32.self)))
+    }
+    let text = UnsafeMutableRawPointer(target)
+    func store(_ digits: UInt64, at place: Int) {
+      text.storeBytes(
+        of: UInt32(truncatingIfNeeded: digits).littleEndian, toByteOffset: place, as: UInt32.self)
+    }
+    text.storeBytes(of: four(0).littleEndian, as: UInt64.self)
+    store(four(1), at: 9)
+    store(four(1) >> 32, at: 14)
+    store(four(2), at: 19)
+    store(four(2) >> 32, at: 24)
+    text.storeBytes(of: four(3).littleEndian, toByteOffset: 28, as: UInt64.self)
+    (target[8], target[13], target[18], target[23]) = (hyphen, hyphen, hyphen, hyphen)
   }
 
   /// Where the hyphens of a UUID stand.
@@ -65,32 +116,6 @@ extension [UInt8] {
         if HexDigits.isHyphen(place) { place += 1 }
         let high = HexDigits.value(lower: text[place])
         target[index] = high << 4 | HexDigits.value(lower: text[place + 1])
-        place += 2
-      }
-    }
-  }
-
-  /// Appends two lowercase digits for each byte.
-  mutating func appendHex(_ packed: UnsafeRawBufferPointer) {
-    append(count: packed.count * 2) { target in
-      for index in 0..<packed.count {
-        target[2 * index] = HexDigits.lower(packed[index] >> 4)
-        target[2 * index + 1] = HexDigits.lower(packed[index] & 15)
-      }
-    }
-  }
-
-  /// Appends the text of a UUID of 16 bytes, in lower case.
-  mutating func appendUUID(_ packed: UnsafeRawBufferPointer) {
-    append(count: 36) { target in
-      var place = 0
-      for byte in packed {
-        if HexDigits.isHyphen(place) {
-          target[place] = UInt8(ascii: "-")
-          place += 1
-        }
-        target[place] = HexDigits.lower(byte >> 4)
-        target[place + 1] = HexDigits.lower(byte & 15)
         place += 2
       }
     }

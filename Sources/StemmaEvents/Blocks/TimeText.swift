@@ -28,7 +28,7 @@ enum TimeText: UInt8, CaseIterable {
     var minutes: Int64 = 0
   }
 
-  /// Nil unless `print` gives exactly this text again.
+  /// Nil unless `write` gives exactly this text again.
   func read(_ text: UnsafeRawBufferPointer) -> Reading? {
     guard text.count == count, let day = Self.day(text) else { return nil }
     if self == .days { return Reading(number: day) }
@@ -56,11 +56,11 @@ enum TimeText: UInt8, CaseIterable {
     }
   }
 
-  /// Appends the text. False, and nothing appended, for numbers that no text of this form stands for.
-  func print(_ reading: Reading, to bytes: inout [UInt8]) -> Bool {
+  /// Writes the text, `count` bytes. False, and nothing written, for numbers that no text of this form stands for.
+  func write(_ reading: Reading, to target: UnsafeMutablePointer<UInt8>) -> Bool {
     if self == .days {
       guard Self.fourDigitYears.contains(reading.number) else { return false }
-      Self.append(day: reading.number, to: &bytes)
+      Self.write(day: reading.number, to: target)
       return true
     }
     let unit: Int64 = self == .milliseconds ? 1000 : 1
@@ -70,24 +70,25 @@ enum TimeText: UInt8, CaseIterable {
     guard !overflow, Self.fourDigitYears.contains(day) else { return false }
     let rest = local - day * Self.secondsOfDay * unit
     let second = rest / unit
-    Self.append(day: day, to: &bytes)
-    bytes.append(UInt8(ascii: "T"))
-    Self.append(second / 3600, 2, to: &bytes)
-    bytes.append(UInt8(ascii: ":"))
-    Self.append(second / 60 % 60, 2, to: &bytes)
-    bytes.append(UInt8(ascii: ":"))
-    Self.append(second % 60, 2, to: &bytes)
-    if self == .milliseconds {
-      bytes.append(UInt8(ascii: "."))
-      Self.append(rest % 1000, 3, to: &bytes)
-    }
-    if self == .offset {
-      bytes.append(reading.minutes < 0 ? UInt8(ascii: "-") : UInt8(ascii: "+"))
-      Self.append(abs(reading.minutes) / 60, 2, to: &bytes)
-      bytes.append(UInt8(ascii: ":"))
-      Self.append(abs(reading.minutes) % 60, 2, to: &bytes)
-    } else {
-      bytes.append(UInt8(ascii: "Z"))
+    Self.write(day: day, to: target)
+    target[10] = UInt8(ascii: "T")
+    Self.write(second / 3600, to: target + 11)
+    target[13] = UInt8(ascii: ":")
+    Self.write(second / 60 % 60, to: target + 14)
+    target[16] = UInt8(ascii: ":")
+    Self.write(second % 60, to: target + 17)
+    switch self {
+    case .milliseconds:
+      target[19] = UInt8(ascii: ".")
+      target[20] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 1000 / 100)
+      Self.write(rest % 100, to: target + 21)
+      target[23] = UInt8(ascii: "Z")
+    case .offset:
+      target[19] = reading.minutes < 0 ? UInt8(ascii: "-") : UInt8(ascii: "+")
+      Self.write(abs(reading.minutes) / 60, to: target + 20)
+      target[22] = UInt8(ascii: ":")
+      Self.write(abs(reading.minutes) % 60, to: target + 23)
+    default: target[19] = UInt8(ascii: "Z")
     }
     return true
   }
@@ -106,13 +107,11 @@ enum TimeText: UInt8, CaseIterable {
     return number
   }
 
-  private static func append(_ number: Int64, _ count: Int, to bytes: inout [UInt8]) {
-    var divisor: Int64 = 1
-    for _ in 1..<count { divisor *= 10 }
-    while divisor > 0 {
-      bytes.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
-      divisor /= 10
-    }
+  /// Two digits of a number below 100.
+  private static func write(_ number: Int64, to target: UnsafeMutablePointer<UInt8>) {
+    let number = UInt8(truncatingIfNeeded: number)
+    target[0] = UInt8(ascii: "0") + number / 10
+    target[1] = UInt8(ascii: "0") + number % 10
   }
 
   /// Days since 1970 of the date at the front of the text; nil if there is none, or no such day.
@@ -133,7 +132,7 @@ enum TimeText: UInt8, CaseIterable {
     return (era - 1) * 146_097 + dayOfEra - 719_468
   }
 
-  private static func append(day: Int64, to bytes: inout [UInt8]) {
+  private static func write(day: Int64, to target: UnsafeMutablePointer<UInt8>) {
     let shifted = day + 719_468 + 146_097
     let era = shifted / 146_097
     let dayOfEra = shifted - era * 146_097
@@ -141,10 +140,12 @@ enum TimeText: UInt8, CaseIterable {
     let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
     let mark = (5 * dayOfYear + 2) / 153
     let month = mark < 10 ? mark + 3 : mark - 9
-    append((era - 1) * 400 + yearOfEra + (month <= 2 ? 1 : 0), 4, to: &bytes)
-    bytes.append(UInt8(ascii: "-"))
-    append(month, 2, to: &bytes)
-    bytes.append(UInt8(ascii: "-"))
-    append(dayOfYear - (153 * mark + 2) / 5 + 1, 2, to: &bytes)
+    let year = (era - 1) * 400 + yearOfEra + (month <= 2 ? 1 : 0)
+    write(year / 100, to: target)
+    write(year % 100, to: target + 2)
+    target[4] = UInt8(ascii: "-")
+    write(month, to: target + 5)
+    target[7] = UInt8(ascii: "-")
+    write(dayOfYear - (153 * mark + 2) / 5 + 1, to: target + 8)
   }
 }

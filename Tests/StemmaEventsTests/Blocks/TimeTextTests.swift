@@ -8,8 +8,11 @@ import Testing
   }
 
   private func print(_ reading: TimeText.Reading, _ form: TimeText) -> String? {
-    var bytes: [UInt8] = []
-    return form.print(reading, to: &bytes) ? String(decoding: bytes, as: UTF8.self) : nil
+    var bytes = [UInt8](repeating: 0, count: form.count)
+    let isPrinted = bytes.withUnsafeMutableBufferPointer { bytes in
+      bytes.baseAddress.map { form.write(reading, to: $0) } ?? false
+    }
+    return isPrinted ? String(decoding: bytes, as: UTF8.self) : nil
   }
 
   @Test func knownTimesHaveTheirNumbers() {
