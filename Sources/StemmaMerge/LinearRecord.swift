@@ -40,9 +40,6 @@ package struct LinearRecord {
   /// Whether the record is shown as existing.
   package var exists: Bool { writes.last?.exists ?? false }
 
-  /// Both at once. Mutating, so that whoever has it in an array asks it there, and makes no copy.
-  package mutating func summary() -> (exists: Bool, version: Version) { (exists, version) }
-
   /// Forgets everything.
   package mutating func removeAll() {
     context.removeAll(keepingCapacity: true)
@@ -56,15 +53,15 @@ package struct LinearRecord {
     for register in listed.indices { listed[register] = -1 }
   }
 
-  /// Takes the next event in, whose context is asked entry by entry.
+  /// Takes the next event in. `registers`: those of the fields that it assigns (`MergeRules.register(ofField:)`).
   package mutating func apply(
-    _ operation: Operation, _ dot: Dot, _ version: Version, _ timestamp: Timestamp, fields: [Int],
-    contextCount: Int, contextEntry: (Int) -> Context.Entry
+    _ operation: Operation, _ dot: Dot, _ version: Version, _ timestamp: Timestamp, registers: [Int32],
+    context seen: UnsafeBufferPointer<Context.Entry>
   ) -> Effect {
-    guard operation != .resolve, version.rawValue == self.version.rawValue + 1,
-      contextCount == context.count, !covers(dot)
+    guard operation != .resolve, version.rawValue == self.version.rawValue + 1, seen.count == context.count,
+      !covers(dot)
     else { return .isNotLinear }
-    for index in context.indices where context[index] != contextEntry(index) { return .isNotLinear }
+    for index in context.indices where context[index] != seen[index] { return .isNotLinear }
     // An update that has seen a deletion does not bury it.
     if operation != .create, operation != .delete, let last = writes.last, !last.exists {
       return .isNotLinear
@@ -78,8 +75,8 @@ package struct LinearRecord {
       unlistAll()
       return .clearsAll
     }
-    for field in fields { listed[Int(rules.registers[field])] = Int32(writes.count - 1) }
-    return fields.isEmpty ? .nothing : .assigns
+    for register in registers { listed[Int(register)] = Int32(writes.count - 1) }
+    return registers.isEmpty ? .nothing : .assigns
   }
 
   private func covers(_ dot: Dot) -> Bool {
@@ -118,47 +115,65 @@ package struct LinearRecord {
   /// type of its column. The record must exist.
   package mutating func appendState(to output: inout [UInt8]) {
     findSiblings()
+    // No number takes more than ten bytes, no entry more than two of them, no write more than five.
+    let bound = 60 + 20 * context.count + 50 * used.count + 20 * listed.count
+    let start = output.count
+    output.append(contentsOf: repeatElement(0, count: bound))
+    let written = output.withUnsafeMutableBytes { bytes in
+      var writer = StateWriter(UnsafeMutableRawBufferPointer(rebasing: bytes[start...]))
+      writeState(to: &writer)
+      return writer.count
+    }
+    output.removeLast(bound - written)
+  }
+
+  private func writeState(to writer: inout StateWriter) {
     var highest = Timestamp.zero
     for write in used { highest = max(highest, writes[write].timestamp) }
-    output.append(RecordState.head(isLatestGiven: latest != highest))
-    output.appendVarint(context.count)
+    writer.byte(RecordState.head(isLatestGiven: latest != highest))
+    writer.varint(UInt64(context.count))
     for entry in context {
-      output.appendFixed(entry.origin.rawValue)
-      output.appendVarint(entry.sequence.rawValue)
+      writer.fixed(entry.origin.rawValue)
+      writer.varint(entry.sequence.rawValue)
     }
-    output.appendVarint(used.count)
+    writer.varint(UInt64(used.count))
     var milliseconds: UInt64 = 0
     var entry = 0
     for place in used {
       let write = writes[place]
       while context[entry].origin != write.dot.origin { entry += 1 }
-      output.appendVarint(UInt64(entry) << 3 | UInt64(write.operation.rawValue))
-      output.appendVarint(context[entry].sequence.rawValue - write.dot.sequence.rawValue)
-      output.appendVarint(write.version.rawValue)
-      output.appendZigzag(Int64(write.timestamp.milliseconds) - Int64(milliseconds))
-      output.appendVarint(UInt64(write.timestamp.counter))
+      writer.varint(UInt64(entry) << 3 | UInt64(write.operation.rawValue))
+      writer.varint(context[entry].sequence.rawValue - write.dot.sequence.rawValue)
+      writer.varint(write.version.rawValue)
+      writer.varint((Int64(write.timestamp.milliseconds) - Int64(milliseconds)).zigzag)
+      writer.varint(UInt64(write.timestamp.counter))
       milliseconds = write.timestamp.milliseconds
     }
-    appendSets(to: &output)
+    writeSets(to: &writer)
     // No cell: all values stand in columns.
-    output.appendVarint(0)
+    writer.varint(0)
     if latest != highest {
-      output.appendVarint(latest.milliseconds)
-      output.appendVarint(UInt64(latest.counter))
+      writer.varint(latest.milliseconds)
+      writer.varint(UInt64(latest.counter))
     }
   }
 
-  private func appendSets(to output: inout [UInt8]) {
-    func set(_ write: Int) -> UInt64 { 1 + UInt64(used.firstIndex(of: write) ?? 0) }
-    output.appendVarint(set(writes.count - 1))
-    output.appendVarint(base.map(set) ?? 0)
-    var count = 0
+  private func writeSets(to writer: inout StateWriter) {
+    func set(_ write: Int) -> UInt64 {
+      var place = 0
+      while used[place] != write { place += 1 }
+      return 1 + UInt64(place)
+    }
+    writer.varint(set(writes.count - 1))
+    writer.varint(base.map(set) ?? 0)
+    var count: UInt64 = 0
     for write in listed where write >= 0 { count += 1 }
-    output.appendVarint(count)
+    writer.varint(count)
+    if count == 0 { return }
     var next = Int(MergeRules.firstRegister)
-    for (register, write) in listed.enumerated() where write >= 0 {
-      output.appendVarint(register - next)
-      output.appendVarint(set(Int(write)))
+    for register in listed.indices where listed[register] >= 0 {
+      writer.varint(UInt64(register - next))
+      writer.varint(set(Int(listed[register])))
       next = register + 1
     }
   }
@@ -185,5 +200,35 @@ package struct LinearRecord {
       state.cells.append(.init(field: UInt32(field), write: index(write), value: value))
     }
     return state
+  }
+}
+
+/// Writes the elements of a state into memory that is large enough: appending to an array asks at each byte whether
+/// there is room.
+private struct StateWriter {
+  private let target: UnsafeMutableRawBufferPointer
+  private(set) var count = 0
+
+  init(_ target: UnsafeMutableRawBufferPointer) { self.target = target }
+
+  mutating func byte(_ byte: UInt8) {
+    precondition(count < target.count, "the memory is as large as the state can be")
+    target[count] = byte
+    count += 1
+  }
+
+  mutating func varint(_ number: UInt64) {
+    var rest = number
+    while rest >= 0x80 {
+      byte(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    byte(UInt8(truncatingIfNeeded: rest))
+  }
+
+  mutating func fixed(_ number: UInt64) {
+    precondition(target.count - count >= 8, "the memory is as large as the state can be")
+    target.storeBytes(of: number.bigEndian, toByteOffset: count, as: UInt64.self)
+    count += 8
   }
 }

@@ -103,6 +103,9 @@ package final class MergeRules: Sendable {
     registers.indices.filter { registers[$0] == registers[field] }
   }
 
+  /// The register of one of `fields`, as `LinearRecord` takes it.
+  package func register(ofField field: Int) -> UInt32 { registers[field] }
+
   /// What becomes of an assignment to a field of this name.
   package enum Place: Sendable {
     case field(Int)

@@ -22,14 +22,35 @@ extension Log {
 ///       while let source = merge.nextSource() { repeat { use(source.cursor) } while try source.nextOfRecord() }
 ///     }
 package final class RecordMerge {
-  private var sources: [BlockSource] = []
-  /// Binary heap over `sources`: by record, then by place.
-  private var heap: [Int] = []
-  /// The sources that hold the current record, by place, and how many of them were given out.
-  private var members: [BlockSource] = []
+  /// The record at which a source stands.
+  private struct Head {
+    /// `atEnd`: there is none any more.
+    var run: Int32
+    var source: Int32
+    /// In place, so that comparing asks no object.
+    var key: UnsafeRawBufferPointer
+
+    static let atEnd = Int32.max
+  }
+
+  private let sources: [BlockSource]
+  /// The partitions and models of all blocks.
+  private let runs: RunNames
+  /// Binary heap of all sources by record, those at their end last.
+  private let heap: UnsafeMutableBufferPointer<Head>
+  /// The places in the heap of the sources that hold the current record, rising.
+  private let members: UnsafeMutableBufferPointer<Int>
+  private var memberCount = 0
+  /// The same sources by number, and how many of them were given out.
+  private let order: UnsafeMutableBufferPointer<Int>
   private var given = 0
 
   fileprivate init(_ views: [FileView], _ fileSystem: any FileSystem) throws(LogError) {
+    let runs = RunNames()
+    var sources: [BlockSource] = []
+    func add(_ blocks: any KeyedBlocks) throws(LogError) {
+      if let source = try BlockSource(blocks, number: sources.count, runs) { sources.append(source) }
+    }
     for view in views {
       switch view {
       case .damaged(let damage, _): throw damage.error
@@ -41,68 +62,137 @@ package final class RecordMerge {
       case .journal(let journal): try add(JournalBlocks(try journal.contents().events, path: journal.path))
       }
     }
-    for source in sources.indices { insert(source) }
+    self.sources = sources
+    self.runs = runs
+    heap = .allocate(capacity: sources.count)
+    members = .allocate(capacity: sources.count)
+    order = .allocate(capacity: sources.count)
+    for source in sources.indices { (heap.baseAddress.map { $0 + source })?.initialize(to: head(of: source)) }
+    for place in heap.indices.reversed() { siftDown(place) }
   }
 
-  private func add(_ blocks: any KeyedBlocks) throws(LogError) {
-    if let source = try BlockSource(blocks, number: sources.count) { sources.append(source) }
+  // Heads and places are plain values: there is nothing to deinitialize.
+  deinit {
+    heap.deallocate()
+    members.deallocate()
+    order.deallocate()
   }
 
   /// Moves to the next record; false behind the last. Every source of the record before must have been read to the
   /// end of that.
   package func nextRecord() throws(LogError) -> Bool {
-    precondition(given == members.count, "all events of a record are read before the next")
-    for source in members where !source.isAtEnd { insert(source.number) }
-    members.removeAll(keepingCapacity: true)
+    precondition(given == memberCount, "all events of a record are read before the next")
+    // From the last place on: what stands below a place is in order when its turn comes.
+    while memberCount > 0 {
+      memberCount -= 1
+      let place = members[memberCount]
+      heap[place] = head(of: Int(heap[place].source))
+      siftDown(place)
+    }
     given = 0
-    guard !heap.isEmpty else { return false }
-    let head = sources[removeFirst()]
-    members.append(head)
-    while let next = heap.first, sources[next].compare(head) == 0 { members.append(sources[removeFirst()]) }
+    guard let first = heap.first, first.run != Head.atEnd else { return false }
+    findMembers()
     return true
   }
 
   /// The next of the sources of the record, at its first event there; nil behind the last. The texts that its cursor
   /// gives are valid until it is moved on.
   package func nextSource() -> BlockSource? {
-    guard given < members.count else { return nil }
+    guard given < memberCount else { return nil }
     given += 1
-    return members[given - 1]
+    return sources[order[given - 1]]
   }
+
+  /// Of the sources of the current record: in all blocks, a run of keys with one partition and model has one number.
+  package func partition(ofRun run: Int) -> Partition { runs.names[run].partition }
+  package func model(ofRun run: Int) -> String { runs.names[run].model }
 
   // MARK: Heap
 
-  private func isBefore(_ a: Int, _ b: Int) -> Bool {
-    let order = sources[a].compare(sources[b])
-    // Sources stand in the order of their places.
-    return order == 0 ? a < b : order < 0
-  }
-
-  private func insert(_ source: Int) {
-    heap.append(source)
-    var child = heap.count - 1
-    while child > 0, isBefore(heap[child], heap[(child - 1) / 2]) {
-      heap.swapAt(child, (child - 1) / 2)
-      child = (child - 1) / 2
+  private func head(of source: Int) -> Head {
+    let reading = sources[source]
+    guard !reading.isAtEnd else {
+      return Head(run: Head.atEnd, source: Int32(source), key: UnsafeRawBufferPointer(start: nil, count: 0))
     }
+    return Head(run: Int32(reading.run), source: Int32(source), key: reading.cursor.keyBytes)
   }
 
-  private func removeFirst() -> Int {
-    let first = heap[0]
-    let last = heap.removeLast()
-    if heap.isEmpty { return first }
-    heap[0] = last
-    var parent = 0
+  @inline(__always)
+  private func compare(_ a: Int, _ b: Int) -> Int {
+    let (a, b) = (heap[a], heap[b])
+    if a.run == b.run { return a.key.compare(b.key) }
+    if a.run == Head.atEnd || b.run == Head.atEnd { return a.run == Head.atEnd ? 1 : -1 }
+    return runs.compare(Int(a.run), Int(b.run))
+  }
+
+  private func siftDown(_ start: Int) {
+    var parent = start
     while true {
       var least = parent
-      for child in [2 * parent + 1, 2 * parent + 2]
-      where child < heap.count && isBefore(heap[child], heap[least]) {
-        least = child
-      }
-      if least == parent { return first }
+      let left = 2 * parent + 1
+      if left < heap.count, compare(left, least) < 0 { least = left }
+      if left + 1 < heap.count, compare(left + 1, least) < 0 { least = left + 1 }
+      if least == parent { return }
       heap.swapAt(parent, least)
       parent = least
     }
+  }
+
+  /// The sources at the record of the first one: they hang together at the top of the heap.
+  private func findMembers() {
+    members[0] = 0
+    memberCount = 1
+    var next = 0
+    while next < memberCount {
+      let left = 2 * members[next] + 1
+      for child in left..<left + 2 where child < heap.count && compare(child, 0) == 0 {
+        members[memberCount] = child
+        memberCount += 1
+      }
+      next += 1
+    }
+    for index in 0..<memberCount {
+      let source = Int(heap[members[index]].source)
+      var place = index
+      while place > 0, order[place - 1] > source {
+        order[place] = order[place - 1]
+        place -= 1
+      }
+      order[place] = source
+    }
+  }
+}
+
+/// Numbers the pairs of partition and model in the order in which they are met.
+private final class RunNames {
+  private struct Name: Hashable {
+    var partition: Partition
+    /// Names are ASCII, in which equal characters are equal bytes.
+    var model: String
+  }
+
+  private var numbers: [Name: Int] = [:]
+  private(set) var names: [(partition: Partition, model: String)] = []
+
+  /// Of each run of a block.
+  func numbers(of cursor: BlockCursor) -> [Int] {
+    (0..<cursor.runCount).map { run in
+      let (partition, model) = cursor.names(ofRun: run)
+      let name = Name(partition: partition, model: model)
+      if let number = numbers[name] { return number }
+      numbers[name] = names.count
+      names.append((partition, model))
+      return names.count - 1
+    }
+  }
+
+  func compare(_ a: Int, _ b: Int) -> Int {
+    let (a, b) = (names[a], names[b])
+    let order = a.partition.bytes.withUnsafeBytes { a in
+      b.partition.bytes.withUnsafeBytes { b in a.compare(b) }
+    }
+    if order != 0 { return order }
+    return a.model.hasSameBytes(as: b.model) ? 0 : a.model.hasBytes(before: b.model) ? -1 : 1
   }
 }
 
@@ -175,45 +265,41 @@ package final class BlockSource {
   fileprivate private(set) var isAtEnd = false
   /// Counts the blocks that were opened.
   package private(set) var blockNumber = 1
+  private let names: RunNames
+  /// The merge's number of each run of the block.
+  private var runs: [Int]
 
   /// Nil if there is no event.
-  fileprivate init?(_ blocks: any KeyedBlocks, number: Int) throws(LogError) {
+  fileprivate init?(_ blocks: any KeyedBlocks, number: Int, _ names: RunNames) throws(LogError) {
     self.number = number
+    self.names = names
     var blocks = blocks
     guard let first = try blocks.next() else { return nil }
     cursor = first
+    runs = names.numbers(of: first)
     self.blocks = blocks
     guard cursor.advance() else { return nil }
   }
+
+  /// The run of the record at hand, by which the merge names its partition and model.
+  package var run: Int { runs[cursor.run] }
 
   /// Moves to the next event, and says whether it is one of the same record. If not, it is the first of another one,
   /// or there is none.
   package func nextOfRecord() throws(LogError) -> Bool {
     let key = cursor.key
     if cursor.advance() { return cursor.key == key }
-    let before = cursor
+    let (before, runBefore) = (cursor, run)
     repeat {
       guard let following = try blocks.next() else {
         isAtEnd = true
         return false
       }
       cursor = following
+      runs = names.numbers(of: following)
       blockNumber += 1
     } while !cursor.advance()
-    return Self.compare(before, cursor) == 0
-  }
-
-  /// Below, equal to or above 0, as the record at hand stands before, is, or stands behind the other's.
-  fileprivate func compare(_ other: BlockSource) -> Int { Self.compare(cursor, other.cursor) }
-
-  private static func compare(_ a: BlockCursor, _ b: BlockCursor) -> Int {
-    let partitions = a.partition.bytes.withUnsafeBytes { a in
-      b.partition.bytes.withUnsafeBytes { b in a.compare(b) }
-    }
-    if partitions != 0 { return partitions }
-    let (modelA, modelB) = (a.model, b.model)
-    if !modelA.hasSameBytes(as: modelB) { return modelA.hasBytes(before: modelB) ? -1 : 1 }
-    return a.keyBytes.compare(b.keyBytes)
+    return run == runBefore && cursor.keyBytes.compare(before.keyBytes) == 0
   }
 }
 

@@ -1,3 +1,4 @@
+import Foundation
 import GRDBSQLite
 import StemmaEvents
 
@@ -110,6 +111,25 @@ struct RowBatch: Sendable {
       let start = Int(cell.bits)
       statement.bind(
         parameter, blobInPlace: UnsafeRawBufferPointer(rebasing: bytes[start..<start + Int(cell.count)]))
+    }
+  }
+}
+
+extension RowBatch {
+  /// Appends the string part of a key at `index` without its escapes, and moves `index` behind it. False if there is
+  /// none.
+  mutating func appendText(ofKey key: UnsafeRawBufferPointer, at index: inout Int) -> Bool {
+    guard key[index] == 0x02 else { return false }
+    index += 1
+    while true {
+      let rest = UnsafeRawBufferPointer(rebasing: key[index...])
+      guard let base = rest.baseAddress, let zero = memchr(base, 0, rest.count) else { return false }
+      let count = UnsafeRawPointer(zero) - base
+      bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+      index += count + 1
+      guard index < key.count, key[index] == 0xFF else { return true }
+      bytes.append(0)
+      index += 1
     }
   }
 }

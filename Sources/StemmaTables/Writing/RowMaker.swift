@@ -19,15 +19,22 @@ struct RowMaker {
 
   private let layouts: [TableLayout]
   private let indexOfModel: (String) -> Int?
+  /// For each of the merge's runs the model; -1: the schema has none of that name.
+  private var modelOfRun: [Int] = []
+  /// Of the model at hand.
+  private var model = 0
+  private var record: LinearRecord
+  /// The other models'; that of the model at hand is somewhere else.
   private var records: [LinearRecord]
-  /// For each model, the other fields of each field's register.
-  private let companions: [[[Int]]]
   private var values: [RowBatch.Cell] = []
   /// The type of each value, which its cell does not tell.
   private var tags: [ValueTag] = []
   private var plans = ShapePlans()
   private var state: RecordState?
   private var held: [Event] = []
+  private var keyBytes: [UInt8] = []
+  /// The first bytes of a key that has the partition of its run: parts that all keys of that partition begin with.
+  private var leading: (run: Int, bytes: [UInt8]) = (-1, [])
   private(set) var batch = RowBatch()
   private(set) var streams: StreamSummary
   private(set) var progress = RebuildProgress()
@@ -37,11 +44,8 @@ struct RowMaker {
     layouts = tableSet.layouts
     indexOfModel = { tableSet.index(ofStoredName: $0) }
     records = layouts.map { LinearRecord($0.rules) }
-    companions = layouts.map { layout in
-      layout.rules.fields.indices.map { field in
-        layout.rules.fieldsWritten(with: field).filter { $0 != field }
-      }
-    }
+    record = LinearRecord(MergeRules(nil))
+    if !records.isEmpty { swap(&record, &records[0]) }
   }
 
   /// Gives the batch away and begins a new one.
@@ -55,32 +59,43 @@ struct RowMaker {
   /// Makes the row of the record to which the merge has just moved.
   mutating func addRecord(_ merge: RecordMerge) throws {
     guard let first = merge.nextSource() else { return }
-    let partition = first.cursor.partition
-    let model = indexOfModel(first.cursor.model)
-    if let model { begin(model, first.cursor.keyBytes) }
+    let run = first.run
+    let isKnown = begin(run, first.cursor.keyBytes, merge)
     var source = Optional(first)
     while let current = source {
       repeat {
-        note(current.cursor)
-        if let model { try apply(current, model) }
+        let cursor = current.cursor
+        note(cursor)
+        if isKnown { try apply(current, cursor) }
       } while try current.nextOfRecord()
       source = merge.nextSource()
     }
-    if let model { try finish(model, Key(trusted: keyBytes), partition) }
+    if isKnown { try finish(run, merge) }
   }
 
-  private var keyBytes: [UInt8] = []
-
-  private mutating func begin(_ model: Int, _ key: UnsafeRawBufferPointer) {
+  /// False if the schema has no such model.
+  private mutating func begin(_ run: Int, _ key: UnsafeRawBufferPointer, _ merge: RecordMerge) -> Bool {
+    while modelOfRun.count <= run {
+      modelOfRun.append(indexOfModel(merge.model(ofRun: modelOfRun.count)) ?? -1)
+    }
+    guard modelOfRun[run] >= 0 else { return false }
+    if modelOfRun[run] != model {
+      swap(&record, &records[model])
+      model = modelOfRun[run]
+      swap(&record, &records[model])
+    }
     keyBytes.removeAll(keepingCapacity: true)
     keyBytes.append(contentsOf: key)
+    record.removeAll()
     let count = layouts[model].rules.fields.count
-    records[model].removeAll()
-    values.removeAll(keepingCapacity: true)
-    values.append(contentsOf: repeatElement(.null, count: count))
-    tags.removeAll(keepingCapacity: true)
-    tags.append(contentsOf: repeatElement(.null, count: count))
+    if values.count != count {
+      values = Array(repeating: .null, count: count)
+      tags = Array(repeating: .null, count: count)
+    } else {
+      for field in 0..<count { values[field] = .null }
+    }
     state = nil
+    return true
   }
 
   private mutating func note(_ cursor: BlockCursor) {
@@ -91,26 +106,26 @@ struct RowMaker {
 
   // MARK: Events
 
-  private mutating func apply(_ source: BlockSource, _ model: Int) throws {
+  private mutating func apply(_ source: BlockSource, _ cursor: BlockCursor) throws {
     if state == nil {
-      let plan = plans.plan(source, model, layouts[model].rules)
-      if plan.isPlain, applyInPlace(source.cursor, model, plan) { return }
-      goOn(model)
+      let plan = plans.plan(source, cursor, model, layouts[model].rules)
+      if plan.isPlain, applyInPlace(cursor, plan) { return }
+      goOn()
     }
-    try applyWhole(source.cursor.event, layouts[model])
+    try applyWhole(cursor.event, layouts[model])
   }
 
-  private mutating func applyInPlace(_ cursor: BlockCursor, _ model: Int, _ plan: ShapePlan) -> Bool {
-    let effect = records[model].apply(
-      plan.operation, cursor.dot, cursor.version, cursor.timestamp, fields: plan.fields,
-      contextCount: cursor.contextCount, contextEntry: { cursor.contextEntry($0) })
+  private mutating func applyInPlace(_ cursor: BlockCursor, _ plan: ShapePlan) -> Bool {
+    let effect = record.apply(
+      plan.operation, cursor.dot, cursor.version, cursor.timestamp, registers: plan.registers,
+      context: cursor.context)
     switch effect {
     case .isNotLinear: return false
     case .nothing: break
     case .clearsAll:
       for field in values.indices { values[field] = .null }
     case .assigns:
-      for field in plan.fields { for other in companions[model][field] { values[other] = .null } }
+      for field in plan.cleared { values[field] = .null }
     }
     for assignment in plan.assignments {
       tags[assignment.field] = assignment.tag
@@ -126,9 +141,9 @@ struct RowMaker {
   }
 
   /// Lets `RecordState` take over.
-  private mutating func goOn(_ model: Int) {
+  private mutating func goOn() {
     let all = values.indices.map { value($0) }
-    state = records[model].state { all[$0] }
+    state = record.state { all[$0] }
   }
 
   private func value(_ field: Int) -> Value {
@@ -170,39 +185,63 @@ struct RowMaker {
 
   // MARK: Rows
 
-  private mutating func finish(_ model: Int, _ key: Key, _ partition: Partition) throws(TablesError) {
+  private mutating func finish(_ run: Int, _ merge: RecordMerge) throws(TablesError) {
     let layout = layouts[model]
-    guard layout.holds(key, in: partition) else {
-      _ = try layout.partition(of: key)
-      throw .foreignPartition(partition, model: layout.model.name, key)
-    }
-    let (exists, version) = records[model].summary()
-    if state == nil, !exists { goOn(model) }
+    try checkPartition(run, merge, layout)
+    let exists = record.exists
+    if state == nil, !exists { goOn() }
     if !held.isEmpty { try applyHeld(layout) }
     if let state {
-      try putRow(of: state, model, key, partition)
+      try putRow(of: state, layout, merge.partition(ofRun: run))
     } else {
       batch.begin(model)
-      try putKey(key, layout)
+      try putKey(layout)
       for field in layout.ruleOfColumn { batch.cells.append(values[field]) }
-      batch.cells.append(.int(Int64(clamping: version.rawValue)))
+      batch.cells.append(.int(Int64(clamping: record.version.rawValue)))
       let start = batch.bytes.count
-      records[model].appendState(to: &batch.bytes)
+      record.appendState(to: &batch.bytes)
       batch.cells.append(
         RowBatch.Cell(kind: .blob, count: UInt32(batch.bytes.count - start), bits: UInt64(start)))
       progress.rows += 1
     }
   }
 
-  private mutating func putRow(
-    of state: RecordState, _ model: Int, _ key: Key, _ partition: Partition
+  private var key: Key { Key(trusted: keyBytes) }
+
+  /// Throws unless the key's parts say the partition in which its events stand. Parts that said so before need not be
+  /// looked at again. A text among them would go on if FF followed.
+  private mutating func checkPartition(
+    _ run: Int, _ merge: RecordMerge, _ layout: TableLayout
   ) throws(TablesError) {
-    let layout = layouts[model]
+    let known = leading.bytes.count
+    if leading.run == run, keyBytes.count > known, keyBytes[known] != 0xFF, hasLeading(known) { return }
+    let partition = merge.partition(ofRun: run)
+    guard layout.holds(key, in: partition) else {
+      _ = try layout.partition(of: key)
+      throw .foreignPartition(partition, model: layout.model.name, key)
+    }
+    let end = keyBytes.withUnsafeBytes { key in
+      var index = 0
+      for _ in 0..<layout.model.partitionDepth where index < key.count { _ = Key.partType(key, &index) }
+      return index
+    }
+    leading = (run, Array(keyBytes[..<end]))
+  }
+
+  private func hasLeading(_ count: Int) -> Bool {
+    keyBytes.withUnsafeBytes { key in
+      leading.bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: key[..<count]).elementsEqual($0) }
+    }
+  }
+
+  private mutating func putRow(
+    of state: RecordState, _ layout: TableLayout, _ partition: Partition
+  ) throws(TablesError) {
     let rules = layout.rules
     let exists = state.exists(rules)
     if exists {
       batch.begin(model)
-      try putKey(key, layout)
+      try putKey(layout)
       for field in layout.ruleOfColumn {
         let cell = batch.cell(state.value(ofField: field, rules))
         batch.cells.append(cell)
@@ -210,7 +249,7 @@ struct RowMaker {
       progress.rows += 1
     } else {
       batch.begin(Statements.tombstone(layouts))
-      putName(layout, key)
+      putName(layout)
       put(partition.bytes, .text)
       progress.tombstones += 1
     }
@@ -218,7 +257,7 @@ struct RowMaker {
     put(state.encoded(rules, omitsShown: exists), .blob)
     if state.isInConflict(rules) {
       batch.begin(Statements.conflict(layouts))
-      putName(layout, key)
+      putName(layout)
       put(partition.bytes, .text)
     }
   }
@@ -228,19 +267,19 @@ struct RowMaker {
     batch.cells.append(cell)
   }
 
-  private mutating func putName(_ layout: TableLayout, _ key: Key) {
+  private mutating func putName(_ layout: TableLayout) {
     let cell = batch.copy(layout.model.storedName)
     batch.cells.append(cell)
-    put(key.bytes, .blob)
+    put(keyBytes, .blob)
   }
 
-  private mutating func putKey(_ key: Key, _ layout: TableLayout) throws(TablesError) {
+  private mutating func putKey(_ layout: TableLayout) throws(TablesError) {
     var index = 0
     for column in layout.key {
-      guard index < key.bytes.count else { throw .unfitKey(model: layout.model.name, key) }
+      guard index < keyBytes.count else { throw .unfitKey(model: layout.model.name, key) }
       if column.kind == .text {
         let start = batch.bytes.count
-        guard key.appendText(at: &index, to: &batch.bytes) else {
+        guard keyBytes.withUnsafeBytes({ batch.appendText(ofKey: $0, at: &index) }) else {
           throw .unfitKey(model: layout.model.name, key)
         }
         batch.cells.append(
@@ -248,7 +287,7 @@ struct RowMaker {
         continue
       }
       let part: KeyPart
-      do { part = try Key.decodePart(key.bytes, &index) } catch {
+      do { part = try Key.decodePart(keyBytes, &index) } catch {
         throw .unfitKey(model: layout.model.name, key)
       }
       switch (part, column.kind) {
@@ -258,25 +297,7 @@ struct RowMaker {
       default: throw .unfitKey(model: layout.model.name, key)
       }
     }
-    guard index == key.bytes.count else { throw .unfitKey(model: layout.model.name, key) }
-  }
-}
-
-extension Key {
-  /// Appends the string part at `index` without its escapes, and moves `index` behind it. False if there is none.
-  fileprivate func appendText(at index: inout Int, to output: inout [UInt8]) -> Bool {
-    guard bytes[index] == 0x02 else { return false }
-    index += 1
-    while true {
-      var end = index
-      while end < bytes.count, bytes[end] != 0 { end += 1 }
-      if end == bytes.count { return false }
-      output.append(contentsOf: bytes[index..<end])
-      index = end + 1
-      guard index < bytes.count, bytes[index] == 0xFF else { return true }
-      output.append(0)
-      index += 1
-    }
+    guard index == keyBytes.count else { throw .unfitKey(model: layout.model.name, key) }
   }
 }
 
@@ -294,7 +315,10 @@ private final class ShapePlan {
   /// Known fields only, each type that of its column.
   let isPlain: Bool
   let assignments: [Assignment]
-  let fields: [Int]
+  /// The registers of the assigned fields.
+  let registers: [Int32]
+  /// The other fields of these registers.
+  let cleared: [Int]
 
   init(_ cursor: BlockCursor, _ model: Int, _ rules: MergeRules) {
     var assignments: [Assignment] = []
@@ -313,7 +337,10 @@ private final class ShapePlan {
     operation = cursor.operation
     self.isPlain = isPlain
     self.assignments = assignments
-    fields = assignments.map(\.field)
+    registers = assignments.map { Int32(rules.register(ofField: $0.field)) }
+    cleared = assignments.flatMap { assignment in
+      rules.fieldsWritten(with: assignment.field).filter { $0 != assignment.field }
+    }
   }
 }
 
@@ -327,17 +354,19 @@ private struct ShapePlans {
   /// For each source.
   private var blocks: [Block] = []
 
-  mutating func plan(_ source: BlockSource, _ model: Int, _ rules: MergeRules) -> ShapePlan {
-    while blocks.count <= source.number { blocks.append(Block()) }
-    if blocks[source.number].number != source.blockNumber {
-      blocks[source.number].number = source.blockNumber
-      blocks[source.number].plans.removeAll(keepingCapacity: true)
+  mutating func plan(
+    _ source: BlockSource, _ cursor: BlockCursor, _ model: Int, _ rules: MergeRules
+  ) -> ShapePlan {
+    let number = source.number
+    while blocks.count <= number { blocks.append(Block()) }
+    if blocks[number].number != source.blockNumber {
+      blocks[number].number = source.blockNumber
+      blocks[number].plans = Array(repeating: nil, count: cursor.shapeCount)
     }
-    let shape = source.cursor.shape
-    while blocks[source.number].plans.count <= shape { blocks[source.number].plans.append(nil) }
-    if let plan = blocks[source.number].plans[shape], plan.model == model { return plan }
-    let plan = ShapePlan(source.cursor, model, rules)
-    blocks[source.number].plans[shape] = plan
+    let shape = cursor.shape
+    if let plan = blocks[number].plans[shape], plan.model == model { return plan }
+    let plan = ShapePlan(cursor, model, rules)
+    blocks[number].plans[shape] = plan
     return plan
   }
 }

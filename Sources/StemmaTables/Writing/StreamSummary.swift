@@ -13,6 +13,9 @@ struct StreamSummary: Sendable {
   private var clock = HybridClock()
   private let ownOrigins: [Origin]
   private var digester = EventDigester()
+  /// Of the last event, as the next one mostly has the same.
+  private var lastOrigin: (origin: Origin, isOwn: Bool)?
+  private var lastCommit = 0
 
   /// `known`: the heads of all streams, if they need not be taken from the events.
   init(_ known: Knowledge?, ownOrigins: [Origin]) {
@@ -22,11 +25,18 @@ struct StreamSummary: Sendable {
 
   /// Notes what every event tells.
   mutating func note(by origin: Origin, commit: CommitID, timestamp: Timestamp) {
-    if !ownOrigins.contains(origin) { clock.observe(timestamp) }
-    for index in commits.indices where commits[index].origin == commit.origin {
-      if commits[index].number < commit.number { commits[index] = commit }
+    if lastOrigin?.origin != origin { lastOrigin = (origin, ownOrigins.contains(origin)) }
+    if lastOrigin?.isOwn != true, timestamp > clock.highest { clock.observe(timestamp) }
+    if lastCommit < commits.count, commits[lastCommit].origin == commit.origin {
+      if commits[lastCommit].number < commit.number { commits[lastCommit] = commit }
       return
     }
+    for index in commits.indices where commits[index].origin == commit.origin {
+      if commits[index].number < commit.number { commits[index] = commit }
+      lastCommit = index
+      return
+    }
+    lastCommit = commits.count
     commits.append(commit)
   }
 
