@@ -156,12 +156,7 @@ private struct SegmentArrival: Sendable {
     while done < table.count {
       let place = isReversed ? table.count - 1 - done : done
       let arrival = arrivals.lowerBound + UInt64(place)
-      while let block = waiting.last,
-        isReversed ? block.lastArrival >= arrival : block.firstArrival <= arrival
-      {
-        try open(block)
-        waiting.removeLast()
-      }
+      if isDue(at: arrival) { try openDue(at: arrival) }
       done += 1
       let entry = table[place]
       if entry == 0 { continue }
@@ -176,11 +171,53 @@ private struct SegmentArrival: Sendable {
     return nil
   }
 
-  private mutating func open(_ entry: BlockEntry) throws(LogError) {
-    let read = try omissions.reading { () throws(LogError) in
-      let block = try segment.block(entry)
-      return try decoding(segment.path, entry.offset) { () throws(EventsError) in try BlockContents(block) }
+  /// Whether an event of the next block may have arrived then.
+  private func isDue(at arrival: UInt64) -> Bool {
+    guard let block = waiting.last else { return false }
+    return isReversed ? block.lastArrival >= arrival : block.firstArrival <= arrival
+  }
+
+  /// Opens all blocks that are due: at the beginning of a file mostly many, as each holds events of a range of keys.
+  private mutating func openDue(at arrival: UInt64) throws(LogError) {
+    var due: [(entry: BlockEntry, bytes: [UInt8])] = []
+    while isDue(at: arrival), let entry = waiting.last {
+      // Not so many that their stored bytes would count.
+      if due.count == Self.openedAtOnce { break }
+      let read: [UInt8]?
+      do throws(LogError) {
+        read = try omissions.reading { () throws(LogError) in try segment.bytes(of: entry) }
+      } catch {
+        // Those before it come first; it is met again.
+        if due.isEmpty { throw error }
+        break
+      }
+      if let read { due.append((entry, read)) }
+      waiting.removeLast()
     }
+    let opened = mapInParallel(due) { [segment] due in
+      Result { () throws(LogError) in
+        let block = try segment.block(due.entry, bytes: due.bytes)
+        return try decoding(segment.path, due.entry.offset) { () throws(EventsError) in
+          try BlockContents(block)
+        }
+      }
+    }
+    for (place, block) in opened.enumerated() {
+      do throws(LogError) { try add(due[place].entry, block) } catch {
+        // The next call meets the same error.
+        waiting += due[place...].reversed().map(\.entry)
+        throw error
+      }
+    }
+    if isDue(at: arrival) { try openDue(at: arrival) }
+  }
+
+  private static let openedAtOnce = 32
+
+  private mutating func add(
+    _ entry: BlockEntry, _ opened: Result<BlockContents, LogError>
+  ) throws(LogError) {
+    let read = try omissions.reading { () throws(LogError) in try opened.get() }
     guard let read else { return }
     guard read.arrival(0) == entry.firstArrival, read.arrival(read.count - 1) == entry.lastArrival else {
       throw .damaged(path: segment.path, offset: entry.offset, .disagreement("arrivals of a block"))

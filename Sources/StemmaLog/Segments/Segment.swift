@@ -68,8 +68,12 @@ struct Segment: Sendable {
 
   /// Reads a block. Throws `.damaged`.
   func block(_ entry: BlockEntry) throws(LogError) -> BlockReader {
-    let bytes = try bytes(of: entry)
-    return try decoding(path, entry.offset) { () throws(EventsError) in
+    try block(entry, bytes: try bytes(of: entry))
+  }
+
+  /// Takes a block apart whose bytes were read.
+  func block(_ entry: BlockEntry, bytes: [UInt8]) throws(LogError) -> BlockReader {
+    try decoding(path, entry.offset) { () throws(EventsError) in
       let block = try BlockReader(bytes)
       guard block.count == entry.events else { throw .malformed("block", "\(block.count) events") }
       return block

@@ -39,8 +39,25 @@ struct SealedCheck {
   private var isTaken: [Bool]
   private var dependencies: [Dependency] = []
   private var rawBytes: UInt64 = 0
-  private var digester = BlockDigester()
   private var lastKey: RecordKey?
+
+  /// A block with what can be found out about it without looking at the others.
+  ///
+  /// Its cursor is a class without a lock. It was made on one thread and is used on another, and never on two at a
+  /// time, which the compiler cannot see.
+  private struct Opened: @unchecked Sendable {
+    let cursor: BlockCursor
+    let firstKey: RecordKey
+    let lastKey: RecordKey
+    /// Of each run of keys, as a place in the index.
+    let partitions: [Int]
+    /// Of each event.
+    let digests: [StreamHash]
+    let rawBytes: UInt64
+  }
+
+  /// How many blocks are open at once, on as many threads as there are processors.
+  private static let openedAtOnce = 16
 
   /// Throws `malformed`, `damaged`, `hostileEvent` or `gap`. `held`: what the receiver holds; each stream of the
   /// file goes on right after it.
@@ -48,7 +65,15 @@ struct SealedCheck {
     _ contents: SealedContents, _ check: EventCheck, held: Knowledge
   ) throws(ReplicationError) {
     var pass = try Self(contents, check, held)
-    for index in contents.footer.blocks.indices { try pass.take(block: index) }
+    var next = 0
+    while next < contents.footer.blocks.count {
+      let batch = Array(next..<min(next + openedAtOnce, contents.footer.blocks.count))
+      let opened = mapInParallel(batch) { index in
+        Result { () throws(ReplicationError) in try open(block: index, contents, check) }
+      }
+      for (index, block) in zip(batch, opened) { try pass.take(block.get(), index) }
+      next += batch.count
+    }
     try pass.finish()
   }
 
@@ -90,7 +115,9 @@ struct SealedCheck {
 
   // MARK: Blocks
 
-  private mutating func take(block index: Int) throws(ReplicationError) {
+  private static func open(
+    block index: Int, _ contents: SealedContents, _ check: EventCheck
+  ) throws(ReplicationError) -> Opened {
     let block: BlockReader
     let cursor: BlockCursor
     do throws(Flaw) { block = try contents.block(index) } catch {
@@ -99,20 +126,31 @@ struct SealedCheck {
     do throws(EventsError) { cursor = try block.cursor(.arrival) } catch {
       throw .damaged("piece", "block \(index + 1): \(error)")
     }
-    let partitions = try takeKeys(of: block, index)
-    try takeEvents(of: cursor, index, partitions)
+    let partitions = try partitions(of: block, index, contents, check)
+    var digester = BlockDigester()
+    var digests: [StreamHash] = []
+    digests.reserveCapacity(block.count)
+    var rawBytes: UInt64 = 0
+    digester.begin(cursor)
+    while cursor.advance() {
+      digests.append(digester.digest(of: cursor))
+      rawBytes += UInt64(cursor.rawSize)
+    }
+    cursor.rewind()
+    return Opened(
+      cursor: cursor, firstKey: RecordKey(block.record(0)),
+      lastKey: RecordKey(block.record(block.keyCount - 1)), partitions: partitions, digests: digests,
+      rawBytes: rawBytes)
   }
 
   /// Checks the records; gives the partition of each run of keys, as a place in the index.
-  private mutating func takeKeys(of block: BlockReader, _ index: Int) throws(ReplicationError) -> [Int] {
-    let entry = contents.footer.blocks[index]
-    let first = RecordKey(block.record(0))
-    guard first == entry.firstKey, lastKey.map({ $0 <= first }) ?? true else { throw Self.lie("keys") }
-    lastKey = RecordKey(block.record(block.keyCount - 1))
+  private static func partitions(
+    of block: BlockReader, _ index: Int, _ contents: SealedContents, _ check: EventCheck
+  ) throws(ReplicationError) -> [Int] {
     var partitions: [Int] = []
     var place = 0
     var model: EventCheck.ModelCheck?
-    var hash = KeyHash(partition: first.partition, model: first.model)
+    var hash = KeyHash(partition: block.partition(ofKey: 0), model: block.model(ofKey: 0))
     for key in 0..<block.keyCount {
       let run = block.run(ofKey: key)
       if run == partitions.count {
@@ -123,12 +161,12 @@ struct SealedCheck {
         guard place < contents.footer.partitions.count,
           contents.footer.partitions[place].partition == partition,
           contents.footer.partitions[place].blocks.contains(index)
-        else { throw Self.lie("partitions") }
+        else { throw lie("partitions") }
         partitions.append(place)
         hash = KeyHash(partition: partition, model: block.model(ofKey: key))
         model = check.model(block.model(ofKey: key), in: partition)
       }
-      guard contents.mayContain(hash.of(block.keyBytes(key))) else { throw Self.lie("keys") }
+      guard contents.mayContain(hash.of(block.keyBytes(key))) else { throw lie("keys") }
       if let why = model?.objection(to: block.keyBytes(key)) {
         throw .malformed("record \(block.record(key).key) of \(block.partition(ofKey: key))", why)
       }
@@ -136,17 +174,25 @@ struct SealedCheck {
     return partitions
   }
 
-  private mutating func takeEvents(
-    of cursor: BlockCursor, _ index: Int, _ partitions: [Int]
-  ) throws(ReplicationError) {
+  private mutating func take(_ block: Opened, _ index: Int) throws(ReplicationError) {
+    guard block.firstKey == contents.footer.blocks[index].firstKey,
+      lastKey.map({ $0 <= block.firstKey }) ?? true
+    else { throw Self.lie("keys") }
+    lastKey = block.lastKey
+    rawBytes += block.rawBytes
+    try takeEvents(of: block, index)
+  }
+
+  private mutating func takeEvents(of block: Opened, _ index: Int) throws(ReplicationError) {
+    let cursor = block.cursor
     let entry = contents.footer.blocks[index]
     var (firstArrival, lastArrival) = (UInt64.max, UInt64.zero)
     var (lowest, highest) = (Timestamp(rawValue: .max), Timestamp.zero)
     var stream = 0
-    digester.begin(cursor)
+    var event = 0
     while cursor.advance() {
       let dot = cursor.dot
-      let partition = partitions[cursor.run]
+      let partition = block.partitions[cursor.run]
       if streams[stream].partition != partition || streams[stream].told.origin != dot.origin {
         guard let found = self.stream(partition, dot.origin) else { throw Self.lie("streams") }
         stream = found
@@ -160,8 +206,8 @@ struct SealedCheck {
       guard arrivals[slot] == Self.none, !isTaken[Int(arrival)] else { throw Self.lie("streams") }
       arrivals[slot] = UInt32(arrival)
       isTaken[Int(arrival)] = true
-      streams[stream].hash += digester.digest(of: cursor)
-      rawBytes += UInt64(cursor.rawSize)
+      streams[stream].hash += block.digests[event]
+      event += 1
       firstArrival = min(firstArrival, arrival)
       lastArrival = max(lastArrival, arrival)
       lowest = min(lowest, cursor.timestamp)
