@@ -44,9 +44,10 @@ extension Log {
     if adoptsAsSegment(rawBytes: UInt64(raw)) { return try adoptAsSegment(adopted) }
     let commits = Set(adopted.events.map(\.commit))
     let notes = adopted.notes.filter { commits.contains($0.key) }.sorted { $0.key < $1.key }
-    let positions = try append([(adopted.events, notes.map { ($0.key, $0.value) })])
+    let first = end
+    try append([(adopted.events, notes.map { ($0.key, $0.value) })])
     try sync()
-    return positions[0]
+    return first
   }
 
   private func adoptAsSegment(_ adopted: AdoptedEvents) throws(LogError) -> Position {

@@ -37,7 +37,7 @@ extension Log {
     return EventReader(
       ArrivalSource(
         views, range: range, filter: filter, direction: .oldestFirst, fileSystem: fileSystem,
-        around: omissions))
+        around: omissions, footers: filter == nil ? nil : footers))
   }
 
   /// As `events`, the newest first.

@@ -56,6 +56,7 @@ package final class Log {
   var watermarkFile: (any File)?
   var isPoisoned = false
   var writer: BlockWriter
+  let footers = KeptFooters()
 
   init(_ directory: String, _ id: LogID, _ fileSystem: any FileSystem, _ options: Options) {
     self.directory = directory

@@ -12,6 +12,10 @@ package enum LogLimits {
   package static let fileNumber: UInt64 = 99_999_999
   /// Raw bytes of a block at which it is cut.
   package static let blockTarget = 96 << 10
+  /// Footers that a log keeps for those who ask for them again, as they stand in their files.
+  static let keptFooters = 2 << 20
+  /// Raw bytes of events up to which commits share a frame.
+  static let sharedFrame = 64 << 10
   /// A group of commits up to this size is small: zeros are written ahead behind it.
   static let smallGroup = 64 << 10
   /// How much is written ahead at least and at most; and how long a journal must be to be worth it.

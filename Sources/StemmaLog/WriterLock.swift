@@ -1,19 +1,33 @@
 /// The right to write to a node: `flock` on the file `lock` in the node's directory, with the holder's pid in
 /// it. Held per group of commits, not per process; readers never take it. The operating system releases it
 /// when the holder dies.
+///
+/// A second line names the holder that writes more than once. Whoever gets the lock writes its own lines before it
+/// does anything else, so a holder that finds its lines still there knows that nobody else has written meanwhile.
 package final class WriterLock {
+  /// One of those who write to a node again and again. Drawn at random, because pids are the same in several
+  /// containers that share a directory, and come again.
+  package struct Holder: Sendable {
+    fileprivate let number: UInt64
+
+    package init() { number = .random(in: 1 ... .max) }
+  }
+
   private let file: any File
+  /// Whether this holder was the last one who held the lock.
+  package let isReturning: Bool
 
   /// Waits up to `wait` milliseconds, then throws `.inUse`. Makes the file if there is none.
   package init(
-    _ path: String, fileSystem: any FileSystem, wait milliseconds: UInt32, pid: Int32 = System.processID
+    _ path: String, fileSystem: any FileSystem, wait milliseconds: UInt32, pid: Int32 = System.processID,
+    holder: Holder? = nil
   ) throws(LogError) {
     let file = try fileSystem.open(path, .openOrCreate)
     var waited: UInt32 = 0
     var pause: UInt32 = 1
     while try !file.tryLock() {
       guard waited < milliseconds else {
-        let holder = String(decoding: try file.read(at: 0, count: 32), as: UTF8.self)
+        let holder = String(decoding: try file.read(at: 0, count: Self.limit), as: UTF8.self)
         throw .inUse(path: path, pid: Int32(holder.prefix { $0 != "\n" }))
       }
       pause = min(pause, milliseconds - waited)
@@ -22,10 +36,17 @@ package final class WriterLock {
       pause = min(pause * 2, 20)
     }
     self.file = file
-    let text = Array("\(pid)\n".utf8)
+    let lines = "\(pid)\n" + (holder.map { "\($0.number)\n" } ?? "")
+    let text = Array(lines.utf8)
+    let found = holder == nil ? [] : try file.read(at: 0, count: Self.limit)
+    isReturning = found == text
+    if isReturning { return }
     try file.write(text, at: 0)
     try file.truncate(to: UInt64(text.count))
   }
+
+  /// More than a pid and a holder take.
+  private static let limit = 64
 
   deinit { release() }
 

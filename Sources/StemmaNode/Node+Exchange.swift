@@ -129,11 +129,7 @@ extension Node {
   }
 
   func withWriterLock<Result>(_ body: () throws(NodeError) -> Result) throws(NodeError) -> Result {
-    let lock: WriterLock
-    do {
-      lock = try WriterLock(
-        Self.path(directory, Self.lockFileName), fileSystem: ports.fileSystem, wait: options.waitMilliseconds)
-    } catch { throw .log(error) }
+    let lock = try takeLock()
     defer { lock.release() }
     return try body()
   }

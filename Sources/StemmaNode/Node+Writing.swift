@@ -1,7 +1,9 @@
+import Dispatch
 import StemmaEvents
 import StemmaLog
 import StemmaSchema
 import StemmaTables
+import Synchronization
 
 extension Node {
   /// One commit that is asked for: who, why, and what it does.
@@ -102,14 +104,38 @@ extension Node {
           outcomes.append(.failure(error))
         }
       }
-      do throws(LogError) {
-        _ = try log.append(commits)
-        try log.sync()
-      } catch { throw .log(error) }
+      do throws(LogError) { try log.append(commits, sharingFrames: true) } catch { throw .log(error) }
+      let written = try sync(
+        while: { () throws(TablesError) in
+          try transaction.keep(clock: clock.highest)
+          try transaction.writeAhead()
+        }, isWorthwhile: commits.count >= Self.overlappedGroup)
       durable = outcomes
-      do throws(TablesError) { try transaction.keep(clock: clock.highest) } catch { throw .tables(error) }
+      do throws(TablesError) { try written.get() } catch { throw .tables(error) }
       transaction.advance(to: log.token)
     }
+  }
+
+  /// Commits of a group from which on its rows take longer than handing the sync to another thread and back.
+  private static let overlappedGroup = 4
+
+  /// Makes what was appended durable, and runs `body`, which must not touch the log, meanwhile or afterwards.
+  ///
+  /// - Returns: how `body` went: its error is none of the log.
+  /// - Throws: the error of the sync, whatever became of `body`.
+  private func sync(
+    while body: () throws(TablesError) -> Void, isWorthwhile: Bool
+  ) throws(NodeError) -> Swift.Result<Void, TablesError> {
+    do throws(LogError) {
+      guard isWorthwhile else {
+        try log.sync()
+        return Swift.Result { () throws(TablesError) in try body() }
+      }
+      let syncing = Syncing(log)
+      let outcome = Swift.Result { () throws(TablesError) in try body() }
+      try syncing.wait()
+      return outcome
+    } catch { throw .log(error) }
   }
 
   /// Goes on from where a commit has left the clock.
@@ -153,5 +179,29 @@ extension Node {
   package func sealIfWanted() throws(NodeError) {
     guard log.wantsSealing else { return }
     try locked { () throws(NodeError) in if log.wantsSealing { try seal() } }
+  }
+}
+
+/// A sync of a log that runs on another thread.
+private final class Syncing: Sendable {
+  private let outcome = Mutex<Result<Void, LogError>?>(nil)
+  private let done = DispatchSemaphore(value: 0)
+
+  /// Until `wait` has returned, nobody else may touch the log: that is why another thread may, which the compiler
+  /// cannot see.
+  init(_ log: Log) {
+    nonisolated(unsafe) let log = log
+    DispatchQueue.global(qos: .userInitiated).async { [self] in
+      let synced = Result { () throws(LogError) in try log.sync() }
+      outcome.withLock { $0 = synced }
+      done.signal()
+    }
+  }
+
+  func wait() throws(LogError) {
+    while true {
+      if let synced = outcome.withLock({ $0 }) { return try synced.get() }
+      done.wait()
+    }
   }
 }

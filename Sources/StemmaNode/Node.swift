@@ -51,6 +51,9 @@ package final class Node {
   var applied: LogToken?
   /// The bytes of the node's own files as they were read last.
   private var seen: (mark: [UInt8]?, schema: [UInt8]?) = (nil, nil)
+  /// Whether mark and schema are those of the files: nobody else has held the lock since they were read.
+  private var knowsOwnFiles = false
+  private let holder = WriterLock.Holder()
 
   init(
     directory: String, mark: NodeMark, schema: Schema, options: OpeningOptions, log: Log, tables: Tables
@@ -99,22 +102,36 @@ package final class Node {
 
   /// Takes the writer lock for as long as `body` runs, with what other processes did taken in.
   func locked<Result>(_ body: () throws(NodeError) -> Result) throws(NodeError) -> Result {
-    let lock: WriterLock
-    do {
-      lock = try WriterLock(
-        Self.path(directory, Self.lockFileName), fileSystem: ports.fileSystem, wait: options.waitMilliseconds)
-    } catch { throw .log(error) }
+    let lock = try takeLock()
     defer { lock.release() }
-    try takeIn()
-    // What another process decided and died over.
-    try finishFork(options.progress)
-    try catchUp()
-    try finishScopeChange()
-    return try body()
+    do throws(NodeError) {
+      if !knowsOwnFiles { try takeIn() }
+      // What another process decided and died over.
+      try finishFork(options.progress)
+      try catchUp()
+      try finishScopeChange()
+      return try body()
+    } catch {
+      // What was changed in memory may not have come to be in the files.
+      knowsOwnFiles = false
+      seen.mark = nil
+      throw error
+    }
+  }
+
+  /// Takes the writer lock, and nothing in.
+  func takeLock() throws(NodeError) -> WriterLock {
+    do throws(LogError) {
+      let lock = try WriterLock(
+        Self.path(directory, Self.lockFileName), fileSystem: ports.fileSystem, wait: options.waitMilliseconds,
+        holder: holder)
+      if !lock.isReturning { knowsOwnFiles = false }
+      return lock
+    } catch { throw .log(error) }
   }
 
   /// Takes in what other processes changed of the node's own files. The writer lock must be held. Both are small,
-  /// and seldom change: comparing their bytes costs far less than reading them again for every commit.
+  /// and seldom change: comparing their bytes costs far less than parsing them again.
   private func takeIn() throws(NodeError) {
     let markBytes = try Self.bytes(of: NodeMark.fileName, in: directory, ports)
     if markBytes != seen.mark {
@@ -127,6 +144,7 @@ package final class Node {
       try reopenTables()
     }
     seen = (markBytes, schemaBytes)
+    knowsOwnFiles = true
   }
 
   static func bytes(of name: String, in directory: String, _ ports: Ports) throws(NodeError) -> [UInt8] {

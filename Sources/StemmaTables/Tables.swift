@@ -193,6 +193,7 @@ package final class Tables: Sendable {
           connection: connection, tableSet: tableSet, writers: try rowWriters(connection))
         let outcome: Swift.Result<Result, Failure>
         do throws(Failure) { outcome = .success(try body(transaction)) } catch { outcome = .failure(error) }
+        prepared.kept.endQueries()
         do {
           guard case .success = outcome else {
             connection.rollBack()

@@ -129,6 +129,26 @@ import Testing
       second.release()
     }
   }
+
+  @Test(arguments: Conformer.allCases) func aWriterLockTellsWhetherAnybodyElseHeldIt(
+    _ conformer: Conformer
+  ) throws {
+    try withDirectory(conformer) { system, directory in
+      let path = directory + "/lock"
+      let (one, two) = (WriterLock.Holder(), WriterLock.Holder())
+      /// Whether the holder finds itself to be the last one; all have the same pid, as in containers.
+      func isReturning(_ holder: WriterLock.Holder?) throws -> Bool {
+        let lock = try WriterLock(path, fileSystem: system, wait: 0, pid: 1, holder: holder)
+        defer { lock.release() }
+        return lock.isReturning
+      }
+      let found = try [one, one, two, one, one].map(isReturning)
+      #expect(found == [false, true, false, false, true])
+      // Who asks for the lock once is noticed too.
+      let later = try [nil, one, one].map(isReturning)
+      #expect(later == [false, false, true])
+    }
+  }
 }
 
 /// What only the simulated file system can show.

@@ -22,7 +22,7 @@ import Testing
           let events = maker.commit(random.below(12)).filter { !purged.contains($0.partition) }
           return Commit(events, note: random.below(2) == 0 ? CommitNote(by: "tim \(step)") : CommitNote())
         }
-        let positions = try log.append(commits)
+        let positions = try log.append(commits, sharingFrames: step % 2 == 0)
         for (commit, first) in zip(commits, positions) {
           for (index, event) in commit.events.enumerated() {
             model.append(

@@ -193,4 +193,36 @@ import Testing
     #expect(try node.commit(#"{"op":"create","model":"Note","key":"4"}"#).count == 1)
     #expect(try bench.open("a").history.count == 3)
   }
+
+  /// The rows of a group are written while its events are synced; whichever of the two fails, and wherever.
+  @Test func aGroupThatCannotBeStoredIsWholeOrGone() throws {
+    var isStored = false
+    var failures = 0
+    for operation in 1...100 where !isStored {
+      let bench = try Bench()
+      try bench.node("a", Self.note).commit(#"{"op":"create","model":"Note","key":"first"}"#)
+      let files = FailingFileSystem()
+      let lines = try (1...5).map { try mutation(#"{"op":"create","model":"Note","key":"\#($0)"}"#) }
+      do {
+        let node = try bench.open("a", on: files)
+        files.fail(from: operation)
+        let outcomes = try node.write(
+          lines.map { line in
+            Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+              try transaction.perform(line)
+            }
+          })
+        #expect(outcomes.count == 5)
+        isStored = true
+      } catch let error as NodeError {
+        guard case .log = error else { throw error }
+        failures += 1
+      }
+      let again = try bench.open("a")
+      let count = try again.history.count
+      #expect(isStored ? count == 6 : count == 1 || count == 6, "operation \(operation): \(count)")
+      try again.checkInvariants()
+    }
+    #expect(isStored && failures > 3)
+  }
 }

@@ -57,12 +57,16 @@ private struct GivenUp: Error {}
   }
 
   /// Several commits share one transaction and one sync; one that fails takes only itself back.
-  @Test func savepointUndoesOneCommitOfAGroup() throws {
+  ///
+  /// `reads`: SQLite has to be asked meanwhile, so that what was changed must be written before it is taken back.
+  @Test(arguments: [false, true], [false, true])
+  func savepointUndoesOneCommitOfAGroup(reads: Bool, nests: Bool) throws {
     var (tables, writers) = try sample()
     let first = try writers.write(.update, "Team", key, ["name": .string("two")])
     var other = writers
     let failed = try other.write(.delete, "Team", key)
     let failedToo = try other.write(.create, "Counter", Key(.int(1)))
+    let inner = try other.write(.create, "Counter", Key(.int(2)))
     let second = try writers.write(.create, "Team", Key(.string("t2")), ["name": .string("new")])
     try tables.write { transaction throws(TablesError) in
       try transaction.savepoint { () throws(TablesError) in
@@ -75,7 +79,10 @@ private struct GivenUp: Error {}
             try transaction.apply(failed)
             try transaction.apply(failedToo)
             transaction.advance(to: token(9))
-            _ = try transaction.reader()
+            if reads { _ = try transaction.reader() }
+            if nests {
+              try transaction.savepoint { () throws(TablesError) in try transaction.apply(inner) }
+            }
           } catch { Issue.record(error) }
           throw GivenUp()
         }

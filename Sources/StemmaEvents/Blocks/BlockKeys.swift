@@ -234,11 +234,14 @@ struct BlockKeysWriter {
 
   /// Appends runs and keys in the order of (partition, model, key). Returns the place of each key there.
   func write(to output: inout [UInt8], ranks: [Int], names: [String], partitions: [Partition]) -> [Int] {
-    let runOrder = runs.indices.sorted { a, b in
-      if runs[a].partition != runs[b].partition {
-        return ranks[runs[a].partition] < ranks[runs[b].partition]
+    var runOrder = Array(runs.indices)
+    if runs.count > 1 {
+      runOrder.sort { a, b in
+        if runs[a].partition != runs[b].partition {
+          return ranks[runs[a].partition] < ranks[runs[b].partition]
+        }
+        return names[runs[a].model].hasBytes(before: names[runs[b].model])
       }
-      return names[runs[a].model].hasBytes(before: names[runs[b].model])
     }
     var members = [[Int]](repeating: [], count: runs.count)
     for (index, entry) in entries.enumerated() { members[entry.run].append(index) }

@@ -92,7 +92,7 @@ struct BlockNamesWriter {
   /// About how many bytes the tables take.
   private(set) var rawBytes = 0
 
-  private var originIndexes: [Origin: Int] = [:]
+  private(set) var originIndexes: [Origin: Int] = [:]
   private var nameIndexes: [String: Int] = [:]
   private var partitionIndexes: [Partition: Int] = [:]
   private var shapeIndexes: [BlockShape: Int] = [:]
@@ -131,14 +131,6 @@ struct BlockNamesWriter {
     origins.append(origin)
     rawBytes += 8
     return lastOrigin
-  }
-
-  /// Traps on an origin that no event has named.
-  func indexOfKnown(_ origin: Origin) -> Int {
-    guard let index = originIndexes[origin] else {
-      preconditionFailure("a note is of a commit of which an event is in the block")
-    }
-    return index
   }
 
   /// Traps on what is no name: schemas refuse it, and no reader would take the block.
@@ -255,7 +247,8 @@ struct BlockNamesWriter {
   }
 
   private func writePartitions(to bytes: inout [UInt8]) -> [Int] {
-    let sorted = partitions.indices.sorted { partitions[$0] < partitions[$1] }
+    // The block of one commit mostly has one.
+    let sorted = partitions.count == 1 ? [0] : partitions.indices.sorted { partitions[$0] < partitions[$1] }
     var ranks = [Int](repeating: 0, count: partitions.count)
     bytes.appendVarint(partitions.count)
     var previous: [UInt8] = []

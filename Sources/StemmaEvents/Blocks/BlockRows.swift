@@ -186,20 +186,21 @@ struct BlockRowsWriter {
   }
 
   /// Appends the stream. `places`: where each key stands in the order of keys; `ranks`: each partition.
-  func write(to output: inout [UInt8], places: [Int], ranks: [Int], originIndex: (Origin) -> Int) {
+  func write(to output: inout [UInt8], places: [Int], ranks: [Int], origins originIndexes: [Origin: Int]) {
     var previous = -1
     for key in keys {
       let place = places[Int(key)]
       output.appendZigzag(Int64(place - previous - 1))
       previous = place
     }
+    output.reserveCapacity(output.count + byteCount + 8)
     for column in [shapes, origins, sequences, milliseconds, counters, commits, arrivals] {
       output.append(contentsOf: column)
     }
     exceptions.write(to: &output)
     foreignCommits.write(to: &output)
     writeCauses(to: &output, ranks: ranks)
-    writeNotes(to: &output, originIndex)
+    writeNotes(to: &output, originIndexes)
   }
 
   /// Partitions get their places when all are known, so the rows are made at the end.
@@ -215,10 +216,14 @@ struct BlockRowsWriter {
     }
   }
 
-  private func writeNotes(to output: inout [UInt8], _ originIndex: (Origin) -> Int) {
+  /// Traps on an origin that no event has named.
+  private func writeNotes(to output: inout [UInt8], _ originIndexes: [Origin: Int]) {
     output.appendVarint(notes.count)
     for note in notes.sorted(by: { $0.id < $1.id }) {
-      output.appendVarint(originIndex(note.id.origin))
+      guard let origin = originIndexes[note.id.origin] else {
+        preconditionFailure("a note is of a commit of which an event is in the block")
+      }
+      output.appendVarint(origin)
       output.appendVarint(note.id.number)
       let texts = [note.note.by, note.note.note, note.note.source]
       var flags: UInt8 = 0

@@ -49,9 +49,11 @@ package struct BlockWriter {
     var keyStream: [UInt8] = []
     var rowStream: [UInt8] = []
     var valueStream: [UInt8] = []
+    keyStream.reserveCapacity(names.rawBytes + keys.byteCount + 64)
+    valueStream.reserveCapacity(values.byteCount + 2 * names.columns.fields.count)
     let ranks = names.write(to: &keyStream)
     let places = keys.write(to: &keyStream, ranks: ranks, names: names.names, partitions: names.partitions)
-    rows.write(to: &rowStream, places: places, ranks: ranks) { names.indexOfKnown($0) }
+    rows.write(to: &rowStream, places: places, ranks: ranks, origins: names.originIndexes)
     values.write(to: &valueStream, names.columns.fields)
 
     var block: [UInt8] = [BlockFormat.codec, BlockFormat.layout]

@@ -17,7 +17,7 @@ extension Log {
     for view in views where view.place == file.place {
       switch view {
       case .segment(let header, _):
-        let footer = try segment(header).footer()
+        let footer = try footers.footer(of: segment(header))
         let lowest = footer.blocks.map(\.lowestTimestamp).min()
         let highest = footer.blocks.map(\.highestTimestamp).max()
         return LogFileContent(

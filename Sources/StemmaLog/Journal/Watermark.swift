@@ -27,16 +27,23 @@ struct Watermark: Equatable, Sendable {
   var durable: UInt64
 
   func encoded(_ log: LogID) -> [UInt8] {
-    var bytes: [UInt8] = []
-    FilePreamble.encode(FilePreamble.watermark, into: &bytes)
+    // One is written with every sync.
+    var bytes = Self.preamble
+    bytes.reserveCapacity(Self.slotSize)
     bytes.put(log.rawValue)
     bytes.put(turn)
     bytes.put(journal)
     bytes.put(durable)
-    bytes += [UInt8](repeating: 0, count: Self.slotSize - 4 - bytes.count)
+    bytes.append(contentsOf: repeatElement(0, count: Self.slotSize - 4 - bytes.count))
     bytes.put(bytes.crc32c)
     return bytes
   }
+
+  private static let preamble: [UInt8] = {
+    var bytes: [UInt8] = []
+    FilePreamble.encode(FilePreamble.watermark, into: &bytes)
+    return bytes
+  }()
 
   var offset: UInt64 { turn % 2 * UInt64(Self.slotSize) }
 

@@ -12,14 +12,15 @@ struct ArrivalSource: EventSource {
   private let direction: Direction
   private let fileSystem: any FileSystem
   private let omissions: Omissions?
+  private let footers: KeptFooters?
   /// The open file: one of them, or none. Changed where they are, as a copy would cost more than an event.
   private var segment: SegmentArrival?
   private var journal: JournalArrival?
 
-  /// `views` in the order of their places. `omissions`: nil, and damage is thrown.
+  /// `views` in the order of their places. `omissions`: nil, and damage is thrown. `footers`: nil, and they are read.
   init(
     _ views: [FileView], range: Range<Position>, filter: PartitionFilter?, direction: Direction,
-    fileSystem: any FileSystem, around omissions: Omissions?
+    fileSystem: any FileSystem, around omissions: Omissions?, footers: KeptFooters? = nil
   ) {
     let touched = views.filter {
       let indices = Self.indices(of: $0.place, in: range)
@@ -31,6 +32,7 @@ struct ArrivalSource: EventSource {
     self.direction = direction
     self.fileSystem = fileSystem
     self.omissions = omissions
+    self.footers = footers
   }
 
   /// The indices of a file that lie in a range of positions.
@@ -87,7 +89,7 @@ struct ArrivalSource: EventSource {
     case .damaged(let damage, _): throw damage.error
     case .segment(let header, let path):
       let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
-      return (try SegmentArrival(segment, indices, filter, direction, omissions), nil)
+      return (try SegmentArrival(segment, footers, indices, filter, direction, omissions), nil)
     case .journal(let journal):
       return (nil, JournalArrival(journal, indices, filter, direction, omissions))
     }
@@ -120,13 +122,13 @@ private struct SegmentArrival: Sendable {
   private var done = 0
 
   init(
-    _ segment: Segment, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
+    _ segment: Segment, _ footers: KeptFooters?, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
     _ direction: ArrivalSource.Direction, _ omissions: Omissions?
   ) throws(LogError) {
     self.omissions = omissions
     self.segment = segment
     isReversed = direction == .newestFirst
-    let footer = try segment.footer()
+    let footer = if let footers { try footers.footer(of: segment) } else { try segment.footer() }
     var blocks = footer.blocks
     if let filter {
       let selection = footer.selection(filter)

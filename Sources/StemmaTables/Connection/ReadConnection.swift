@@ -12,8 +12,6 @@ package final class ReadConnection {
   /// Those that are found by something shorter than their text.
   private var marked: [ObjectIdentifier: Statement] = [:]
 
-  /// How many statements are kept; beyond it, all are dropped.
-  private static let statementLimit = 512
   /// How much of the file is read through the address space.
   private static let mappedBytes = 256 << 20
 
@@ -59,7 +57,7 @@ package final class ReadConnection {
       return known
     }
     let statement = try connection.prepareQuery(sql, isKept: true)
-    if statements.count >= Self.statementLimit { statements = [:] }
+    if statements.count >= KeptStatements.limit { statements = [:] }
     statements[sql] = statement
     return statement
   }

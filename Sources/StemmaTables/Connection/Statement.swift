@@ -24,6 +24,16 @@ package struct Connection {
     return statement
   }
 
+  /// A statement that changes nothing, kept as above where statements are, without the parameters of its last use.
+  ///
+  /// - Throws: `notAQuery` for one that would change something.
+  func queryOnce(_ sql: String) throws(TablesError) -> Statement {
+    if let statement = kept?.lend(sql) { return statement }
+    let statement = try Connection(handle: handle, path: path).prepareQuery(sql, isKept: kept != nil)
+    kept?.keep(statement, for: sql)
+    return statement
+  }
+
   package func prepare(_ sql: String) throws(TablesError) -> Statement { try Statement(self, sql) }
 
   package func execute(_ sql: String) throws(TablesError) {
@@ -64,7 +74,34 @@ extension TablesError {
 
 /// Statements by their text. Preparing one costs several times what it costs to run it on one row.
 final class KeptStatements {
+  /// Those of this module, a few.
   fileprivate var statements: [String: Statement] = [:]
+  /// Those of anybody that only read.
+  private var queries: [String: Statement] = [:]
+  private var lent: [Statement] = []
+
+  /// How many of the latter are kept; beyond it, all are dropped.
+  static let limit = 512
+
+  fileprivate func keep(_ query: Statement, for sql: String) {
+    if queries.count >= Self.limit { queries = [:] }
+    queries[sql] = query
+    lent.append(query)
+  }
+
+  fileprivate func lend(_ sql: String) -> Statement? {
+    guard let query = queries[sql] else { return nil }
+    query.reset()
+    query.clear()
+    lent.append(query)
+    return query
+  }
+
+  /// Ends the queries that somebody did not read to their end: they would keep what they read in the file.
+  func endQueries() {
+    for query in lent { query.reset() }
+    lent.removeAll(keepingCapacity: true)
+  }
 }
 
 /// A prepared statement. The C API through GRDB's own module, because GRDB's cached statements cost two to

@@ -5,7 +5,7 @@ import StemmaLog
 enum Meta {
   static func write(_ name: String, _ value: Value, to connection: Connection) throws(TablesError) {
     let statement = try connection.prepareOnce(
-      "INSERT INTO _stemma_meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+      "INSERT INTO _stemma_meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
     )
     statement.bind(1, name)
     statement.bind(2, value)
@@ -62,17 +62,16 @@ enum Meta {
   // MARK: Position
 
   static func write(_ token: LogToken, to connection: Connection) throws(TablesError) {
-    try write("file", .int(Int64(bitPattern: token.position.file)), to: connection)
-    try write("index", .int(Int64(bitPattern: token.position.index)), to: connection)
-    try write("chain", .int(Int64(token.chain)), to: connection)
+    let numbers = [token.position.file, token.position.index, UInt64(token.chain)]
+    try write("position", .string(numbers.map(\.description).joined(separator: " ")), to: connection)
   }
 
   static func token(of connection: Connection) throws(TablesError) -> LogToken? {
-    guard let file = try integer("file", of: connection), let index = try integer("index", of: connection),
-      let chain = try integer("chain", of: connection), let chain = UInt32(exactly: chain)
+    let numbers = try text("position", of: connection)?.split(separator: " ").map { UInt64($0) } ?? []
+    guard numbers.count == 3, let file = numbers[0], let index = numbers[1],
+      let chain = numbers[2].flatMap({ UInt32(exactly: $0) })
     else { return nil }
-    return LogToken(
-      position: Position(file: UInt64(bitPattern: file), index: UInt64(bitPattern: index)), chain: chain)
+    return LogToken(position: Position(file: file, index: index), chain: chain)
   }
 
   // MARK: Clock

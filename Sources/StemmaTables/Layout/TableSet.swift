@@ -41,21 +41,25 @@ package struct TableSet: Sendable {
   // MARK: DDL
 
   /// The layout of Stemma's own tables and of `_state`. A change makes every node rebuild its tables.
-  static let format: Int64 = 1
+  static let format: Int64 = 2
 
   static let ownTables = [
-    // Names and values: `format`, `schema` (digest), `file`, `index` and `chain` (what of the log was applied),
-    // `latest` (highest timestamp of any event), `as_of` in a file that shows the past.
-    "CREATE TABLE _stemma_meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID",
-    // How far each stream was applied. `origin` and `hash` in hexadecimal.
+    // All that every commit changes beside its rows, in one table, because SQLite writes whole pages: `format`,
+    // `schema` (digest), `position` (what of the log was applied), `clock`, `as_of` in a file that shows the past;
+    // the rows `stream` and `commit` are what the views below show.
     """
-    CREATE TABLE _stemma_streams (
-      partition TEXT NOT NULL, origin TEXT NOT NULL, sequence INTEGER NOT NULL, hash TEXT NOT NULL,
-      PRIMARY KEY (partition, origin)
+    CREATE TABLE _stemma_meta (
+      name TEXT NOT NULL, partition TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '', value, hash TEXT,
+      PRIMARY KEY (name, partition, origin)
     ) WITHOUT ROWID
     """,
+    // How far each stream was applied. `origin` and `hash` in hexadecimal.
+    """
+    CREATE VIEW _stemma_streams AS
+      SELECT partition, origin, value AS sequence, hash FROM _stemma_meta WHERE name = 'stream'
+    """,
     // The highest commit number of each origin whose events were applied.
-    "CREATE TABLE _stemma_commits (origin TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE VIEW _stemma_commits AS SELECT origin, value AS number FROM _stemma_meta WHERE name = 'commit'",
     // Records that do not exist but have a history. `key` is the encoded key, `model` the stored name.
     """
     CREATE TABLE _stemma_tombstones (

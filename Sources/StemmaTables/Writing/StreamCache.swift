@@ -8,6 +8,8 @@ struct StreamCache {
     let origin: Origin
     var head: StreamHead
     var isDirty = false
+    /// The number of the last savepoint since which it was moved.
+    var movedSince = 0
   }
 
   private struct Name: Hashable {
@@ -19,12 +21,21 @@ struct StreamCache {
     let origin: Origin
     var highest: UInt64
     var isDirty = false
+    var movedSince = 0
+  }
+
+  /// What was moved since a savepoint, and its places, as it was.
+  private struct Undo {
+    var savepoint: Int
+    var heads: [(place: Int, stream: Stream)] = []
+    var commits: [(place: Int, commits: Commits)] = []
   }
 
   private(set) var heads: [Stream] = []
   private var index: [Name: Int] = [:]
   private var last: Int?
   private var commits: [Commits] = []
+  private var undo: Undo?
 
   mutating func head(
     _ partition: Partition, _ origin: Origin, _ connection: Connection
@@ -60,6 +71,7 @@ struct StreamCache {
     _ stream: Int, by event: Event, _ hash: StreamHash, _ connection: Connection
   ) throws(TablesError) {
     let commit = try place(of: event.commit.origin, connection)
+    remember(stream, commit)
     if event.commit.number > commits[commit].highest {
       commits[commit].highest = event.commit.number
       commits[commit].isDirty = true
@@ -67,6 +79,35 @@ struct StreamCache {
     heads[stream].head.sequence = event.dot.sequence
     heads[stream].head.hash += hash
     heads[stream].isDirty = true
+  }
+
+  // MARK: Savepoints
+
+  mutating func beginUndo(_ savepoint: Int) { undo = Undo(savepoint: savepoint) }
+  mutating func endUndo() { undo = nil }
+
+  private mutating func remember(_ stream: Int, _ commit: Int) {
+    guard let savepoint = undo?.savepoint else { return }
+    if heads[stream].movedSince != savepoint {
+      undo?.heads.append((stream, heads[stream]))
+      heads[stream].movedSince = savepoint
+    }
+    if commits[commit].movedSince != savepoint {
+      undo?.commits.append((commit, commits[commit]))
+      commits[commit].movedSince = savepoint
+    }
+  }
+
+  /// Lets what was moved since the savepoint and what was before it change places.
+  mutating func exchangeUndo() {
+    guard var exchanged = undo else { return }
+    for index in exchanged.heads.indices {
+      swap(&heads[exchanged.heads[index].place], &exchanged.heads[index].stream)
+    }
+    for index in exchanged.commits.indices {
+      swap(&commits[exchanged.commits[index].place], &exchanged.commits[index].commits)
+    }
+    undo = exchanged
   }
 
   // MARK: Commits
@@ -104,8 +145,8 @@ struct StreamCache {
   }
 
   static let upsertStream = """
-    INSERT INTO _stemma_streams (partition, origin, sequence, hash) VALUES (?, ?, ?, ?)
-    ON CONFLICT (partition, origin) DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash
+    INSERT INTO _stemma_meta (name, partition, origin, value, hash) VALUES ('stream', ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET value = excluded.value, hash = excluded.hash
     """
 
   static func write(
@@ -120,8 +161,10 @@ struct StreamCache {
 
   static func write(_ origin: Origin, _ commit: UInt64, _ connection: Connection) throws(TablesError) {
     let statement = try connection.prepareOnce(
-      "INSERT INTO _stemma_commits (origin, number) VALUES (?, ?) ON CONFLICT (origin) DO UPDATE SET number = excluded.number"
-    )
+      """
+      INSERT INTO _stemma_meta (name, origin, value) VALUES ('commit', ?, ?)
+      ON CONFLICT DO UPDATE SET value = excluded.value
+      """)
     statement.bind(1, origin.description)
     statement.bind(2, Int64(clamping: commit))
     try statement.run()

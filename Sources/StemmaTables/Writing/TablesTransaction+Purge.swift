@@ -23,7 +23,7 @@ extension TablesTransaction {
       try insert.run()
       for layout in tableSet.layouts { try deleteRows(of: partition, layout) }
     }
-    for table in ["_stemma_tombstones", "_stemma_conflicts", "_stemma_streams", "_stemma_acknowledged"] {
+    for table in ["_stemma_tombstones", "_stemma_conflicts", "_stemma_meta", "_stemma_acknowledged"] {
       try connection.execute(
         "DELETE FROM \(table) WHERE partition IN (SELECT partition FROM temp._stemma_purged)")
     }

@@ -7,7 +7,7 @@ import StemmaSchema
 /// One transaction of a writer: applies events to records.
 ///
 /// Records are read once and kept in memory; changes are collected there and written, in key order, when the
-/// transaction ends, when a savepoint begins or ends, or before rows are queried with SQL (`reader`). So a record
+/// transaction ends, or before rows are queried with SQL (`reader`). So a record
 /// that a commit changes ten times is written once, and checking that a new key is free costs one look-up
 /// for the check and the event together.
 ///
@@ -17,28 +17,30 @@ package final class TablesTransaction {
   package let tableSet: TableSet
   private let writers: [RowWriter]
 
-  private var records: [Record] = []
+  var records: [Record] = []
   private var recordIndex: [RecordName: Int] = [:]
   /// For each model, the places in `records` of those that were changed and not written.
   private var dirty: [[Int]]
-  private var streams = StreamCache()
+  var streams = StreamCache()
   /// For each model, whether it has tombstones at all; nil: not asked yet. Most models have none, and
   /// then a new key needs no look-up there.
   private var hasTombstones: [Bool?]
-  private var token: LogToken?
+  var token: LogToken?
   private var digester = EventDigester()
-  /// Reads that were prepared.
-  private var statements: [String: Statement] = [:]
+  /// Of the savepoint that was begun, if it is none of SQLite yet.
+  var undo: Undo?
+  var savepointNumber = 0
+  var savepointDepth = 0
 
   /// How many records are kept; beyond it, all are written and forgotten.
   private static let recordLimit = 16_384
 
-  private struct RecordName: Hashable {
+  struct RecordName: Hashable {
     let model: Int
     let key: Key
   }
 
-  private struct Record {
+  struct Record {
     /// What the tables hold of it.
     enum Stored {
       case nothing
@@ -51,6 +53,8 @@ package final class TablesTransaction {
     var stored: Stored
     var isConflictStored: Bool
     var isDirty = false
+    /// The number of the last savepoint since which it was changed.
+    var changedSince = 0
   }
 
   init(connection: Connection, tableSet: TableSet, writers: [RowWriter]) {
@@ -100,7 +104,10 @@ package final class TablesTransaction {
   /// The keys of the records whose reference leads to this key, in key order.
   package func children(of key: Key, through inverse: InverseReference) throws(TablesError) -> [Key] {
     // Only the children's table is read.
-    if let model = tableSet.index(ofStoredName: inverse.child.storedName) { try writeRecords(of: model) }
+    if let model = tableSet.index(ofStoredName: inverse.child.storedName), !dirty[model].isEmpty {
+      try writeSavepoint()
+      try writeRecords(of: model)
+    }
     return try TablesReader(connection: connection, tableSet: tableSet).children(of: key, through: inverse)
   }
 
@@ -120,24 +127,28 @@ package final class TablesTransaction {
     guard event.dot.sequence == held.next else { throw .gap(event.partition, event.dot, held: held) }
     if let model = tableSet.index(ofStoredName: event.model) {
       let record = try load(RecordName(model: model, key: event.key), event.partition)
+      remember(record)
       do { _ = try records[record].state.apply(event, writers[model].layout.rules) } catch {
         throw .merge(model: event.model, event.key, error)
       }
-      if !records[record].isDirty {
-        records[record].isDirty = true
-        dirty[model].append(record)
-      }
+      if !records[record].isDirty { noteDirty(record) }
     }
     try streams.advance(stream, by: event, digest ?? digester.digest(of: event).hash, connection)
     return true
   }
+
+  /// Writes what was applied so far to SQLite, which shows nothing of it before the transaction ends.
+  package func writeAhead() throws(TablesError) { try flush() }
 
   /// Says that everything in the log before the token's position has been applied.
   package func advance(to token: LogToken) { self.token = token }
 
   /// Keeps the highest reading of the node's clock for those who write next. It is kept apart from the events,
   /// because an imported event carries a time that the clock never had.
-  package func keep(clock: Timestamp) throws(TablesError) { try Meta.write(clock: clock, to: connection) }
+  package func keep(clock: Timestamp) throws(TablesError) {
+    try writeSavepoint()
+    try Meta.write(clock: clock, to: connection)
+  }
 
   /// The reading that was kept last; zero if none was.
   package func clock() throws(TablesError) -> Timestamp { try Meta.clock(of: connection) }
@@ -146,6 +157,7 @@ package final class TablesTransaction {
   package func acknowledge(
     peer: String, partition: Partition, origin: Origin, sequence: Sequence
   ) throws(TablesError) {
+    try writeSavepoint()
     try Acknowledgement(peer: peer, partition: partition, origin: origin, sequence: sequence)
       .write(to: connection)
   }
@@ -156,58 +168,7 @@ package final class TablesTransaction {
   /// - Throws: `notAQuery` for one that would change something.
   package func prepare(_ sql: String) throws(TablesError) -> Statement {
     try flush()
-    if let known = statements[sql] {
-      known.clear()
-      return known
-    }
-    let statement = try connection.prepareQuery(sql, isKept: true)
-    statements[sql] = statement
-    return statement
-  }
-
-  // MARK: Savepoints
-
-  /// Runs `body`; if it throws, everything that it changed is undone, and the transaction goes on. For one of
-  /// several commits that share a transaction. Savepoints may be nested.
-  @discardableResult
-  package func savepoint<Result>(
-    _ body: () throws(TablesError) -> Result
-  ) throws(TablesError) -> Result {
-    try savepoint({ $0 }, body)
-  }
-
-  /// As above, for a body that throws errors of its own.
-  @discardableResult
-  package func savepoint<Result, Failure: Error>(
-    _ wrap: (TablesError) -> Failure, _ body: () throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    let tokenBefore = token
-    do throws(TablesError) {
-      try flush()
-      try connection.execute("SAVEPOINT stemma")
-    } catch {
-      throw wrap(error)
-    }
-    var outcome: Swift.Result<Result, Failure>
-    do throws(Failure) { outcome = .success(try body()) } catch { outcome = .failure(error) }
-    if case .success = outcome {
-      do throws(TablesError) {
-        try flush()
-        try connection.execute("RELEASE stemma")
-      } catch {
-        outcome = .failure(wrap(error))
-      }
-    }
-    if case .success(let result) = outcome { return result }
-    forget()
-    token = tokenBefore
-    do throws(TablesError) {
-      try connection.execute("ROLLBACK TO stemma")
-      try connection.execute("RELEASE stemma")
-    } catch {
-      throw wrap(error)
-    }
-    return try outcome.get()
+    return try connection.queryOnce(sql)
   }
 
   // MARK: Memory
@@ -239,8 +200,9 @@ package final class TablesTransaction {
 
   private func mayHaveTombstones(_ model: Int) throws(TablesError) -> Bool {
     if let known = hasTombstones[model] { return known }
-    let statement = try connection.prepare("SELECT 1 FROM _stemma_tombstones WHERE model = ? LIMIT 1")
+    let statement = try connection.prepareOnce("SELECT 1 FROM _stemma_tombstones WHERE model = ? LIMIT 1")
     statement.bind(1, writers[model].layout.model.storedName)
+    defer { statement.reset() }
     let has = try statement.step()
     hasTombstones[model] = has
     return has
@@ -248,6 +210,12 @@ package final class TablesTransaction {
 
   /// Writes everything that was collected.
   func flush() throws(TablesError) {
+    try writeSavepoint()
+    try writeAll()
+  }
+
+  /// As above, with a savepoint that was begun left where it is.
+  func writeAll() throws(TablesError) {
     for model in dirty.indices { try writeRecords(of: model) }
     try streams.flush(connection)
     if let token {
@@ -259,8 +227,14 @@ package final class TablesTransaction {
   private func writeRecords(of model: Int) throws(TablesError) {
     guard !dirty[model].isEmpty else { return }
     sortDirty(model)
-    for index in dirty[model] { try write(index) }
+    // Some may have been taken back.
+    for index in dirty[model] where records[index].isDirty { try write(index) }
     dirty[model].removeAll(keepingCapacity: true)
+  }
+
+  func noteDirty(_ record: Int) {
+    records[record].isDirty = true
+    dirty[records[record].name.model].append(record)
   }
 
   /// By key: rows that are written in the order of the table cost a fraction of others.
