@@ -315,7 +315,18 @@ extension Node {
     report.pulled = summary.pulled.map(TransferReport.init)
     report.pushed = summary.pushed.map(TransferReport.init)
     report.notices = notices + peer.node.notices.map { "\(peer.node.mark.name): \($0)" }
+    report.notices +=
+      givenUpSentences(in: summary.pushed, self) + givenUpSentences(in: summary.pulled, peer.node)
     return report
+  }
+
+  /// What a receiver is told of what the sender gave up in the partitions that it got events of.
+  private func givenUpSentences(in transfer: TransferSummary?, _ sender: Node) -> [String] {
+    let partitions = Set((transfer?.partitions ?? []).map(\.description))
+    return sender.mark.givenUp.flatMap(\.partitions).filter { partitions.contains($0) }.map {
+      "\(sender.mark.name) has given up events of \($0) that it lost to damage; what it knew of them came in "
+        + "their place, under new origins"
+    }
   }
 
   /// Remembers the names of a peer's origins.
