@@ -40,6 +40,8 @@ private final class Participant {
 
   /// Does what an outcome asks for, and gives the messages for the other side.
   func messages(after outcome: Session.Outcome) throws(NodeError) -> [SessionMessage] {
+    // In debug builds only: so every test of nodes that exchange checks both sides at each step.
+    assert(session.isConsistent)
     switch outcome {
     case .wait: return []
     case .send(let messages): return messages
