@@ -40,6 +40,8 @@ private final class Participant {
 
   /// Does what an outcome asks for, and gives the messages for the other side.
   func messages(after outcome: Session.Outcome) throws(NodeError) -> [SessionMessage] {
+    // In debug builds only: so every test of nodes that exchange checks both sides at each step.
+    assert(session.isConsistent)
     switch outcome {
     case .wait: return []
     case .send(let messages): return messages
@@ -311,7 +313,18 @@ extension Node {
     report.pulled = summary.pulled.map(TransferReport.init)
     report.pushed = summary.pushed.map(TransferReport.init)
     report.notices = notices + peer.node.notices.map { "\(peer.node.mark.name): \($0)" }
+    report.notices +=
+      givenUpSentences(in: summary.pushed, self) + givenUpSentences(in: summary.pulled, peer.node)
     return report
+  }
+
+  /// What a receiver is told of what the sender gave up in the partitions that it got events of.
+  private func givenUpSentences(in transfer: TransferSummary?, _ sender: Node) -> [String] {
+    let partitions = Set((transfer?.partitions ?? []).map(\.description))
+    return sender.mark.givenUp.flatMap(\.partitions).filter { partitions.contains($0) }.map {
+      "\(sender.mark.name) has given up events of \($0) that it lost to damage; what it knew of them came in "
+        + "their place, under new origins"
+    }
   }
 
   /// Remembers the names of a peer's origins.

@@ -13,35 +13,16 @@ package struct ForkReport: Sendable {
 /// A fork whose mending was decided, and perhaps not carried out to its end: kept in the mark, so that whoever takes
 /// the writer lock next finishes it.
 package struct PendingFork: Sendable, Equatable, Codable {
-  /// Events of one stream, from a sequence on, that are written again.
-  struct Stream: Sendable, Equatable, Codable {
-    var partition: String
-    var origin: UInt64
-    var from: UInt64
-  }
-
   /// What they are written under. Nothing else is.
   var origin: UInt64
-  var streams: [Stream]
+  /// What is written again.
+  var streams: [StreamSuffix]
   /// Whether all of them are written again, durably, so that the old ones may go.
   var isWritten = false
 
   fileprivate init(_ streams: [EventName: Sequence], origin: Origin) {
     self.origin = origin.rawValue
-    self.streams = streams.map {
-      Stream(
-        partition: $0.key.partition.description, origin: $0.key.dot.origin.rawValue, from: $0.value.rawValue)
-    }.sorted { ($0.partition, $0.origin) < ($1.partition, $1.origin) }
-  }
-
-  /// The first sequence of each stream that is written again.
-  fileprivate var first: [EventName: Sequence] {
-    Dictionary(
-      uniqueKeysWithValues: streams.map { stream in
-        let name = EventName(
-          partition: Partition(stream.partition), dot: Dot(Origin(stream.origin), .zero))
-        return (name, Sequence(stream.from))
-      })
+    self.streams = [StreamSuffix](streams)
   }
 }
 
@@ -85,7 +66,7 @@ extension Node {
       if mark.origin == next { try beginOrigin(because: "the mending of a fork waits for a repair") }
       return
     }
-    let first = pending.first
+    let first = pending.streams.starts
     if !pending.isWritten {
       let renaming = try renaming(of: first, under: next)
       try Self.wrapping {
@@ -97,10 +78,7 @@ extension Node {
     }
     let partitions = Set(first.keys.map(\.partition))
     try Self.wrapping {
-      try log.purge({ partitions.contains($0) }) { event in
-        let stream = EventName(partition: event.partition, dot: Dot(event.dot.origin, .zero))
-        return first[stream].map { $0 <= event.dot.sequence } ?? false
-      }
+      try log.purge({ partitions.contains($0) }) { first.contains($0) }
     }
     _ = try Self.rebuild(
       tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)
@@ -154,7 +132,7 @@ extension Node {
       var other = peer.log.events(partitions: { shared.contains($0) })
       while let event = try other.next()?.event {
         guard let known = digests[event.name], known != digester.digest(of: event).hash else { continue }
-        let stream = EventName(partition: event.partition, dot: Dot(event.dot.origin, .zero))
+        let stream = EventName(streamOf: event)
         fork[stream] = min(fork[stream] ?? event.dot.sequence, event.dot.sequence)
       }
       return fork
@@ -190,9 +168,9 @@ private struct Renaming {
   /// The next event of the log, in arrival order.
   mutating func take(_ event: Event, _ note: CommitNote?) throws(NodeError) {
     let record = RecordKey(event)
-    let stream = EventName(partition: event.partition, dot: Dot(event.dot.origin, .zero))
+    let stream = EventName(streamOf: event)
     let covered = (records[record] ?? []).filter { event.context.covers($0.dot) }
-    let isForked = fork[stream].map { $0 <= event.dot.sequence } ?? false
+    let isForked = fork.contains(event)
     guard isForked || covered.contains(where: { $0.renamed != nil }) else {
       records[record, default: []].append(Known(dot: event.dot, renamed: nil))
       return

@@ -203,6 +203,7 @@ extension Node {
         node.notices.append("the tables were rebuilt from what can be read of a damaged log")
       }
       try node.checkIdentity()
+      try node.finishGivingUp(options.progress)
       try node.finishFork(options.progress)
       try node.catchUp()
       try node.finishScopeChange()

@@ -86,7 +86,7 @@ extension Node {
     guard !ranges.isEmpty else { return ([], [:]) }
     var wanted: [EventName: [LostRange]] = [:]
     for range in ranges {
-      wanted[EventName(partition: range.partition, dot: Dot(range.origin, .zero)), default: []].append(range)
+      wanted[EventName(stream: range.partition, range.origin), default: []].append(range)
     }
     let partitions = Set(ranges.map(\.partition))
     return try Self.wrapping {
@@ -94,8 +94,9 @@ extension Node {
       var notes: [CommitID: CommitNote] = [:]
       var reader = log.events(partitions: { partitions.contains($0) }, around: Omissions())
       while let event = try reader.next()?.event {
-        let name = EventName(partition: event.partition, dot: Dot(event.dot.origin, .zero))
-        let isWanted = (wanted[name] ?? []).contains { ($0.from...$0.to).contains(event.dot.sequence) }
+        let isWanted = (wanted[EventName(streamOf: event)] ?? []).contains {
+          ($0.from...$0.to).contains(event.dot.sequence)
+        }
         guard isWanted else { continue }
         events.append(event)
         if let note = reader.note { notes[event.commit] = note }

@@ -37,19 +37,17 @@ extension Node {
     for acknowledgement in try reading({ try $0.acknowledgements() }) {
       let head = partitions[acknowledgement.partition]?[acknowledgement.origin]
       if let head, acknowledgement.sequence >= head.sequence {
-        confirmed[name(acknowledgement.partition, acknowledgement.origin)] = true
+        confirmed[EventName(stream: acknowledgement.partition, acknowledgement.origin)] = true
       }
     }
     for (partition, streams) in partitions.sorted(by: { $0.key < $1.key }) {
       for origin in mark.origins {
-        guard let head = streams[origin], confirmed[name(partition, origin)] == nil else { continue }
+        guard let head = streams[origin], confirmed[EventName(stream: partition, origin)] == nil else {
+          continue
+        }
         throw .unacknowledged(partition: partition.description, events: head.sequence.rawValue)
       }
     }
-  }
-
-  private func name(_ partition: Partition, _ origin: Origin) -> EventName {
-    EventName(partition: partition, dot: Dot(origin, .zero))
   }
 
   /// Carries out a scope change that was decided. The writer lock must be held.

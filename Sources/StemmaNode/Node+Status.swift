@@ -53,6 +53,7 @@ extension Node {
       notices.append(
         "partitions hold about one record each; `@partition` on the models would make fewer and larger ones")
     }
+    notices += mark.givenUp.map(\.sentence)
     var clock = HybridClock()
     clock.observe(try reading { try $0.clock() })
     if let lag = clock.lag(wall: ports.clock.milliseconds()) {

@@ -107,6 +107,7 @@ package final class Node {
     do throws(NodeError) {
       if !knowsOwnFiles { try takeIn() }
       // What another process decided and died over.
+      try finishGivingUp(options.progress)
       try finishFork(options.progress)
       try catchUp()
       try finishScopeChange()
@@ -182,6 +183,9 @@ package final class Node {
         let token = try tables.read { reader throws(TablesError) in try reader.token() }
         let isFar = log.end.file > 1 || !log.recovery.damage.isEmpty
         if token != .start || !isFar { return (tables, .asTheyWere) }
+        // A log that lost all of its beginning stands at the start too: then the tables are what remembers it.
+        let held = try tables.read { reader throws(TablesError) in try reader.knowledge() }
+        if !held.partitions.isEmpty { return (tables, .asTheyWere) }
         // Tables that were lost, and just made anew, empty.
         try tables.close()
         throw TablesError.needsRebuild(path: path, .missing)

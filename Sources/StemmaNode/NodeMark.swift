@@ -29,9 +29,13 @@ package struct NodeMark: Sendable, Equatable {
   package var remotes: [RemotePeer] = []
   /// Of the log; nil: none is known.
   package var damage: RecordedDamage?
+  /// What was given up of the log, the oldest first.
+  package var givenUp: [GivenUp] = []
+  /// A giving up that was decided but perhaps not carried out to its end.
+  package var pendingGivingUp: PendingGivingUp?
 
   /// Whether something was decided that whoever writes next must carry out.
-  var isUnfinished: Bool { pendingScope != nil || pendingFork != nil }
+  var isUnfinished: Bool { pendingScope != nil || pendingFork != nil || pendingGivingUp != nil }
 
   package var origin: Origin { origins[origins.count - 1] }
 
@@ -82,6 +86,8 @@ private struct StoredMark: Codable {
   var pendingFork: PendingFork?
   var remotes: [RemotePeer]
   var damage: RecordedDamage?
+  var givenUp: [GivenUp]?
+  var pendingGivingUp: PendingGivingUp?
 }
 
 extension NodeMark {
@@ -96,7 +102,8 @@ extension NodeMark {
           inode: watermark.inode, birthSeconds: watermark.birthSeconds,
           birthNanoseconds: watermark.birthNanoseconds),
         keptTails: keptTails, scope: scope.patterns, pendingScope: pendingScope?.patterns,
-        pendingFork: pendingFork, remotes: remotes, damage: damage)
+        pendingFork: pendingFork, remotes: remotes, damage: damage, givenUp: givenUp.isEmpty ? nil : givenUp,
+        pendingGivingUp: pendingGivingUp)
       do { return Array(try encoder.encode(stored)) + [10] } catch {
         throw .badMark(path: Self.fileName, what: "cannot be encoded: \(error)")
       }
@@ -140,5 +147,7 @@ extension NodeMark {
     pendingFork = stored.pendingFork
     remotes = stored.remotes
     damage = stored.damage
+    givenUp = stored.givenUp ?? []
+    pendingGivingUp = stored.pendingGivingUp
   }
 }

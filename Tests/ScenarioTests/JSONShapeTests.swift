@@ -73,6 +73,11 @@ struct JSONShapeTests {
     printf '\\377' | dd of=spoilt/log/00000001.segment bs=1 seek=300 conv=notrunc status=none
     stemma inspect spoilt/log/00000001.segment --json
     stemma -C spoilt verify --json
+    cp -a spoilt without
+    stemma -C without repair --give-up -n --json
+    stemma -C without repair --give-up --json
+    stemma -C without repair --give-up --json
+    stemma -C without verify --json
     stemma -C spoilt repair --from third --json
     stemma -C spoilt repair --from shop --json
     cp -a shop garbled

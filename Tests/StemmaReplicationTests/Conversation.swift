@@ -91,11 +91,14 @@ struct Conversation {
   ) throws -> ([SessionMessage], Bool) {
     // A message that comes after the session's end meets a closed connection.
     if case .over = session.state { return ([], false) }
+    session.checkInvariants()
+    defer { session.checkInvariants() }
     var outcome: Session.Outcome
     switch message {
     case .success(let message): outcome = session.receive(message)
     case .failure(let error): outcome = session.fail(error)
     }
+    session.checkInvariants()
     if case .greeted = outcome, let task {
       outcome = session.begin(
         task, node: node.asSessionNode, scope: node.scope, narrowedTo: patterns, knowledge: node.knowledge)
@@ -132,7 +135,10 @@ struct Conversation {
     var writer = ShipmentWriter(
       source: source, plan: plan, sender: node.logID, bytesReadBefore: 0, pieceTarget: pieceTarget)
     var messages: [SessionMessage] = []
-    while let piece = try writer.next() { messages += session.piece(piece) }
+    while let piece = try writer.next() {
+      messages += session.piece(piece)
+      session.checkInvariants()
+    }
     return messages + [session.shipped(writer.end, partitions: plan.partitions)]
   }
 }

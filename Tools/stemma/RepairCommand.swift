@@ -5,7 +5,7 @@ import StemmaNode
 struct Repair: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "repair",
-    abstract: "Put back what damage of the log has taken.",
+    abstract: "Put back what damage of the log has taken, or give it up.",
     discussion: """
       Fetches exactly the lost events from a peer, checks them against the hashes of their streams, writes the \
       damaged files anew and rebuilds the tables. Exits with 1 if events are still missing; another peer may \
@@ -13,21 +13,38 @@ struct Repair: ParsableCommand {
 
       With --fork: the node was copied or set back and wrote again under numbers for which the peer holds other \
       events; its own are written again under a new origin, and the next sync brings both histories together.
+
+      With --give-up, when nobody has the lost events: declares them lost, so that their partitions can be written and \
+      exchanged again. What stands behind them in their streams, and what the tables still show of them, is \
+      written again under new origins; the tables show what they showed. `verify` goes on to say what was given up. \
+      A peer that turns up with the events later sends them with the next pull. With -n nothing is changed.
       Examples:
         stemma repair --from office
         stemma repair --from ../office --json
         stemma repair --fork --from office && stemma sync office
+        stemma repair --give-up -n
       """)
   @Option(help: ArgumentHelp("A remote's name, or another node's directory.", valueName: "peer")) var from:
-    String
+    String?
   @Flag(help: "Mend a fork instead: write this node's own events again under a new origin.") var fork = false
+  @Flag(help: "Declare the lost events lost, and go on without them.") var giveUp = false
+  @Flag(name: [.customShort("n"), .long], help: "With --give-up: only say what would be given up.")
+  var dryRun = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
+  func validate() throws {
+    if giveUp, fork || from != nil { throw ValidationError("--give-up goes with neither --from nor --fork") }
+    if !giveUp, from == nil { throw ValidationError("--from PEER is missing; --give-up does without a peer") }
+    if dryRun, !giveUp { throw ValidationError("--dry-run goes with --give-up") }
+  }
+
   func run() throws {
     let node = try options.openForWriting()
+    if giveUp { return try giveUp(on: node) }
+    let from = from ?? ""
     guard let peer = try node.peers(from).first else { throw NodeError.noRemotes }
-    if fork { return try repairFork(of: node, peer) }
+    if fork { return try repairFork(of: node, peer, from) }
     let bar = ProgressBar("rebuilding tables")
     let report = try node.repair(from: peer) { bar.update($0, of: $1) }
     bar.finish()
@@ -57,7 +74,7 @@ struct Repair: ParsableCommand {
 }
 
 extension Repair {
-  private func repairFork(of node: Node, _ peer: RemotePeer) throws {
+  private func repairFork(of node: Node, _ peer: RemotePeer, _ from: String) throws {
     let bar = ProgressBar("rebuilding tables")
     let report = try node.repairFork(with: peer) { bar.update($0, of: $1) }
     bar.finish()
@@ -79,6 +96,28 @@ extension Repair {
   }
 }
 
+extension Repair {
+  private func giveUp(on node: Node) throws {
+    let bar = ProgressBar("rebuilding tables")
+    let report = try node.giveUp(isDryRun: dryRun) { bar.update($0, of: $1) }
+    bar.finish()
+    if format.isJSON {
+      Output.line(
+        .object([
+          ("files", .array(report.files.map { .string($0) })), ("givenUp", report.record?.json ?? .null),
+          ("dryRun", .bool(dryRun)),
+        ]))
+    } else if let record = report.record {
+      Output.line(dryRun ? "would give up:" : "gave up:")
+      for line in LossText.lines(record, node.mark) { Output.line("  \(line)") }
+      if dryRun { Output.line("nothing was changed") }
+    } else {
+      Output.line("nothing to give up")
+    }
+    Output.flush()
+  }
+}
+
 /// Lost events in words: those of one stream in one line.
 struct LossText {
   private struct Stream: Hashable {
@@ -89,6 +128,23 @@ struct LossText {
 
   /// How many runs of numbers a line names.
   private static let limit = 12
+
+  /// What was given up: the losses, and what became of them.
+  static func lines(_ record: GivenUp, _ mark: NodeMark?) -> [String] {
+    var lines = lines(record.losses, mark)
+    if record.isVague { lines.append("what else damaged files held; that cannot be told") }
+    if record.standIns > 0 {
+      lines.append("\(counted(Int(record.standIns), "event")) in their place, from what the tables showed")
+    }
+    if record.again > 0 {
+      lines.append("\(counted(Int(record.again), "event")) behind them written again under new origins")
+    }
+    if record.unknown > 0 {
+      lines.append(
+        "of \(counted(Int(record.unknown), "lost event")) the tables knew nothing: no record shows them")
+    }
+    return lines
+  }
 
   static func lines(_ losses: [RecordedDamage.Loss], _ mark: NodeMark?) -> [String] {
     var order: [Stream] = []

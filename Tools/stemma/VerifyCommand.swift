@@ -8,7 +8,7 @@ struct Verify: ParsableCommand {
     abstract: "Check every byte of the log, and the tables against it.",
     discussion: """
       Says what is damaged, which events that took, how many can still be read, and the command that mends it; \
-      exits with 1 then. `stemma inspect FILE` shows the bytes.
+      exits with 1 then. Says too what was given up (`stemma repair --give-up`). `stemma inspect FILE` shows the bytes.
       Examples:
         stemma verify
         stemma verify --json | jq -r '.mend[0]'
@@ -39,6 +39,10 @@ struct Verify: ParsableCommand {
     if report.unconfirmed > 0 {
       Output.line("\(counted(Int(report.unconfirmed), "event")) written, not yet confirmed durable")
     }
+    for record in report.givenUp {
+      Output.line("given up on \(Timestamp(milliseconds: record.time).utcText):")
+      for line in LossText.lines(record, report.mark) { Output.line("  \(line)") }
+    }
     guard report.isDamaged else {
       Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file")): all good")
       return
@@ -51,5 +55,8 @@ struct Verify: ParsableCommand {
     Output.line("\(counted(Int(report.events), "event")) can still be read")
     Output.line("to mend it:")
     for command in report.commands { Output.line("  \(command)") }
+    if report.damage.contains(where: { $0.remedy == .repair }) {
+      Output.line("if nobody has the lost events: stemma repair --give-up")
+    }
   }
 }

@@ -54,6 +54,21 @@ extension Log {
     return mended
   }
 
+  /// Gives up what damage has taken: writes every damaged file anew, in its old place, from what can be read of
+  /// it, without the events for which `isRemoved` holds. Durable on return.
+  ///
+  /// Interrupted at any point, the log is as it was, or some of its files are written anew. What is left of each
+  /// stream must be a run in every file, or `.hole` is thrown and the file stays.
+  package func giveUp(_ survey: Survey, removing isRemoved: (Event) -> Bool) throws(LogError) {
+    try checkWritable()
+    for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) {
+      var contents = try file.contents()
+      contents.events.removeAll { isRemoved($0.event) }
+      _ = try rewrite(file, place: place, contents)
+    }
+    try load()
+  }
+
   /// Writes a damaged file anew and returns its path.
   private func rewrite(
     _ file: DamagedFile, place: UInt64, _ contents: NumberedEvents

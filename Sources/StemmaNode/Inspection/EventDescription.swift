@@ -72,10 +72,7 @@ package struct EventDescription: Sendable {
     .object(context.entries.map { (mark.displayName(of: $0.origin), .int(Int64($0.sequence.rawValue))) })
   }
 
-  /// RFC 3339 in UTC; `-` beyond the year 9999.
-  package func time(_ timestamp: Timestamp) -> String {
-    DateText(millisecondsSince1970: Int64(clamping: timestamp.milliseconds)).utcText ?? "-"
-  }
+  package func time(_ timestamp: Timestamp) -> String { timestamp.utcText }
 
   /// All there is to know about one event, as `log --json` gives it.
   package func json(_ stored: StoredEvent, _ note: CommitNote) -> JSON {
@@ -139,5 +136,12 @@ package struct EventDescription: Sendable {
           : .number("\(milliseconds / 1000).\(String(milliseconds % 1000 + 1000).dropFirst())")
       ))
     return .object(members)
+  }
+}
+
+extension Timestamp {
+  /// RFC 3339 in UTC; `-` beyond the year 9999.
+  package var utcText: String {
+    DateText(millisecondsSince1970: Int64(clamping: milliseconds)).utcText ?? "-"
   }
 }

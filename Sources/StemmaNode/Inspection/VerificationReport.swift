@@ -33,6 +33,8 @@ extension Node {
     package var losses: [RecordedDamage.Loss] = []
     /// Whether more may be lost than `losses` says.
     package var isVague = false
+    /// What was given up, the oldest first.
+    package var givenUp: [GivenUp] { mark?.givenUp ?? [] }
     /// Of the node: whom to repair from, and names for origins.
     package var mark: NodeMark?
 
@@ -64,7 +66,7 @@ extension Node {
             })
         ),
         ("missing", .array(losses.map(\.json))), ("isVague", .bool(isVague)),
-        ("unconfirmed", .int(Int64(unconfirmed))),
+        ("unconfirmed", .int(Int64(unconfirmed))), ("givenUp", .array(givenUp.map(\.json))),
         ("mend", .array(commands.map { .string($0) })),
       ])
     }

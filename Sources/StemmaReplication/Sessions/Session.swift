@@ -15,6 +15,8 @@ import StemmaSchema
 /// 3. A piece is handed out only after `ShipmentReader` has accepted it, and the next one only after the
 ///    caller said that this one is adopted.
 /// 4. An acknowledgement states only what the caller said is durable.
+///
+/// `checkInvariants` checks what of this the state shows.
 package struct Session: Sendable {
   /// What the node knows about itself.
   package struct Node: Sendable {
@@ -94,10 +96,10 @@ package struct Session: Sendable {
   var state: State
   private(set) var peer: Greeting?
   /// Tasks of the side that opened, in order: what is left.
-  private var remaining: [Task] = []
-  private var run = NarrowedScope(.everything)
+  private(set) var remaining: [Task] = []
+  private(set) var run = NarrowedScope(.everything)
   private var knowledge = Knowledge()
-  private var summary = SessionSummary()
+  private(set) var summary = SessionSummary()
 
   /// The side that opens the session.
   package static func opening(_ node: Node) -> (session: Session, greeting: SessionMessage) {

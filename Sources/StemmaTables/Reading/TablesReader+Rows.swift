@@ -133,6 +133,31 @@ extension TablesReader {
     return try tombstone.step() ? try layout.tombstone(tombstone, 0, key) : nil
   }
 
+  /// Gives the state of every record of some partitions, also of the deleted ones. Memory: one record.
+  package func forEachState(
+    in isIncluded: (Partition) -> Bool,
+    _ body: (Model, Key, Partition, RecordState) throws(TablesError) -> Void
+  ) throws(TablesError) {
+    for layout in tableSet.layouts {
+      let rows = try connection.prepare(layout.selectAll)
+      while try rows.step() {
+        let key = layout.key(rows)
+        let partition = Partition(model: layout.model, key: key)
+        if isIncluded(partition) { try body(layout.model, key, partition, try layout.state(rows)) }
+      }
+    }
+    let tombstones = try connection.prepare("SELECT model, key, partition, state FROM _stemma_tombstones")
+    while try tombstones.step() {
+      let partition = partition(tombstones, 2)
+      guard isIncluded(partition), let index = tableSet.index(ofStoredName: tombstones.text(0)) else {
+        continue
+      }
+      let layout = tableSet.layouts[index]
+      let key = Key(trusted: Array(tombstones.bytes(1)))
+      try body(layout.model, key, partition, try layout.tombstone(tombstones, 3, key))
+    }
+  }
+
   /// All rows of a model, in key order.
   package func rows(of model: String) throws(TablesError) -> RowCursor {
     let layout = try tableSet.layout(named: model)

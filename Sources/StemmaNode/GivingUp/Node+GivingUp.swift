@@ -1,0 +1,136 @@
+import StemmaEvents
+import StemmaLog
+import StemmaMerge
+import StemmaTables
+
+/// What giving up did, or would do.
+package struct GivingUpReport: Sendable {
+  /// nil: the log is whole, and nothing was done.
+  package var record: GivenUp?
+  /// Files of the log that are damaged, in `log/`.
+  package var files: [String] = []
+  package var notices: [String] = []
+}
+
+extension Node {
+  /// Declares the events lost that damage of the log has taken. The partitions that lost them can be written and
+  /// exchanged again: what can be read behind the lost events, and what the tables still show of them, is written
+  /// again under new origins; the damaged files are written anew. The tables are rebuilt then, and show what they
+  /// showed. `Restatement` says how.
+  ///
+  /// What is to be done is decided durably first (`NodeMark.pendingGivingUp`); interrupted, it is finished by whoever
+  /// writes to the node next. Memory: the events of the partitions that lost some.
+  ///
+  /// - Parameter isDryRun: changes nothing, and reports what would be done.
+  package func giveUp(
+    isDryRun: Bool, progress: @escaping (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> GivingUpReport {
+    try locked { () throws(NodeError) in
+      let found = try Self.wrapping { try log.verify() }
+      guard !log.isHarmless(found) else {
+        // Somebody put a file back.
+        if mark.damage != nil, !isDryRun { try finishRepair(wasVague: false, progress) }
+        return GivingUpReport()
+      }
+      let survey = try self.survey(found)
+      let restatement = try restatement(of: survey)
+      var report = GivingUpReport()
+      report.files = Set(RecordedDamage(survey).places.map(\.file)).sorted()
+      report.record = try record(of: survey, restatement)
+      if !isDryRun {
+        try decide(restatement, survey)
+        try finishGivingUp(progress)
+      }
+      report.notices = notices
+      return report
+    }
+  }
+
+  /// Carries out a giving up that was decided. The writer lock must be held.
+  func finishGivingUp(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
+    guard let pending = mark.pendingGivingUp else { return }
+    do { _ = try log.refresh() } catch { throw .log(error) }
+    let found = try Self.wrapping { try log.verify() }
+    if !pending.isWritten {
+      let survey = try survey(found)
+      try decide(try restatement(of: survey), survey)
+    }
+    guard let pending = mark.pendingGivingUp else { return }
+    let cut = pending.cut.starts
+    if !log.isHarmless(found) {
+      let survey = try survey(found)
+      guard survey.lost.allSatisfy({ cut.covers($0.partition, $0.origin, $0.from) }) else {
+        // More was lost since. It is for a person to decide again; what is written again is not lost by that.
+        return try recordDamage(found)
+      }
+      try Self.wrapping { try log.giveUp(survey) { cut.contains($0) } }
+    }
+    let partitions = Set(cut.keys.map(\.partition))
+    try Self.wrapping { try log.purge({ partitions.contains($0) }) { cut.contains($0) } }
+    mark.pendingGivingUp = nil
+    mark.givenUp.append(pending.record)
+    try finishRepair(wasVague: false, progress)
+  }
+
+  /// Decides durably what to do, and writes what is said again. The writer lock must be held.
+  private func decide(_ restatement: Restatement, _ survey: Survey) throws(NodeError) {
+    let fresh = restatement.newOrigins
+    mark.damage = RecordedDamage(survey)
+    mark.origins += fresh
+    mark.pendingGivingUp = PendingGivingUp(
+      record: try record(of: survey, restatement), origins: fresh.map(\.rawValue),
+      cut: [StreamSuffix](restatement.cut))
+    // What comes next has an origin of its own, and never stands in a stream that is said again.
+    try beginOrigin(because: "events were given up")
+    try Self.wrapping {
+      _ = try log.append(restatement.commits)
+      try log.sync()
+    }
+    mark.pendingGivingUp?.isWritten = true
+    try saveMark()
+  }
+
+  private func record(of survey: Survey, _ restatement: Restatement) throws(NodeError) -> GivenUp {
+    let held = try reading { try $0.knowledge() }
+    let damage = RecordedDamage(survey)
+    let unknown = survey.lost.reduce(UInt64(0)) { sum, range in
+      let head = held[range.partition, range.origin].sequence
+      return head >= range.to ? sum : sum + min(range.count, range.to.rawValue - head.rawValue)
+    }
+    return GivenUp(
+      time: ports.clock.milliseconds(), losses: damage.losses, isVague: damage.isVague,
+      again: restatement.again,
+      standIns: restatement.standIns, unknown: unknown)
+  }
+
+  /// What of the partitions that lost events is said again, and how. Reads all of them, and their records.
+  private func restatement(of survey: Survey) throws(NodeError) -> Restatement {
+    var cut: [EventName: Sequence] = [:]
+    var lost: [EventName: [ClosedRange<Sequence>]] = [:]
+    for range in survey.lost {
+      let stream = EventName(stream: range.partition, range.origin)
+      cut[stream] = min(cut[stream] ?? range.from, range.from)
+      lost[stream, default: []].append(range.from...range.to)
+    }
+    let mark = mark
+    let ports = ports
+    let dropped = mark.pendingGivingUp?.dropped ?? [:]
+    var restatement = Restatement(
+      cut: cut, dropped: dropped, newOrigin: { Origin(ports.newID()) }, name: { mark.displayName(of: $0) })
+    let partitions = Set((Array(cut.keys) + dropped.keys).map(\.partition))
+    try Self.wrapping {
+      try tables.read({ $0 as any Error }) { (reader) throws(any Error) in
+        try reader.forEachState(in: { partitions.contains($0) }) { model, key, partition, state in
+          let record = RecordKey(partition: partition, model: model.storedName, key: key)
+          restatement.remember(record, state, reader.tableSet.rules(of: model)) { dot in
+            (lost[EventName(stream: partition, dot.origin)] ?? []).contains { $0.contains(dot.sequence) }
+          }
+        }
+      }
+      var reader = log.events(partitions: { partitions.contains($0) }, around: Omissions())
+      while let event = try reader.next()?.event { try restatement.take(event, reader.note) }
+      try restatement.finish(correcting: Origin(ports.newID()))
+    }
+    return restatement
+  }
+}

@@ -1,0 +1,65 @@
+import StemmaEvents
+
+extension Session {
+  /// Traps if what the session believes contradicts itself, or breaks one of the invariants that `Session` names.
+  /// For tests: compares all that is known at every call.
+  package func checkInvariants() {
+    if case .over = state { return }
+    if case .waitingForGreeting = state {
+      precondition(peer == nil && summary == SessionSummary(), "nothing is known before the greeting")
+    } else {
+      precondition(peer != nil && summary.peer == peer, "nothing goes on before the greeting")
+    }
+    precondition(opened || remaining.isEmpty, "tasks are those of the side that opened")
+    precondition(remaining.count <= 1, "a sync is two transfers")
+    checkSummary()
+    switch state {
+    case .waitingToBegin: precondition(opened, "the side that opened begins")
+    case .idle: precondition(!opened, "the side that was called waits")
+    case .waitingForRequest(let scope):
+      precondition(opened && scope == run, "what was offered is what this run is about")
+    case .receiving(let receiving):
+      receiving.checkInvariants()
+      // All that was read is durable: so nothing else can be acknowledged, and no piece comes too early.
+      precondition(receiving.knowledge.covers(receiving.reader.knowledge), "a piece waits for the one before")
+    case .adopting(let receiving):
+      receiving.checkInvariants()
+      precondition(receiving.assembly.isEmpty && receiving.pieces > 0, "there is a piece to adopt")
+    case .shipping(let shipping):
+      precondition(shipping.end == nil, "the end comes last")
+    case .waitingForAcknowledgement(let shipping):
+      precondition(shipping.end?.pieces == shipping.pieces, "the end counts what was sent")
+      precondition(shipping.end?.events == shipping.summary.events, "the end counts what was sent")
+    case .waitingForGreeting, .over: break
+    }
+  }
+
+  /// Always true, or it traps: for `assert`.
+  package var isConsistent: Bool {
+    checkInvariants()
+    return true
+  }
+
+  private func checkSummary() {
+    precondition(summary.pulled?.direction ?? .received == .received, "what was pulled was received")
+    precondition(summary.pushed?.direction ?? .sent == .sent, "what was pushed was sent")
+    let own = Set(node.greeting.ownOrigins)
+    precondition(summary.originsToRetire.allSatisfy(own.contains), "a session retires own origins")
+    precondition(summary.originsToRetire == Set(summary.originsToRetire).sorted(), "each is named once")
+  }
+}
+
+extension Session.Receiving {
+  fileprivate func checkInvariants() {
+    let scope = request.scope
+    precondition(summary.direction == .received, "what comes is received")
+    precondition(assembly.count <= ReplicationLimits.piece, "a piece is limited")
+    precondition(reader.knowledge.covers(request.knowledge), "reading only adds")
+    precondition(knowledge.covers(request.knowledge), "what is held stays held")
+    for partition in Set(knowledge.partitions.keys).union(reader.knowledge.partitions.keys) {
+      precondition(scope.contains(partition), "only what was asked for is received")
+    }
+    precondition(summary.events == 0 || pieces > 0, "events come in pieces")
+    precondition(summary.partitions == Set(summary.partitions).sorted(), "each partition is named once")
+  }
+}

@@ -1,0 +1,216 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaNode
+import StemmaReplication
+import StemmaSimulation
+import Testing
+
+/// A node gives up what damage has taken: it shows what it showed, can be written again, and agrees with its peers.
+@Suite struct GivingUpTests {
+  static let schema = """
+    type Row @model { tenant: ID! @primaryKey(sortKeyFields: ["n"]) n: Int! text: String note: String rank: Int }
+    type Pick @model @conflict(policy: OPTIMISTIC) {
+      tenant: ID! @primaryKey(sortKeyFields: ["n"]) n: Int! text: String rank: Int
+    }
+    """
+
+  /// Nodes `a` and `b` that have written to few records, deleted some, and exchanged now and then, so that there
+  /// are conflicts of every kind.
+  private struct Story {
+    let bench: Bench
+    var random: SplitMix64
+
+    init(seed: UInt64) throws {
+      bench = try Bench(seed: seed, segmentSize: 12_000)
+      random = SplitMix64(seed: seed)
+      var nodes: [Node] = []
+      for name in ["a", "b"] { nodes.append(try bench.node(name, GivingUpTests.schema)) }
+      for step in 0..<30 {
+        for node in nodes { try write(to: node, step) }
+        if step % 6 == 5 { try nodes[0].sync(nodes[1]) }
+        if step % 10 == 9 { try nodes[0].sealIfWanted() }
+      }
+    }
+
+    private mutating func write(to node: Node, _ step: Int) throws {
+      var lines: [String] = []
+      for _ in 0..<(1 + Int(random.next() % 4)) {
+        let model = random.next() % 4 == 0 ? "Pick" : "Row"
+        let key = #"{"tenant":"t\#(random.next() % 2)","n":\#(random.next() % 6)}"#
+        let text = "\(step) " + String(random.next(), radix: 36)
+        switch random.next() % 8 {
+        case 0: lines.append(#"{"op":"delete","model":"\#(model)","key":\#(key)}"#)
+        case 1: lines.append(#"{"op":"upsert","model":"\#(model)","key":\#(key),"fields":{"rank":null}}"#)
+        default:
+          let field = ["text", model == "Row" ? "note" : "text", "rank"][Int(random.next() % 3)]
+          let value = field == "rank" ? "\(random.next() % 9)" : "\"\(text)\""
+          lines.append(#"{"op":"upsert","model":"\#(model)","key":\#(key),"fields":{"\#(field)":\#(value)}}"#)
+        }
+      }
+      for line in lines {
+        // What is not there cannot be deleted.
+        if line.contains("delete"), try node.refusal(line) != "" { continue }
+        if !line.contains("delete") { try node.commit(line) }
+      }
+    }
+
+    /// Flips a bit of a byte of the log that every writer knows to be durable.
+    mutating func damage(_ name: String) throws -> String {
+      let folder = bench.path(name + "/log")
+      let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+        .filter { $0.hasSuffix(".segment") || $0.hasSuffix(".journal") }.sorted()
+      let file = files[Int(random.next() % UInt64(files.count))]
+      let url = URL(fileURLWithPath: folder + "/" + file)
+      var bytes = try Data(contentsOf: url)
+      let offset = Int(random.next() % UInt64(bytes.count))
+      bytes[offset] ^= UInt8(1 << (random.next() % 8))
+      try bytes.write(to: url)
+      return "\(file) at \(offset) of \(bytes.count)"
+    }
+  }
+
+  /// What a node shows: rows with their versions, and open conflicts.
+  private func shown(_ node: Node) throws -> [String] {
+    var lines: [String] = []
+    for model in node.schema.models {
+      try node.query("SELECT * FROM \(model.tableName)") { columns, row in
+        let values = zip(columns, row).filter { $0.0 != "_state" }.map { "\($0.0)=\($0.1)" }
+        lines.append("\(model.name) " + values.joined(separator: " "))
+      }
+    }
+    return lines.sorted() + (try node.conflictTexts)
+  }
+
+  private func giveUp(_ bench: Bench, isDryRun: Bool = false) throws -> GivingUpReport {
+    try bench.open("a").giveUp(isDryRun: isDryRun) { _, _ in }
+  }
+
+  @Test(arguments: 1...6 as ClosedRange<UInt64>)
+  func whatIsShownStaysAndPeersAgree(seed: UInt64) throws {
+    var story = try Story(seed: seed)
+    let bench = story.bench
+    let before = try shown(bench.open("a"))
+    let place = try story.damage("a")
+    let planned = try giveUp(bench, isDryRun: true)
+    let report = try giveUp(bench)
+    let context: Comment = "seed \(seed), \(place)"
+    #expect(planned.record?.losses == report.record?.losses, context)
+    let a = try bench.open("a")
+    try a.checkInvariants()
+    #expect(try shown(a) == before, context)
+    let verified = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(verified.damage.isEmpty, context)
+    _ = try a.rebuild { _, _ in }
+    #expect(try shown(a) == before, context)
+    for tenant in ["t0", "t1"] {
+      try a.commit(#"{"op":"upsert","model":"Row","key":{"tenant":"\#(tenant)","n":99},"fields":{"rank":1}}"#)
+    }
+    // One peer has never seen what was lost, the other has.
+    let c = try bench.node("c", Self.schema)
+    try a.sync(c)
+    #expect(try c.digestTexts == a.digestTexts, context)
+    let b = try bench.open("b")
+    try a.sync(b)
+    try b.sync(c)
+    for node in [a, b, c] { try node.checkInvariants() }
+    #expect(try a.digestTexts == b.digestTexts && b.digestTexts == c.digestTexts, context)
+  }
+
+  // MARK: Plain
+
+  private static func row(_ number: Int, _ text: String) -> String {
+    #"{"op":"upsert","model":"Row","key":{"tenant":"t0","n":\#(number)},"fields":{"text":"\#(text)"}}"#
+  }
+
+  /// A node whose only segment lost a part of its middle, and the losses.
+  private func damaged(_ rows: Int) throws -> (bench: Bench, losses: [RecordedDamage.Loss]) {
+    let bench = try Bench(segmentSize: rows * 350)
+    let a = try bench.node("a", Self.schema)
+    for number in 0..<rows {
+      try a.commit(Self.row(number, String(repeating: "\(number * 7919 % 1000) ", count: 100)))
+    }
+    try a.sealIfWanted()
+    let segment = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: bench.path("a/log")).first {
+        $0.hasSuffix(".segment")
+      })
+    let url = URL(fileURLWithPath: bench.path("a/log/" + segment))
+    var bytes = try Data(contentsOf: url)
+    bytes[bytes.count / 2] ^= 1
+    try bytes.write(to: url)
+    return (bench, try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).losses)
+  }
+
+  @Test func whatIsGivenUpIsRecordedAndSaid() throws {
+    let (bench, losses) = try damaged(400)
+    let lost = losses.reduce(0) { $0 + $1.count }
+    #expect(lost > 0 && lost < 400)
+    let rows = try shown(bench.open("a"))
+    #expect(try bench.open("a").refusal(Self.row(1000, "new")) == "damagedPartition")
+    let before = try bench.contents("a")
+    let planned = try giveUp(bench, isDryRun: true)
+    #expect(try bench.contents("a")["stemma.json"] == before["stemma.json"])
+    #expect(planned.record?.losses == losses && planned.record?.standIns == lost)
+
+    let report = try giveUp(bench)
+    #expect(report.record?.losses == losses && report.record?.unknown == 0)
+    let a = try bench.open("a")
+    #expect(a.mark.givenUp == [report.record].compactMap(\.self) && a.mark.damage == nil)
+    #expect(a.notices == [] && a.mark.pendingGivingUp == nil)
+    #expect(try shown(a) == rows)
+    #expect(try a.history.count == 400)
+    #expect(try a.commit(Self.row(1000, "new")).count == 1)
+    let verified = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(verified.damage.isEmpty && verified.givenUp == a.mark.givenUp)
+    // Once more there is nothing to give up.
+    #expect(try giveUp(bench).record == nil)
+    #expect(try bench.open("a").mark == a.mark)
+  }
+
+  @Test func withoutTablesOnlyWhatCanBeReadIsLeftAndThatIsSaid() throws {
+    let (bench, losses) = try damaged(400)
+    for name in ["tables.sqlite", "tables.sqlite-wal", "tables.sqlite-shm"] {
+      let path = bench.path("a/" + name)
+      if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
+    }
+    let lost = losses.reduce(0) { $0 + $1.count }
+    let record = try #require(try giveUp(bench).record)
+    #expect(record.standIns == 0 && record.unknown == lost && record.losses == losses)
+    let a = try bench.open("a")
+    try a.checkInvariants()
+    #expect(try shown(a).count == 400 - Int(lost))
+    #expect(try a.commit(Self.row(1000, "new")).count == 1)
+  }
+
+  /// Every eleventh file operation of giving up is the last one of its process; the next process finishes it.
+  @Test func aGivingUpThatIsInterruptedIsFinishedAndSaysNothingTwice() throws {
+    let (bench, losses) = try damaged(60)
+    let rows = try shown(bench.open("a"))
+    try bench.copy("a", to: "kept")
+    var interruptions = 0
+    for operation in stride(from: 1, to: 2000, by: 11) {
+      try bench.replace("a", with: "kept")
+      // A copy begins an origin, before anything is counted.
+      _ = try bench.open("a")
+      let failing = FailingFileSystem()
+      var isDone = true
+      do {
+        let node = try bench.open("a", on: failing)
+        failing.fail(from: operation)
+        _ = try node.giveUp(isDryRun: false) { _, _ in }
+      } catch {
+        isDone = false
+        interruptions += 1
+      }
+      if isDone { break }
+      if try bench.open("a").mark.givenUp.isEmpty { _ = try giveUp(bench) }
+      let a = try bench.open("a")
+      try a.checkInvariants()
+      #expect(try shown(a) == rows, "\(operation)")
+      #expect(a.mark.givenUp.count == 1 && a.mark.givenUp.first?.losses == losses, "\(operation)")
+      #expect(try a.history.count == 60, "\(operation)")
+    }
+    #expect(interruptions > 5)
+  }
+}
