@@ -12,9 +12,9 @@ package struct ForkReport: Sendable {
 
 /// A fork whose mending was decided, and perhaps not carried out to its end: kept in the mark, so that whoever takes
 /// the writer lock next finishes it.
-package struct PendingFork: Sendable, Equatable, Codable {
+package struct PendingFork: Sendable, Equatable, Encodable {
   /// Events of one stream, from a sequence on, that are written again.
-  struct Stream: Sendable, Equatable, Codable {
+  struct Stream: Sendable, Equatable, Encodable {
     var partition: String
     var origin: UInt64
     var from: UInt64
@@ -32,6 +32,16 @@ package struct PendingFork: Sendable, Equatable, Codable {
       Stream(
         partition: $0.key.partition.description, origin: $0.key.dot.origin.rawValue, from: $0.value.rawValue)
     }.sorted { ($0.partition, $0.origin) < ($1.partition, $1.origin) }
+  }
+
+  init(_ stored: MarkReader) throws(NodeError) {
+    origin = try stored.number("origin")
+    streams = try stored.members("streams").map { stream throws(NodeError) in
+      Stream(
+        partition: try stream.text("partition"), origin: try stream.number("origin"),
+        from: try stream.number("from"))
+    }
+    isWritten = try stored.flag("isWritten")
   }
 
   /// The first sequence of each stream that is written again.

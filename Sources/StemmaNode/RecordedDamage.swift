@@ -3,9 +3,9 @@ import StemmaLog
 
 /// What a node knows of damage to its log, kept in the mark until it is mended: so every process that opens the
 /// node leaves the partitions alone that lost events, without reading the whole log first.
-package struct RecordedDamage: Sendable, Equatable, Codable {
+package struct RecordedDamage: Sendable, Equatable, Encodable {
   /// A place in a file whose bytes are not what they were.
-  package struct Place: Sendable, Hashable, Codable {
+  package struct Place: Sendable, Hashable, Encodable {
     /// In `log/`.
     package var file: String
     package var offset: UInt64
@@ -14,7 +14,7 @@ package struct RecordedDamage: Sendable, Equatable, Codable {
   }
 
   /// Events of one stream that cannot be read any more.
-  package struct Loss: Sendable, Hashable, Codable {
+  package struct Loss: Sendable, Hashable, Encodable {
     package var partition: String
     /// Sixteen hexadecimal digits.
     package var origin: String
@@ -40,6 +40,21 @@ package struct RecordedDamage: Sendable, Equatable, Codable {
         to: range.to.rawValue,
         file: survey.path(of: range).map(Self.name))
     }
+  }
+
+  init(_ stored: MarkReader) throws(NodeError) {
+    for place in try stored.members("places") {
+      places.append(
+        Place(file: try place.text("file"), offset: try place.number("offset"), what: try place.text("what")))
+    }
+    for loss in try stored.members("losses") {
+      losses.append(
+        Loss(
+          partition: try loss.text("partition"), origin: try loss.text("origin"),
+          from: try loss.number("from"),
+          to: try loss.number("to"), file: loss.has("file") ? try loss.text("file") : nil))
+    }
+    isVague = try stored.flag("isVague")
   }
 
   static func place(_ damage: Damage) -> Place {
