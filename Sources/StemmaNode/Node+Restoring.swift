@@ -5,30 +5,15 @@ import StemmaSchema
 // Going back never takes anything out of the log: it appends events that make records what they were. What is to be
 // changed is worked out first, so that it can be shown, and then written in one commit.
 
-/// What going back would change, with what is needed to find out whether that has become another matter since.
-package struct Reversal {
-  package let changes: [RecordDifference]
-  /// The end of the log that it was worked out from.
-  fileprivate let end: Position
-  fileprivate let workOut: () throws(NodeError) -> [RecordDifference]
-
-  fileprivate init(
-    _ node: Node, _ workOut: @escaping () throws(NodeError) -> [RecordDifference]
-  ) throws(NodeError) {
-    end = node.log.end
-    changes = try workOut()
-    self.workOut = workOut
-  }
-}
-
 extension Node {
   /// What has to change for one record, or all of a model, to be what they were; of `fields` only, if any are
   /// named: then records that are there now and were there then. Times that the node maintains itself are left.
   package func restoration(
     of model: Model, key: Key?, asOf moment: Moment, fields: [Field]
   ) throws(NodeError) -> Reversal {
-    try Reversal(self) { () throws(NodeError) in
-      try self.changes(restoring: model, key, asOf: moment, fields)
+    try Reversal(self) { present throws(NodeError) in
+      let plan = try self.changes(restoring: model, key, asOf: moment, fields)
+      return try self.consequences(of: plan, present).changes
     }
   }
 
@@ -64,9 +49,27 @@ extension Node {
   /// What has to change for some events to be as if they had not been made: each of their records gets the values
   /// that their writers had read. What they wrote and others outdid needs no undoing.
   ///
-  /// - Throws: `.inspection(.overwritten)` if another event has written the same since, unless `isForced`.
+  /// - Throws: unless `isForced`, `.inspection(.overwritten)` if what another event has written since would go, and
+  ///   `.inspection(.takesAlong)` if a deletion would take records along that none of the events has made.
   package func undoing(_ events: [NotedEvent], isForced: Bool) throws(NodeError) -> Reversal {
-    try Reversal(self) { () throws(NodeError) in try self.changes(undoing: events, isForced: isForced) }
+    try Reversal(self) { present throws(NodeError) in
+      let plan = try self.changes(undoing: events, isForced: isForced)
+      let consequences = try self.consequences(of: plan, present)
+      if !isForced, consequences.goBeyond {
+        throw .inspection(.takesAlong(consequences.changes[consequences.planned...].map { self.text($0) }))
+      }
+      return consequences.changes
+    }
+  }
+
+  private func consequences(
+    of plan: [RecordDifference], _ present: PresentRecords
+  ) throws(NodeError) -> Consequences {
+    try Consequences(of: plan, schema, present, in: mark.scope)
+  }
+
+  private func text(_ difference: RecordDifference) -> String {
+    "\(difference.model.name) \(description.keyText(difference.key, difference.model))"
   }
 
   private func changes(
@@ -110,7 +113,7 @@ extension Node {
       for subject in subjects {
         for index in indices {
           if case .superseded(let later) = history.fate(of: index, field: subject, in: now),
-            !own.contains(later)
+            !own.contains(later), try !isBack(subject, history, index, now, life)
           {
             throw overwritten(history.events[index], life, subject, by: later)
           }
@@ -122,6 +125,23 @@ extension Node {
       if difference.changes.isEmpty { return nil }
     }
     return difference
+  }
+
+  /// Whether a field, or for nil the whole record, is again as an event had left it, so that whatever was written
+  /// in between is lost by nobody: as after another undo.
+  private func isBack(
+    _ field: String?, _ history: RecordHistory, _ index: Int, _ now: RecordState, _ life: RecordLife
+  ) throws(NodeError) -> Bool {
+    do {
+      var after = try history.stateSeen(by: index)
+      _ = try after.apply(history.events[index], life.rules)
+      guard let field else {
+        let difference = RecordDifference(life.model, life.key, from: after, to: now, life.rules)
+        return difference.map { withoutMaintainedTimes($0) }.map { $0.kind == .changed && $0.changes.isEmpty }
+          ?? true
+      }
+      return after.value(of: field, life.rules) == now.value(of: field, life.rules)
+    } catch { throw .merge(error, life.model, life.key) }
   }
 
   /// What is to be written to a field: what stands beside the writes that are taken back, if anything does, else
@@ -161,22 +181,23 @@ extension Node {
     let description = description
     return try write(note) { transaction throws(NodeError) in
       // The writer lock is held: what is worked out here stays true until it is appended.
-      if log.end != reversal.end, try reversal.workOut() != reversal.changes {
+      if log.end != reversal.end, try reversal.workOut(transaction.presentRecords) != reversal.changes {
         throw .inspection(.changedMeanwhile)
       }
       for difference in reversal.changes {
-        let model = difference.model
-        let key = schema.json(of: difference.key, model: model)
-        let exists = try transaction.state(model, difference.key).exists(transaction.rules(model))
-        let fields = difference.descriptions(description).map { ($0.field, $0.to) }
-        switch difference.kind {
-        case .removed where exists: try transaction.perform(Mutation(.delete, model: model.name, key: key))
-        // What a deletion before this one took along.
-        case .removed: break
-        case .added, .changed:
-          let operation: Mutation.Operation = exists ? .update : .create
-          try transaction.perform(Mutation(operation, model: model.name, key: key, fields: fields))
+        let (model, key) = (difference.model, difference.key)
+        let state = try transaction.state(model, key)
+        let exists = state.exists(transaction.rules(model))
+        if difference.kind == .removed {
+          // Alone: what it takes along stands among the changes.
+          if exists { try transaction.record(.delete, model, key, state: state, milliseconds: nil) }
+          continue
         }
+        let fields = difference.descriptions(description).map { ($0.field, $0.to) }
+        try transaction.perform(
+          Mutation(
+            exists ? .update : .create, model: model.name, key: schema.json(of: key, model: model),
+            fields: fields))
       }
       return transaction.events.count
     }

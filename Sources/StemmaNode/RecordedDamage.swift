@@ -71,7 +71,7 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
       + partitions.sorted().map { partition in
         let count = losses.filter { Partition($0.partition) == partition }.reduce(0) { $0 + $1.count }
         return "\(count) events of partition \(partition) cannot be read; its records can only be read until "
-          + "`stemma repair --from PEER` has fetched them again"
+          + "`stemma repair --from PEER` has fetched them again, or `stemma verify` finds the file put back"
       }
       + (isVague
         ? ["what else was lost cannot be told; nothing can be written until the log is repaired"] : [])

@@ -51,8 +51,8 @@ struct Explanation {
 
   private static func exitCode(of error: InspectionError) -> ExitCode {
     switch error {
-    case .noSuchEvent, .noSuchCommit: .noInput
-    case .overwritten, .existenceInConflict, .changedMeanwhile: .no
+    case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
+    case .overwritten, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
     case .notAMoment, .severalEvents, .unknownPlaceholder: .usage
     }
   }

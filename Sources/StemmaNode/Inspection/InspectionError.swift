@@ -5,11 +5,15 @@ package enum InspectionError: Error {
   /// Neither a time, nor a position, nor an event.
   case notAMoment(String)
   case noSuchEvent(String)
+  /// A position behind the last one; nil: there is no event.
+  case beyondTheEnd(String, last: String?)
   /// Several events are meant: their names with their partitions.
   case severalEvents(String, [String])
   case noSuchCommit(String)
   /// An event was overwritten since; `later` names what did it.
   case overwritten(event: String, record: String, field: String, later: String)
+  /// A deletion would also delete or unlink these records; empty if some go that were to be changed.
+  case takesAlong([String])
   /// Whether this record exists is an open conflict, which undoing would bury.
   case existenceInConflict(String)
   /// What going back would change is not any more what was shown.
