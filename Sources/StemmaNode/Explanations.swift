@@ -62,6 +62,8 @@ package enum Explanations {
       "`\(text)` is no point in history; write a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), "
         + "a position (@3.17) or an event (NAME:SEQUENCE, or the first digits of its digest)"
     case .noSuchEvent(let text): "there is no event `\(text)` in this node; `stemma log` lists them"
+    case .beyondTheEnd(let text, let last):
+      "`\(text)` lies behind the end of the log; \(last.map { "the last event is \($0)" } ?? "it has no events")"
     case .severalEvents(let text, let names):
       "`\(text)` may be \(list(names, "or")); add --partition, or name it by its position"
     case .noSuchCommit(let text):
@@ -254,28 +256,8 @@ package enum Explanations {
 
   /// `; did you mean X?` where something known is spelled nearly so, else what there is.
   package static func suggestion(_ name: String, _ known: [String], else fallback: String? = nil) -> String {
-    if let near = known.first(where: { $0.lowercased() == name.lowercased() })
-      ?? known.first(where: { distance($0, name) <= 2 })
-    {
-      return "; did you mean `\(near)`?"
-    }
+    if let near = Spelling.nearest(to: name, among: known) { return "; did you mean `\(near)`?" }
     if let fallback { return "; " + fallback }
     return known.isEmpty || known.count > 12 ? "" : "; there are \(known.joined(separator: ", "))"
-  }
-
-  /// Levenshtein's distance.
-  private static func distance(_ a: String, _ b: String) -> Int {
-    let (a, b) = (Array(a.utf8), Array(b.utf8))
-    var row = Array(0...b.count)
-    for (i, x) in a.enumerated() {
-      var diagonal = row[0]
-      row[0] = i + 1
-      for (j, y) in b.enumerated() {
-        let above = row[j + 1]
-        row[j + 1] = x == y ? diagonal : min(diagonal, above, row[j]) + 1
-        diagonal = above
-      }
-    }
-    return row[b.count]
   }
 }

@@ -12,7 +12,7 @@ package struct ForkReport: Sendable {
 
 /// A fork whose mending was decided, and perhaps not carried out to its end: kept in the mark, so that whoever takes
 /// the writer lock next finishes it.
-package struct PendingFork: Sendable, Equatable, Codable {
+package struct PendingFork: Sendable, Equatable, Encodable {
   /// What they are written under. Nothing else is.
   var origin: UInt64
   /// What is written again.
@@ -23,6 +23,12 @@ package struct PendingFork: Sendable, Equatable, Codable {
   fileprivate init(_ streams: [EventName: Sequence], origin: Origin) {
     self.origin = origin.rawValue
     self.streams = [StreamSuffix](streams)
+  }
+
+  init(_ stored: MarkReader) throws(NodeError) {
+    origin = try stored.number("origin")
+    streams = try stored.streams("streams")
+    isWritten = try stored.flag("isWritten")
   }
 }
 

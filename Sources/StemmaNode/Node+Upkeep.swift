@@ -56,13 +56,13 @@ extension Node {
       }
       report.mark = mark
       report.unconfirmed = log.unconfirmedEvents
+      let files = try log.files()
+      report.files = files.count
       guard log.isHarmless(found) else {
         report.events = try readableEvents(of: log)
         return report
       }
       if mark.damage != nil { try forgetDamage(in: directory, options) }
-      let files = try log.files()
-      report.files = files.count
       report.events = files.reduce(0) { $0 + $1.events }
       let tables = path(directory, tablesFileName)
       do {

@@ -56,7 +56,7 @@ package struct NodeMark: Sendable, Equatable {
 }
 
 /// A peer that was given a name.
-package struct RemotePeer: Sendable, Equatable, Codable {
+package struct RemotePeer: Sendable, Equatable, Encodable {
   package var name: String
   package var address: String
 
@@ -67,8 +67,8 @@ package struct RemotePeer: Sendable, Equatable, Codable {
 }
 
 /// The JSON form, kept apart so that ids stand in it as hexadecimal text.
-private struct StoredMark: Codable {
-  struct Identity: Codable {
+private struct StoredMark: Encodable {
+  struct Identity: Encodable {
     var inode: UInt64
     var birthSeconds: Int64
     var birthNanoseconds: UInt32
@@ -110,44 +110,40 @@ extension NodeMark {
     }
   }
 
+  /// - Throws: `newerFormat`, which is looked at first, and `badMark`.
   init(_ bytes: [UInt8], path: String) throws(NodeError) {
-    /// Only the version, which every later layout keeps.
-    struct Header: Codable { var format: Int }
-    let stored: StoredMark
-    do {
-      let header = try JSONDecoder().decode(Header.self, from: Data(bytes))
-      guard header.format <= Self.format else {
-        throw NodeError.newerFormat(path: path, found: header.format, supported: Self.format)
-      }
-      stored = try JSONDecoder().decode(StoredMark.self, from: Data(bytes))
-    } catch let error as NodeError { throw error } catch {
-      throw .badMark(path: path, what: "it is not the JSON object that a node has")
+    let mark: MarkReader
+    do { mark = MarkReader(path: path, json: try JSON.parse(bytes)) } catch {
+      throw MarkReader(path: path, json: .null).failure()
     }
-    func origin(_ text: String) throws(NodeError) -> Origin {
-      guard text.count == 16, let raw = UInt64(text, radix: 16) else {
-        throw .badMark(path: path, what: "`\(text)` is not sixteen hexadecimal digits")
-      }
-      return Origin(raw)
+    let format = try mark.number("format", as: Int.self)
+    guard format <= Self.format else {
+      throw .newerFormat(path: path, found: format, supported: Self.format)
     }
     func scope(_ patterns: [String]) throws(NodeError) -> Scope {
       do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
     }
-    logID = LogID(try origin(stored.log).rawValue)
-    name = stored.name
+    logID = LogID(try mark.origin(try mark.text("log")).rawValue)
+    name = try mark.text("name")
     origins = []
-    for text in stored.origins { origins.append(try origin(text)) }
+    for text in try mark.texts("origins") { origins.append(try mark.origin(text)) }
     guard !origins.isEmpty else { throw .badMark(path: path, what: "it names no origin") }
-    for (text, name) in stored.names { names[try origin(text)] = name }
+    for (text, name) in try mark.textMembers("names") { names[try mark.origin(text)] = name }
+    let identity = try mark.member("watermark")
     watermark = FileIdentity(
-      inode: stored.watermark.inode, birthSeconds: stored.watermark.birthSeconds,
-      birthNanoseconds: stored.watermark.birthNanoseconds)
-    keptTails = stored.keptTails
-    self.scope = try scope(stored.scope)
-    pendingScope = try stored.pendingScope.map { patterns throws(NodeError) in try scope(patterns) }
-    pendingFork = stored.pendingFork
-    remotes = stored.remotes
-    damage = stored.damage
-    givenUp = stored.givenUp ?? []
-    pendingGivingUp = stored.pendingGivingUp
+      inode: try identity.number("inode"), birthSeconds: try identity.number("birthSeconds"),
+      birthNanoseconds: try identity.number("birthNanoseconds"))
+    keptTails = try mark.texts("keptTails")
+    self.scope = try scope(try mark.texts("scope"))
+    if mark.has("pendingScope") { pendingScope = try scope(try mark.texts("pendingScope")) }
+    if mark.has("pendingFork") { pendingFork = try PendingFork(try mark.member("pendingFork")) }
+    for remote in try mark.members("remotes") {
+      remotes.append(RemotePeer(name: try remote.text("name"), address: try remote.text("address")))
+    }
+    if mark.has("damage") { damage = try RecordedDamage(try mark.member("damage")) }
+    for given in mark.has("givenUp") ? try mark.members("givenUp") : [] { givenUp.append(try GivenUp(given)) }
+    if mark.has("pendingGivingUp") {
+      pendingGivingUp = try PendingGivingUp(try mark.member("pendingGivingUp"))
+    }
   }
 }

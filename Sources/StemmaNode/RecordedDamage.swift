@@ -3,9 +3,9 @@ import StemmaLog
 
 /// What a node knows of damage to its log, kept in the mark until it is mended: so every process that opens the
 /// node leaves the partitions alone that lost events, without reading the whole log first.
-package struct RecordedDamage: Sendable, Equatable, Codable {
+package struct RecordedDamage: Sendable, Equatable, Encodable {
   /// A place in a file whose bytes are not what they were.
-  package struct Place: Sendable, Hashable, Codable {
+  package struct Place: Sendable, Hashable, Encodable {
     /// In `log/`.
     package var file: String
     package var offset: UInt64
@@ -14,7 +14,7 @@ package struct RecordedDamage: Sendable, Equatable, Codable {
   }
 
   /// Events of one stream that cannot be read any more.
-  package struct Loss: Sendable, Hashable, Codable {
+  package struct Loss: Sendable, Hashable, Encodable {
     package var partition: String
     /// Sixteen hexadecimal digits.
     package var origin: String
@@ -42,6 +42,15 @@ package struct RecordedDamage: Sendable, Equatable, Codable {
     }
   }
 
+  init(_ stored: MarkReader) throws(NodeError) {
+    for place in try stored.members("places") {
+      places.append(
+        Place(file: try place.text("file"), offset: try place.number("offset"), what: try place.text("what")))
+    }
+    losses = try stored.losses("losses")
+    isVague = try stored.flag("isVague")
+  }
+
   static func place(_ damage: Damage) -> Place {
     Place(file: name(of: damage.path), offset: damage.offset, what: Explanations.text(of: damage.flaw))
   }
@@ -56,7 +65,7 @@ package struct RecordedDamage: Sendable, Equatable, Codable {
       + partitions.sorted().map { partition in
         let count = losses.filter { Partition($0.partition) == partition }.reduce(0) { $0 + $1.count }
         return "\(count) events of partition \(partition) cannot be read; its records can only be read until "
-          + "`stemma repair --from PEER` has fetched them again"
+          + "`stemma repair --from PEER` has fetched them again, or `stemma verify` finds the file put back"
       }
       + (isVague
         ? ["what else was lost cannot be told; nothing can be written until the log is repaired"] : [])
@@ -71,6 +80,16 @@ package struct RecordedDamage: Sendable, Equatable, Codable {
     return damage.allSatisfy { damage in
       let wanted = Self.place(damage)
       return places.contains { stem($0.file) == stem(wanted.file) && $0.offset == wanted.offset }
+    }
+  }
+}
+
+extension MarkReader {
+  func losses(_ name: String) throws(NodeError) -> [RecordedDamage.Loss] {
+    try members(name).map { loss throws(NodeError) in
+      RecordedDamage.Loss(
+        partition: try loss.text("partition"), origin: try loss.text("origin"), from: try loss.number("from"),
+        to: try loss.number("to"), file: loss.has("file") ? try loss.text("file") : nil)
     }
   }
 }

@@ -112,7 +112,11 @@ package final class Tables: Sendable {
     }
     do {
       if path == ":memory:" { return try DatabaseQueue(configuration: configuration) }
-      do { return try DatabasePool(path: path, configuration: configuration) } catch let error
+      do {
+        // Who only reads needs no connection beside it for a writer: opening it takes a millisecond.
+        guard mode == .readOnly else { return try DatabasePool(path: path, configuration: configuration) }
+        return try DatabaseQueue(path: path, configuration: configuration)
+      } catch let error
         as DatabaseError
         where mode == .readOnly && error.resultCode == .SQLITE_CANTOPEN
       {

@@ -51,11 +51,18 @@ import Testing
 
   @Test func aMistypedModelIsNamed() {
     expectError("type A ‸@modle { x: Int }", "unknown directive `@modle`", "write `@model`")
+    expectError(
+      "type A @model { x: Int! ‸@primarKey }", "unknown directive `@primarKey`", "did you mean `@primaryKey`?"
+    )
+    expectError(
+      "type A @model { x: Int! @primaryKey(‸sortKeyField: []) }", "has no argument `sortKeyField`",
+      "did you mean `sortKeyFields`?")
   }
 
   @Test func typesAreKnown() {
     expectError("type A @model { x: ‸DateTime }", "unknown type `DateTime`", "write `AWSDateTime`")
-    expectError("type A @model { x: ‸string }", "unknown type `string`", "write `String`")
+    expectError("type A @model { x: ‸string }", "unknown type `string`", "did you mean `String`?")
+    expectError("type A @model { x: ‸Strng }", "unknown type `Strng`", "did you mean `String`?")
     expectError("type A @model { x: ‸Nope }", "unknown type `Nope`", "declare it, or use one of ID")
     expectError(
       "type A @model { b: ‸B } type B @model { x: Int }", "needs a relationship", "`@belongsTo` or `@hasOne`")

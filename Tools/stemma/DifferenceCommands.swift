@@ -9,7 +9,7 @@ struct Diff: ParsableCommand {
     abstract: "Show which records differ between two moments, or two nodes.",
     discussion: """
       A and B are points in history (see `stemma help log`) or nodes (a remote's name, or a directory). Without B, A \
-      is compared with this node as it is now.
+      is compared with this node as it is now. Of two nodes only records in the scope of both are compared.
 
       Examples:
         stemma diff yesterday
@@ -110,7 +110,8 @@ final class DifferenceWriter {
       if stat { counts.write() }
       let all = counts.all
       Output.line(
-        "\(counted(all.created, "record")) added, \(all.deleted) removed, \(all.changed) changed")
+        "\(counted(all.created, "record")) added, \(grouped(UInt64(all.deleted))) removed, "
+          + "\(grouped(UInt64(all.changed))) changed")
     }
     Output.flush()
   }

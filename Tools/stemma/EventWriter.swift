@@ -31,7 +31,6 @@ final class EventWriter {
   /// Events that wait at most.
   private static let patience = 1 << 16
   private var drawing = BranchDrawing<Branch>()
-  private var array: [JSON] = []
   private var isFirst = true
 
   init(_ node: Node, _ form: Form) {
@@ -73,7 +72,12 @@ final class EventWriter {
   private func write(_ stored: StoredEvent, _ note: CommitNote, _ accounts: EventAccounts?) throws {
     switch form {
     case .mutations: Output.line(description.mutation(stored.event))
-    case .json: array.append(json(stored, note, accounts))
+    case .json:
+      // As one array, of which no more than a line is held.
+      Output.bytes([isFirst ? UInt8(ascii: "[") : UInt8(ascii: ",")])
+      var element: [UInt8] = []
+      json(stored, note, accounts).append(to: &element)
+      Output.bytes(element)
     case .ndjson: Output.line(json(stored, note, accounts))
     case .template(let template): Output.line(template.line(stored, note, description))
     case .oneline: Output.line(text.summary(stored))
@@ -108,6 +112,6 @@ final class EventWriter {
 
   func finish() throws {
     try writeWaiting()
-    if case .json = form { Output.line(.array(array)) }
+    if case .json = form { Output.line(isFirst ? "[]" : "]") }
   }
 }

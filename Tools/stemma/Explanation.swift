@@ -51,7 +51,7 @@ struct Explanation {
 
   private static func exitCode(of error: InspectionError) -> ExitCode {
     switch error {
-    case .noSuchEvent, .noSuchCommit: .noInput
+    case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
     case .overwritten, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
     case .notAMoment, .severalEvents, .unknownPlaceholder: .usage
     }

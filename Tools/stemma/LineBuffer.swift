@@ -8,9 +8,19 @@ struct LineBuffer: ~Copyable {
   private var capacity: Int
   private(set) var count = 0
 
+  /// A text among the bytes.
+  struct Piece {
+    fileprivate var start: UInt32
+    fileprivate var count: UInt32
+  }
+
+  /// How many bytes of a piece are copied at once. That much room stands behind the capacity.
+  private static let stride = 16
+
   init(capacity: Int) {
     self.capacity = capacity
-    base = .allocate(capacity: capacity)
+    base = .allocate(capacity: capacity + Self.stride)
+    base.initialize(repeating: 0, count: capacity + Self.stride)
   }
 
   deinit { base.deallocate() }
@@ -22,10 +32,15 @@ struct LineBuffer: ~Copyable {
   /// Takes back what was appended since there were `count` bytes.
   mutating func cut(to count: Int) { self.count = count }
 
+  @inline(__always)
   private mutating func reserve(_ added: Int) {
-    guard count + added > capacity else { return }
+    if count + added > capacity { grow(added) }
+  }
+
+  private mutating func grow(_ added: Int) {
     capacity = max(capacity * 2, count + added)
-    let grown = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
+    let grown = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity + Self.stride)
+    grown.initialize(repeating: 0, count: capacity + Self.stride)
     grown.update(from: base, count: count)
     base.deallocate()
     base = grown
@@ -46,6 +61,28 @@ struct LineBuffer: ~Copyable {
     count += bytes.count
   }
 
+  /// Appends a text and tells where it stands.
+  mutating func add(_ text: String) -> Piece {
+    let start = count
+    append(text)
+    return Piece(start: UInt32(start), count: UInt32(count - start))
+  }
+
+  /// Appends a piece that another buffer has given. Words are short: their bytes are copied sixteen at a time, and
+  /// what is copied too much is written over.
+  @inline(__always)
+  mutating func append(_ piece: Piece, of pool: borrowing LineBuffer) {
+    let size = Int(piece.count)
+    reserve(size)
+    let source = UnsafeRawPointer(pool.base + Int(piece.start))
+    let target = UnsafeMutableRawPointer(base + count)
+    for offset in Swift.stride(from: 0, to: size, by: Self.stride) {
+      let bytes = source.loadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
+      target.storeBytes(of: bytes, toByteOffset: offset, as: SIMD16<UInt8>.self)
+    }
+    count += size
+  }
+
   mutating func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { append($0) } }
 
   mutating func append(_ text: String) {
@@ -63,7 +100,7 @@ struct LineBuffer: ~Copyable {
       if size < 20 { bound *= 10 }
     }
     var left = number
-    for place in stride(from: count + size - 1, through: count, by: -1) {
+    for place in Swift.stride(from: count + size - 1, through: count, by: -1) {
       base[place] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: left % 10)
       left /= 10
     }

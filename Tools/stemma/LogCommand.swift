@@ -43,6 +43,11 @@ struct LogCommand: ParsableCommand {
     if let n, n < 0 { throw ValidationError("-n takes a number of events") }
     let forms = [oneline, stat, template != nil, mutations].count { $0 }
     if forms > 1 { throw ValidationError("--oneline, --stat, --format and --mutations exclude each other") }
+    // Mutations are lines of JSON anyway.
+    if format.isJSON && (oneline || template != nil) {
+      throw ValidationError("--oneline and --format are for people; leave them or --json out")
+    }
+    if patch && stat { throw ValidationError("--stat shows no values; leave -p out") }
     if graph && (stat || mutations) { throw ValidationError("--graph goes with --oneline and --format") }
     if graph && reverse { throw ValidationError("--graph goes from new to old; leave --reverse out") }
     if follow && (graph || stat || reverse || format.json) {
@@ -196,15 +201,14 @@ struct EventSelection: ParsableArguments {
 
   func filter(_ node: Node) throws -> LogFilter {
     var filter = LogFilter()
-    filter.field = field
     filter.text = grep
     if let model {
       let words = try RecordWords(node, model: model)
       filter.model = words.model
       filter.modelName = words.model.storedName
       if !key.isEmpty { filter.key = try node.key(try words.key(key).key, of: words.model) }
-      if let field { filter.field = words.model.field(named: field)?.storedName ?? field }
     }
+    if let field { filter.field = try storedName(ofField: field, node, filter.model) }
     if !partition.isEmpty { filter.scope = try node.scope(partition) }
     if let origin {
       let named = node.mark.origins(named: origin)
@@ -216,6 +220,28 @@ struct EventSelection: ParsableArguments {
     if let since { filter.since = try node.moment(since) }
     if let until { filter.until = try node.moment(until) }
     return filter
+  }
+
+  /// A name that no model of the schema has may be that of a field that was removed, or is not known here yet: then
+  /// the log has it.
+  private func storedName(ofField name: String, _ node: Node, _ model: Model?) throws -> String {
+    let models = model.map { [$0] } ?? node.schema.models
+    if let known = models.lazy.compactMap({ $0.field(named: name) }).first {
+      return model == nil ? name : known.storedName
+    }
+    var filter = LogFilter()
+    filter.field = name
+    var isWritten = false
+    try node.forEachEvent(filter, newestFirst: true) { _, _ in
+      isWritten = true
+      return false
+    }
+    if isWritten { return name }
+    let known = Set(models.flatMap { $0.fields.map(\.name) }).sorted()
+    let who = model.map(\.name) ?? "no model"
+    throw Failure(
+      "\(who) has \(model == nil ? "a" : "no") field `\(name)`\(Explanations.suggestion(name, known))",
+      .badData)
   }
 
   private func operation(_ name: String) throws -> StemmaEvents.Operation {

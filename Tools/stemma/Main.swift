@@ -76,15 +76,33 @@ struct Stemma: ParsableCommand {
 }
 
 extension Stemma {
-  /// The parser takes a command that it does not know for too many arguments. The names are asked for only then:
-  /// that takes milliseconds.
+  /// Reads the arguments of the command that the first of them names.
+  ///
+  /// The parser is given that command alone first: going down from the root costs each start a millisecond.
+  /// Whatever it does not take, a mistake or a question for help, goes the whole way, for words that name all
+  /// of the command line.
   private static func parse(_ arguments: [String]) throws -> any ParsableCommand {
-    do { return try parseAsRoot(arguments) } catch {
-      guard let name = arguments.first, !name.hasPrefix("-"), name != "help" else { throw error }
-      let known = configuration.subcommands.map { $0._commandName }
-      if known.contains(name) { throw error }
-      throw unknownCommand(name, known)
+    guard let name = arguments.first, !name.hasPrefix("-"), name != "help" else {
+      return try parseAsRoot(arguments)
     }
+    let known = configuration.subcommands
+    guard let command = known.first(where: { $0._commandName == name }) else {
+      throw unknownCommand(name, known.map { $0._commandName })
+    }
+    if command.configuration.subcommands.isEmpty, let parsed = parseAlone(command, arguments) {
+      return parsed
+    }
+    return try parseAsRoot(arguments)
+  }
+
+  /// Nil if the parser does not take the arguments, or takes them for a question for help.
+  private static func parseAlone(
+    _ command: any ParsableCommand.Type, _ arguments: [String]
+  ) -> (any ParsableCommand)? {
+    do {
+      let parsed = try command.parseAsRoot(Array(arguments.dropFirst()))
+      return type(of: parsed) == command ? parsed : nil
+    } catch { return nil }
   }
 
   private static func unknownCommand(_ name: String, _ known: [String]) -> Failure {

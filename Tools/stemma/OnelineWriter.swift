@@ -1,3 +1,4 @@
+import Foundation
 import StemmaEvents
 import StemmaLog
 import StemmaNode
@@ -9,9 +10,10 @@ struct OnelineWriter: ~Copyable {
   private let description: EventDescription
   private let position: (before: [UInt8], after: [UInt8])
   private var line = LineBuffer(capacity: 1 << 17)
-  private var blocks: [ObjectIdentifier: BlockTexts] = [:]
-  /// The day that was rendered last, up to its `T`.
-  private var day: (number: UInt64, bytes: [UInt8]) = (.max, [])
+  private var blocks: [ObjectIdentifier: Kept] = [:]
+  /// Days that were rendered, up to their `T`, each where its number modulo the count says: nodes that wrote at the
+  /// same time take turns.
+  private var days = [(number: UInt64, bytes: [UInt8])](repeating: (.max, []), count: 64)
 
   /// Blocks of which texts are kept: more than a segment has.
   private static let limit = 256
@@ -34,7 +36,7 @@ struct OnelineWriter: ~Copyable {
   }
 
   private mutating func append(_ event: ScannedEvent) {
-    let texts = texts(of: event.block)
+    let kept = kept(event.block)
     let outline = event.block.outline(event.index)
     if !position.before.isEmpty { line.append(position.before) }
     line.append(UInt8(ascii: "@"))
@@ -44,39 +46,35 @@ struct OnelineWriter: ~Copyable {
     if !position.after.isEmpty { line.append(position.after) }
     line.append(UInt8(ascii: " "))
     append(outline.timestamp)
-    // " name:"
-    line.append(texts.names[outline.origin])
-    line.append(outline.sequence)
-    let shape = texts.shape(outline)
-    line.append(shape.operation)
-    texts.appendRecord(outline.key, to: &line)
-    if !shape.relationship.isEmpty { line.append(shape.relationship) }
-    for place in shape.fields.indices {
-      let field = shape.fields[place]
-      line.append(field.prefix)
-      texts.append(outline.firstAssignment + place, field.tag, to: &line)
-    }
-    line.append(UInt8(ascii: "\n"))
+    kept.texts.append(outline, to: &line)
   }
 
-  private mutating func texts(of block: BlockContents) -> BlockTexts {
+  /// Texts that a dictionary can hold.
+  private final class Kept {
+    let texts: BlockTexts
+
+    init(_ texts: consuming BlockTexts) { self.texts = texts }
+  }
+
+  private mutating func kept(_ block: BlockContents) -> Kept {
     let identifier = ObjectIdentifier(block)
     if let found = blocks[identifier] { return found }
     if blocks.count >= Self.limit { blocks.removeAll(keepingCapacity: true) }
-    let made = BlockTexts(block, description)
+    let made = Kept(BlockTexts(block, description))
     blocks[identifier] = made
     return made
   }
 
   private mutating func append(_ timestamp: Timestamp) {
     let (number, rest) = timestamp.milliseconds.quotientAndRemainder(dividingBy: 86_400_000)
-    if number != day.number {
+    let place = Int(number % UInt64(days.count))
+    if number != days[place].number {
       let text = description.time(Timestamp(milliseconds: number * 86_400_000))
-      day = (number, Array(text.utf8.prefix(11)))
+      days[place] = (number, Array(text.utf8.prefix(11)))
     }
-    line.append(day.bytes)
+    line.append(days[place].bytes)
     // Beyond the year 9999 there is no text.
-    guard day.bytes.count == 11 else { return }
+    guard days[place].bytes.count == 11 else { return }
     let seconds = rest / 1000
     line.appendPair(seconds / 3600)
     line.append(UInt8(ascii: ":"))
@@ -97,71 +95,92 @@ struct OnelineWriter: ~Copyable {
 
 /// What the events of one block have in common, as text. Nothing of it changes; it holds the block, so that what is
 /// read in place stays there.
-private final class BlockTexts {
+///
+/// A structure, as going through properties of a class that may change asks each time whether somebody else does.
+/// All texts stand one behind another in a pool, and all tables hold plain numbers: arrays of arrays would have their
+/// references counted at every word of a line.
+private struct BlockTexts: ~Copyable {
+  /// A text in the pool.
+  typealias Piece = LineBuffer.Piece
+
+  struct Field {
+    /// ` name=`
+    var prefix: Piece
+    var tag: ValueTag
+  }
+
   /// The events of one model that have operation, relationship and fields in common.
-  final class Shape {
-    /// With spaces around it.
-    let operation: [UInt8]
-    /// With a space before it; empty for none.
-    let relationship: [UInt8]
-    /// ` name=` of each field.
-    let fields: [(prefix: [UInt8], tag: ValueTag)]
-
-    init(_ block: BlockContents, _ shape: Int, _ model: Model?, _ description: EventDescription) {
-      let style = BlockTexts.style(.cyan)
-      operation =
-        [UInt8(ascii: " ")] + style.before + Array(block.operation(ofShape: shape).name.utf8) + style.after
-        + [UInt8(ascii: " ")]
-      relationship = block.relationship(ofShape: shape).map { Array(" \($0)".utf8) } ?? []
-      fields = block.fields(ofShape: shape).map { field in
-        (Array(" \(description.fieldName(field.name, model))=".utf8), field.tag)
-      }
-    }
+  struct Shape {
+    /// ` operation Model[`
+    var opening: Piece
+    /// `]`, and behind it the relationship.
+    var closing: Piece
+    /// In `fields`.
+    var fields: Range<Int32>
   }
 
-  private final class KeyedModel {
-    let stored: String
-    let model: Model?
-    /// `Model[`
-    let opening: [UInt8]
-    /// What stands before each part of a key.
-    let parts: [[UInt8]]
-    /// By their numbers in the block.
-    let shapes: [Shape]
-
-    init(_ stored: String, _ block: BlockContents, _ description: EventDescription) {
-      self.stored = stored
-      let model = description.model(storedName: stored)
-      self.model = model
-      opening = Array("\(model?.name ?? stored)[".utf8)
-      let names = model?.keyFields.map { model?.fields[$0].name ?? "" } ?? []
-      parts = names.enumerated().map { index, name in
-        names.count == 1 ? [] : Array("\(index > 0 ? " " : "")\(name)=".utf8)
-      }
-      shapes = (0..<block.shapeCount).map { Shape(block, $0, model, description) }
-    }
+  struct KeyedModel {
+    /// What stands before each part of a key; in `parts`.
+    var parts: Range<Int32>
+    /// Its first shape; the others follow by their numbers in the block.
+    var shapes: Int32
   }
 
-  /// ` name:` of each origin.
-  let names: [[UInt8]]
   private let block: BlockContents
   private let description: EventDescription
-  private let modelOfKey: [KeyedModel]
+  private var pool = LineBuffer(capacity: 1 << 10)
+  /// ` name:` of each origin.
+  private var names: [Piece] = []
+  private var modelOfKey: [Int32] = []
+  private var models: [KeyedModel] = []
+  private var parts: [Piece] = []
+  private var shapes: [Shape] = []
+  private var fields: [Field] = []
+  /// By the numbers in `models`.
+  private var storedNames: [String] = []
+  private var schemaModels: [Model?] = []
 
   init(_ block: BlockContents, _ description: EventDescription) {
     self.block = block
     self.description = description
-    names = block.origins.map { Array(" \(description.name(of: $0)):".utf8) }
-    var models: [KeyedModel] = []
-    modelOfKey = (0..<block.reader.keyCount).map { key in
+    for origin in block.origins { names.append(add(" \(description.name(of: origin)):")) }
+    for key in 0..<block.reader.keyCount {
       let stored = block.reader.model(ofKey: key)
       // Keys are sorted: those of one model stand together.
-      if let last = models.last, last.stored == stored { return last }
-      if let known = models.first(where: { $0.stored == stored }) { return known }
-      models.append(KeyedModel(stored, block, description))
-      return models[models.count - 1]
+      var place = storedNames.count - 1
+      if storedNames.last != stored {
+        place = storedNames.firstIndex(of: stored) ?? storedNames.count
+        if place == storedNames.count { addModel(stored) }
+      }
+      modelOfKey.append(Int32(place))
     }
   }
+
+  private mutating func addModel(_ stored: String) {
+    let model = description.model(storedName: stored)
+    storedNames.append(stored)
+    schemaModels.append(model)
+    let keyNames = model?.keyFields.map { model?.fields[$0].name ?? "" } ?? []
+    let firstPart = Int32(parts.count)
+    for (index, name) in keyNames.enumerated() {
+      parts.append(add(keyNames.count == 1 ? "" : "\(index > 0 ? " " : "")\(name)="))
+    }
+    models.append(KeyedModel(parts: firstPart..<Int32(parts.count), shapes: Int32(shapes.count)))
+    for shape in 0..<block.shapeCount {
+      let firstField = Int32(fields.count)
+      for field in block.fields(ofShape: shape) {
+        fields.append(Field(prefix: add(" \(description.fieldName(field.name, model))="), tag: field.tag))
+      }
+      let operation = Output.styled(block.operation(ofShape: shape).name, .cyan)
+      shapes.append(
+        Shape(
+          opening: add(" \(operation) \(model?.name ?? stored)["),
+          closing: add("]" + (block.relationship(ofShape: shape).map { " \($0)" } ?? "")),
+          fields: firstField..<Int32(fields.count)))
+    }
+  }
+
+  private mutating func add(_ text: String) -> Piece { pool.add(text) }
 
   /// What stands around styled text.
   static func style(_ style: Output.Style) -> (before: [UInt8], after: [UInt8]) {
@@ -169,49 +188,75 @@ private final class BlockTexts {
     return (Array(parts[0].utf8), Array(parts[1].utf8))
   }
 
-  func shape(_ outline: BlockContents.Outline) -> Shape { modelOfKey[outline.key].shapes[outline.shape] }
-
-  // MARK: Records
-
-  /// `Model[key]`
-  func appendRecord(_ key: Int, to line: inout LineBuffer) {
-    let keyed = modelOfKey[key]
-    line.append(keyed.opening)
-    if !appendPlain(block.keyBytes(key), keyed.parts, to: &line) {
-      line.append(description.keyText(block.reader.record(key).key, keyed.model))
+  /// All that stands behind the time.
+  func append(_ outline: BlockContents.Outline, to line: inout LineBuffer) {
+    line.append(names[outline.origin], of: pool)
+    line.append(outline.sequence)
+    let number = Int(modelOfKey[outline.key])
+    let model = models[number]
+    let shape = shapes[Int(model.shapes) + outline.shape]
+    line.append(shape.opening, of: pool)
+    if !appendPlain(block.keyBytes(outline.key), model.parts, to: &line) {
+      line.append(description.keyText(block.reader.record(outline.key).key, schemaModels[number]))
     }
-    line.append(UInt8(ascii: "]"))
+    line.append(shape.closing, of: pool)
+    var assignment = outline.firstAssignment
+    for place in shape.fields {
+      let field = fields[Int(place)]
+      line.append(field.prefix, of: pool)
+      append(assignment, field.tag, to: &line)
+      assignment += 1
+    }
+    line.append(UInt8(ascii: "\n"))
   }
+
+  // MARK: Keys
 
   /// Appends a key of plain texts as `KeyWords` has it, from its encoded bytes; false, and nothing appended, for
   /// all others.
   private func appendPlain(
-    _ encoded: UnsafeRawBufferPointer, _ parts: [[UInt8]], to line: inout LineBuffer
+    _ encoded: UnsafeRawBufferPointer, _ parts: Range<Int32>, to line: inout LineBuffer
   ) -> Bool {
     let start = line.count
     var index = 0
-    for (part, before) in parts.enumerated() {
+    for part in parts {
       guard index < encoded.count, encoded[index] == 0x02 else { break }
-      if !before.isEmpty { line.append(before) }
+      line.append(self.parts[Int(part)], of: pool)
       index += 1
       let first = index
-      while index < encoded.count, Self.isBare(encoded[index]) { index += 1 }
-      guard index > first, index < encoded.count, encoded[index] == 0 else { break }
-      if encoded[first] == UInt8(ascii: "-") { break }
-      line.append(UnsafeRawBufferPointer(rebasing: encoded[first..<index]))
+      guard let end = Self.end(of: encoded, from: first) else { break }
+      index = end
+      guard index > first, encoded[first] != UInt8(ascii: "-") else { break }
+      let text = UnsafeRawBufferPointer(rebasing: encoded[first..<index])
+      guard Self.isBare(text) else { break }
+      line.append(text)
       index += 1
-      if part == parts.count - 1, index == encoded.count { return true }
+      if part == parts.upperBound - 1, index == encoded.count { return true }
     }
     line.cut(to: start)
     return false
   }
 
-  /// Whether no shell and no rule for keys asks for quotes around this byte.
+  /// Where the zero byte stands that ends a text.
+  private static func end(of encoded: UnsafeRawBufferPointer, from first: Int) -> Int? {
+    guard first < encoded.count, let start = encoded.baseAddress,
+      let zero = memchr(start + first, 0, encoded.count - first)
+    else { return nil }
+    return UnsafeRawPointer(zero) - start
+  }
+
+  /// Whether no shell and no rule for keys asks for quotes around a text. Without branches, so that many bytes are
+  /// looked at together.
   @inline(__always)
-  private static func isBare(_ byte: UInt8) -> Bool {
-    let lower = byte | 0x20
-    return (lower >= UInt8(ascii: "a") && lower <= UInt8(ascii: "z"))
-      || (byte >= UInt8(ascii: "-") && byte <= UInt8(ascii: "9")) || byte == UInt8(ascii: "_")
+  private static func isBare(_ text: UnsafeRawBufferPointer) -> Bool {
+    var others: UInt8 = 0
+    for byte in text {
+      let isLetter = (byte | 0x20) &- UInt8(ascii: "a") < 26
+      // `-`, `.`, `/` and the digits.
+      let isNumeric = byte &- UInt8(ascii: "-") < 13
+      others |= isLetter || isNumeric || byte == UInt8(ascii: "_") ? 0 : 1
+    }
+    return others == 0
   }
 
   // MARK: Values
@@ -219,7 +264,7 @@ private final class BlockTexts {
   /// Texts up to this length, with their quotes, are never cut.
   private static let shortest = EventText.width - 2
 
-  func append(_ assignment: Int, _ tag: ValueTag, to line: inout LineBuffer) {
+  private func append(_ assignment: Int, _ tag: ValueTag, to line: inout LineBuffer) {
     switch tag {
     case .null: line.append("null")
     case .bool: line.append(block.bits(assignment) != 0 ? "true" : "false")
@@ -247,11 +292,11 @@ private final class BlockTexts {
   /// Whether each byte stands for itself in JSON, and is one character.
   @inline(__always)
   private static func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
-    var isPlain = true
+    var others: UInt8 = 0
     for byte in text {
-      isPlain =
-        isPlain && byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+      let isSpecial = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+      others |= byte &- 0x20 < 0x5F && !isSpecial ? 0 : 1
     }
-    return isPlain
+    return others == 0
   }
 }

@@ -58,21 +58,24 @@ struct History: ParsableCommand {
     let life = try record.onlyLife(node)
     let history = life.history
     let text = EventText(node)
-    var steps: [(noted: NotedEvent, changes: [ChangeDescription])] = []
-    try node.forEachStep(of: life) { noted, changes in steps.append((noted, changes)) }
+    // The steps are those of the history, in its order.
+    var steps: [(index: Int, noted: NotedEvent, changes: [ChangeDescription])] = []
+    try node.forEachStep(of: life) { noted, changes in steps.append((steps.count, noted, changes)) }
     if !reverse { steps.reverse() }
     if format.isJSON {
-      let lines = steps.map { step in json(step.noted, step.changes, life, text.description) }
+      let lines = steps.map { step in
+        json(step.noted, step.changes, parents: history.parents(of: step.index), life, text.description)
+      }
       if format.json { Output.line(.array(lines)) } else { lines.forEach { Output.line($0) } }
       Output.flush()
       return
     }
     Pager.begin()
     var drawing = BranchDrawing<Dot>()
-    for (noted, changes) in steps {
+    for (index, noted, changes) in steps {
       let event = noted.event
       let lines = [text.headline(noted)] + changes.map { "    " + EventText.text(of: $0) }
-      guard graph, let index = history.index(of: event.dot) else {
+      guard graph else {
         lines.forEach { Output.line($0) }
         continue
       }
@@ -86,12 +89,11 @@ struct History: ParsableCommand {
   }
 
   private func json(
-    _ noted: NotedEvent, _ changes: [ChangeDescription], _ life: RecordLife, _ description: EventDescription
+    _ noted: NotedEvent, _ changes: [ChangeDescription], parents: [Int], _ life: RecordLife,
+    _ description: EventDescription
   ) -> JSON {
-    guard case .object(let members) = description.json(noted.stored, noted.note),
-      let index = life.history.index(of: noted.event.dot)
-    else { return .null }
-    let parents = life.history.parents(of: index).map {
+    guard case .object(let members) = description.json(noted.stored, noted.note) else { return .null }
+    let parents = parents.map {
       JSON.string(description.name(life.history.events[$0].dot))
     }
     return .object(

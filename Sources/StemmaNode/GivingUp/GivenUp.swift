@@ -1,7 +1,7 @@
 import StemmaEvents
 
 /// Events that a node has declared lost.
-package struct GivenUp: Sendable, Equatable, Codable {
+package struct GivenUp: Sendable, Equatable, Encodable {
   /// When, in milliseconds since 1970.
   package var time: UInt64
   /// What damage had taken.
@@ -38,7 +38,7 @@ package struct GivenUp: Sendable, Equatable, Codable {
 
 /// A giving up that was decided, and perhaps not carried out to its end: kept in the mark, so that whoever takes the
 /// writer lock next finishes it.
-package struct PendingGivingUp: Sendable, Equatable, Codable {
+package struct PendingGivingUp: Sendable, Equatable, Encodable {
   /// What will be noted when it is done.
   var record: GivenUp
   /// New origins that restated events are written under. Nothing else is.
@@ -58,5 +58,27 @@ package struct PendingGivingUp: Sendable, Equatable, Codable {
       for origin in origins { dropped[EventName(stream: partition, Origin(origin))] = Sequence(1) }
     }
     return dropped
+  }
+}
+
+// MARK: Reading the mark
+
+extension GivenUp {
+  init(_ stored: MarkReader) throws(NodeError) {
+    time = try stored.number("time")
+    losses = try stored.losses("losses")
+    isVague = try stored.flag("isVague")
+    again = try stored.number("again")
+    standIns = try stored.number("standIns")
+    unknown = try stored.number("unknown")
+  }
+}
+
+extension PendingGivingUp {
+  init(_ stored: MarkReader) throws(NodeError) {
+    record = try GivenUp(try stored.member("record"))
+    origins = try stored.numbers("origins")
+    cut = try stored.streams("cut")
+    isWritten = try stored.flag("isWritten")
   }
 }

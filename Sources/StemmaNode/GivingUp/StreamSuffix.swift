@@ -1,7 +1,7 @@
 import StemmaEvents
 
 /// The events of one stream from a sequence on, as a mark keeps them.
-struct StreamSuffix: Sendable, Equatable, Codable {
+struct StreamSuffix: Sendable, Equatable, Encodable {
   var partition: String
   var origin: UInt64
   var from: UInt64
@@ -40,5 +40,15 @@ extension [EventName: Sequence] {
 
   func covers(_ partition: Partition, _ origin: Origin, _ sequence: Sequence) -> Bool {
     self[EventName(stream: partition, origin)].map { $0 <= sequence } ?? false
+  }
+}
+
+extension MarkReader {
+  func streams(_ name: String) throws(NodeError) -> [StreamSuffix] {
+    try members(name).map { stream throws(NodeError) in
+      StreamSuffix(
+        partition: try stream.text("partition"), origin: try stream.number("origin"),
+        from: try stream.number("from"))
+    }
   }
 }

@@ -5,6 +5,8 @@ package enum InspectionError: Error {
   /// Neither a time, nor a position, nor an event.
   case notAMoment(String)
   case noSuchEvent(String)
+  /// A position behind the last one; nil: there is no event.
+  case beyondTheEnd(String, last: String?)
   /// Several events are meant: their names with their partitions.
   case severalEvents(String, [String])
   case noSuchCommit(String)

@@ -57,9 +57,9 @@ package struct LogFilter: Sendable {
     if let origins, !origins.contains(block.dot(index).origin) { return false }
     if let operations, !operations.contains(block.operation(index)) { return false }
     if let commits, !commits.contains(block.commit(index)) { return false }
-    let (timestamp, position) = (block.timestamp(index), event.position)
-    if let since, !isSince(since, timestamp, position) { return false }
-    return until.map { $0.includes(timestamp, position) } ?? true
+    if let since, !isSince(since, block.timestamp(index), event.position) { return false }
+    if let until { return until.includes(block.timestamp(index), event.position) }
+    return true
   }
 
   private func contains(_ event: Event, _ note: CommitNote, _ text: String) -> Bool {

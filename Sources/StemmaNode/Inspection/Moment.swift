@@ -85,10 +85,23 @@ extension Node {
   /// Reads a point in history as people write it: a time, `@POSITION`, or an event.
   package func moment(_ text: String) throws(NodeError) -> Moment {
     if let moment = Moment(time: text, wall: ports.clock.milliseconds()) { return moment }
-    if let position = Position(text) { return .position(position) }
+    if let position = Position(text) {
+      if position >= log.end { throw .inspection(.beyondTheEnd(text, last: try lastPosition())) }
+      return .position(position)
+    }
     do throws(NodeError) { return .position(try event(named: text).stored.position) } catch {
       if case .inspection(.notAMoment) = error { throw .inspection(.notAMoment(text)) }
       throw error
     }
+  }
+
+  /// Where the newest event stands.
+  private func lastPosition() throws(NodeError) -> String? {
+    var last: Position?
+    try forEachEvent(LogFilter(), newestFirst: true) { stored, _ in
+      last = stored.position
+      return false
+    }
+    return last?.description
   }
 }

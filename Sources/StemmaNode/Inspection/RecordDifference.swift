@@ -1,6 +1,7 @@
 import StemmaEvents
 import StemmaLog
 import StemmaMerge
+import StemmaReplication
 import StemmaSchema
 import StemmaTables
 
@@ -175,27 +176,41 @@ extension Node {
     }
   }
 
-  /// Gives what differs between the rows of this node and those of another one, as both are now.
+  /// Gives what differs between the rows of this node and those of another one, as both are now. What lies outside
+  /// of the scope of one of them is not missing there, and left out.
   package func forEachDifference(
     to other: Node, of model: Model? = nil, _ body: (RecordDifference) throws -> Void
   ) throws(NodeError) {
     try reading { reader in
       try other.reading { theirs in
-        for model in model.map({ [$0] }) ?? schema.models where other.schema.model(named: model.name) != nil {
-          var old = try reader.list(Listing(model.name))
-          var new = try theirs.list(Listing(model.name))
-          var (left, right) = (try old.next(), try new.next())
+        let foreign = other.schema.models.filter { schema.model(named: $0.name) == nil }
+        for model in model.map({ [$0] }) ?? schema.models + foreign {
+          func rows(_ node: Node, _ reader: TablesReader) throws -> RowCursor? {
+            guard node.schema.model(named: model.name) != nil else { return nil }
+            return try reader.list(Listing(model.name))
+          }
+          var (old, new) = (try rows(self, reader), try rows(other, theirs))
+          var (left, right) = (try old?.next(), try new?.next())
           while left != nil || right != nil {
             let isLeft = left.map { row in right.map { !($0.key < row.key) } ?? true } ?? false
             let isRight = right.map { row in left.map { !($0.key < row.key) } ?? true } ?? false
-            if let found = RecordDifference(model, from: isLeft ? left : nil, to: isRight ? right : nil) {
+            if let found = RecordDifference(model, from: isLeft ? left : nil, to: isRight ? right : nil),
+              isShared(found, with: other)
+            {
               try body(found)
             }
-            if isLeft { left = try old.next() }
-            if isRight { right = try new.next() }
+            if isLeft { left = try old?.next() }
+            if isRight { right = try new?.next() }
           }
         }
       }
     }
+  }
+
+  /// Whether a record is in the scope of both nodes.
+  private func isShared(_ difference: RecordDifference, with other: Node) -> Bool {
+    if mark.scope.isEverything, other.mark.scope.isEverything { return true }
+    let partition = Partition(model: difference.model, key: difference.key)
+    return mark.scope.contains(partition) && other.mark.scope.contains(partition)
   }
 }

@@ -67,11 +67,7 @@ extension SchemaReader {
         } else if DirectiveRules.onModels[name] != nil || DirectiveRules.onFields[name] != nil {
           error(place, "`@\(name)` cannot stand on \(subject)", Self.rightPlace(of: name))
         } else {
-          let names = rules.keys.sorted().map { "@\($0)" }.joined(separator: ", ")
-          error(
-            place, "unknown directive `@\(name)`",
-            rules.isEmpty
-              ? "write `@model` if it is to be a model; \(subject) takes none" : "\(subject) takes \(names)")
+          error(place, "unknown directive `@\(name)`", Self.advice(for: name, rules.keys.sorted(), subject))
         }
         continue
       }
@@ -86,12 +82,21 @@ extension SchemaReader {
         } else {
           error(
             argument.name.place, "`@\(name)` has no argument `\(argument.name.text)`",
-            rule.arguments.isEmpty ? "it takes none" : "it takes \(rule.arguments.joined(separator: ", "))")
+            Spelling.nearest(to: argument.name.text, among: rule.arguments.sorted())
+              .map { "did you mean `\($0)`?" }
+              ?? (rule.arguments.isEmpty
+                ? "it takes none" : "it takes \(rule.arguments.joined(separator: ", "))"))
         }
       }
       kept.append(directive)
     }
     return kept
+  }
+
+  private static func advice(for name: String, _ known: [String], _ subject: String) -> String {
+    if let near = Spelling.nearest(to: name, among: known) { return "did you mean `@\(near)`?" }
+    if known.isEmpty { return "write `@model` if it is to be a model; \(subject) takes none" }
+    return "\(subject) takes \(known.map { "@\($0)" }.joined(separator: ", "))"
   }
 
   private static func rightPlace(of name: String) -> String {

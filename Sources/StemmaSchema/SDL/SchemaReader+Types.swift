@@ -87,9 +87,8 @@ extension SchemaReader {
       "Date": "AWSDate", "DateTime": "AWSDateTime", "Time": "AWSTime", "JSON": "AWSJSON",
       "Long": "Int", "Double": "Float", "Bool": "Boolean", "Text": "String", "UUID": "ID", "URL": "AWSURL",
     ]
-    if let other = known[name] ?? all.first(where: { $0.lowercased() == name.lowercased() }) {
-      return "write `\(other)`"
-    }
+    if let other = known[name] { return "write `\(other)`" }
+    if let near = Spelling.nearest(to: name, among: all) { return "did you mean `\(near)`?" }
     return "declare it, or use one of \(Scalar.allCases.map(\.rawValue).joined(separator: ", "))"
   }
 

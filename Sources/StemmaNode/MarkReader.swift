@@ -1,0 +1,84 @@
+import StemmaEvents
+
+/// One JSON object of a node's mark, read member by member; members that it is not asked for are left alone.
+///
+/// Every start of the tool reads a mark. Foundation's decoder, which asks the runtime about each type, takes
+/// half a millisecond for that.
+struct MarkReader {
+  /// Of the mark, for errors.
+  let path: String
+  let json: JSON
+
+  func failure() -> NodeError {
+    .badMark(path: path, what: "it is not the JSON object that a node has")
+  }
+
+  /// Whether there is such a member, and not null.
+  func has(_ name: String) -> Bool { json[name].map { !$0.isNull } ?? false }
+
+  func text(_ name: String) throws(NodeError) -> String {
+    guard case .string(let text)? = json[name] else { throw failure() }
+    return text
+  }
+
+  func flag(_ name: String) throws(NodeError) -> Bool {
+    guard case .bool(let flag)? = json[name] else { throw failure() }
+    return flag
+  }
+
+  func number<Number: FixedWidthInteger>(_ name: String, as: Number.Type = Number.self) throws(NodeError)
+    -> Number
+  {
+    try number(json[name])
+  }
+
+  func numbers<Number: FixedWidthInteger>(_ name: String) throws(NodeError) -> [Number] {
+    guard case .array(let elements)? = json[name] else { throw failure() }
+    return try elements.map { element throws(NodeError) in try number(element) }
+  }
+
+  private func number<Number: FixedWidthInteger>(_ json: JSON?) throws(NodeError) -> Number {
+    let number: Number? =
+      switch json {
+      case .int(let number): Number(exactly: number)
+      // What 64 bits with a sign do not hold is kept as text.
+      case .number(let text): Number(text)
+      default: nil
+      }
+    guard let number else { throw failure() }
+    return number
+  }
+
+  func texts(_ name: String) throws(NodeError) -> [String] {
+    guard case .array(let elements)? = json[name] else { throw failure() }
+    return try elements.map { element throws(NodeError) in
+      guard case .string(let text) = element else { throw failure() }
+      return text
+    }
+  }
+
+  func textMembers(_ name: String) throws(NodeError) -> [(name: String, text: String)] {
+    guard case .object(let members)? = json[name] else { throw failure() }
+    return try members.map { member throws(NodeError) in
+      guard case .string(let text) = member.value else { throw failure() }
+      return (member.name, text)
+    }
+  }
+
+  func member(_ name: String) throws(NodeError) -> MarkReader {
+    guard let member = json[name], case .object = member else { throw failure() }
+    return MarkReader(path: path, json: member)
+  }
+
+  func members(_ name: String) throws(NodeError) -> [MarkReader] {
+    guard case .array(let elements)? = json[name] else { throw failure() }
+    return elements.map { MarkReader(path: path, json: $0) }
+  }
+
+  func origin(_ text: String) throws(NodeError) -> Origin {
+    guard text.utf8.count == 16, let raw = UInt64(text, radix: 16) else {
+      throw .badMark(path: path, what: "`\(text)` is not sixteen hexadecimal digits")
+    }
+    return Origin(raw)
+  }
+}
