@@ -111,7 +111,7 @@ struct TableTests {
           var sellerId: Int
           @BelongsTo("tenant", "number") var customer: Customer?
           @BelongsTo("sellerId") var seller: Seller
-          @HasMany("orderId") var lines: Related<Line>
+          @HasMany("orderTenant", "orderId") var lines: Related<Line>
         }
         """,
       as: """
@@ -145,7 +145,9 @@ struct TableTests {
           }
           var lines: Related<Line> {
             get {
-              Stemma.Related<Line>(of: self, "lines")
+              Stemma.Related<Line>(of: self, "lines") {
+                ($0.orderTenant, $0.orderId)
+              }
             }
           }
 
@@ -184,7 +186,9 @@ struct TableTests {
               self.tenant = tenant
               self.id = id
               self.sellerId = seller.primaryKey.parts
-              self.number = customer?.primaryKey.parts.1
+              self.number = customer.map {
+                $0.primaryKey.parts.1
+              }
             }
             init(_ row: Order) {
               self.tenant = row.id.tenant
@@ -225,7 +229,9 @@ struct TableTests {
             if let customer, customer.primaryKey.parts.0 != self.id.tenant {
               throw .fixedReference(model: Self.modelName, relationship: "customer", field: "tenant")
             }
-            self.number = customer?.primaryKey.parts.1
+            self.number = customer.map {
+              $0.primaryKey.parts.1
+            }
           }
 
           mutating func setSeller(_ seller: Seller) {
@@ -276,9 +282,7 @@ struct TableTests {
             relationships: [
               .belongsTo("customer", Customer.self, fields: ["tenant", "number"], isRequired: false),
               .belongsTo("seller", Seller.self, fields: ["sellerId"], isRequired: true),
-              .hasMany("lines", of: Self.self, Line.self, fields: ["orderId"]) {
-                $0.orderId
-              },
+              .hasMany("lines", Line.self, fields: ["orderTenant", "orderId"]),
             ])
           init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
             let value0 = ID(tenant: try String.read(row, 0), id: try UUID.read(row, 1))
