@@ -82,7 +82,7 @@ struct TableDeclaration {
   /// Reads a declaration.
   ///
   /// - Throws: `DiagnosticsError` with all that is wrong with it.
-  init(_ node: AttributeSyntax, _ group: some DeclGroupSyntax, isNested: Bool) throws {
+  init(_ node: AttributeSyntax, _ group: some DeclGroupSyntax, isNested: Bool = false) throws {
     let declaration = try Self.structure(node, group)
     self.declaration = declaration
     self.isNested = isNested

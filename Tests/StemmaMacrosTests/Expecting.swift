@@ -27,7 +27,8 @@ private let macros = [
   "Selection": MacroSpec(type: SelectionMacro.self), "BelongsTo": MacroSpec(type: BelongsToMacro.self),
   "HasMany": MacroSpec(type: HasManyMacro.self), "HasOne": MacroSpec(type: HasOneMacro.self),
   "ManyToMany": MacroSpec(type: HasManyMacro.self),
-  "Ephemeral": MacroSpec(type: MarkerMacro.self), "Index": MacroSpec(type: MarkerMacro.self),
+  "_Tracked": MacroSpec(type: TrackedMacro.self), "Ephemeral": MacroSpec(type: MarkerMacro.self),
+  "Index": MacroSpec(type: MarkerMacro.self),
 ]
 
 /// Expects one misuse: what is said, where, and what the fix makes of the source. Not what is written in spite of it.
