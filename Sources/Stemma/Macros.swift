@@ -13,8 +13,9 @@
   member,
   names: named(Draft), named(Columns), named(Relationships), named(_record), named(init), arbitrary)
 @attached(
-  extension, conformances: Table,
-  names: named(modelName), named(description), named(columns), named(relationships), named(primaryKey),
+  extension, conformances: Table, RefusedTable,
+  names: named(PrimaryKey), named(Draft), named(Columns), named(Relationships), named(modelName),
+  named(description), named(columns), named(relationships), named(primaryKey),
   named(init), named(write))
 @attached(memberAttribute)
 public macro Table(
@@ -57,7 +58,7 @@ public macro Index(_ fields: String..., name: String = "") =
 
 /// Makes a struct a ``Selection``: a group of columns of the table that it is nested in, or what a statement selects. A
 /// Hashable one without optional properties can be the table's key.
-@attached(member, names: named(init), named(Columns))
+@attached(member, names: named(init), named(Columns), named(_Types))
 @attached(
   extension, conformances: TableKey, Selection, names: named(init), named(parts), named(write))
 public macro Selection() = #externalMacro(module: "StemmaMacros", type: "SelectionMacro")

@@ -2,6 +2,8 @@ import StemmaEvents
 import StemmaNode
 import StemmaTables
 
+import protocol Foundation.LocalizedError
+
 /// What can go wrong with a store. Wherever a write throws, nothing of its commit is left.
 public enum StoreError: Error, Sendable, Equatable {
   /// There is no such record, or it is deleted.
@@ -65,6 +67,11 @@ extension StoreError: CustomStringConvertible {
     case .models(let what), .failed(let what): what
     }
   }
+}
+
+extension StoreError: LocalizedError {
+  /// The same words, where an app shows `localizedDescription`.
+  public var errorDescription: String? { description }
 }
 
 extension StoreError {

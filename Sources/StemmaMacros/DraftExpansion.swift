@@ -101,7 +101,7 @@ struct DraftExpansion {
           + (parent.fields.count == 1 ? "" : ".\(index)")
         if source[field] == nil, !(parent.isOptional && keyParts.contains(field)) {
           source[field] = part
-          assignments.append("self.\(field) = \(part)")
+          assignments.append("self.\(field) = \(parent.part(index, of: parent.property))")
         } else {
           let other = source[field] ?? field
           checks += check(parent, part, other, field)

@@ -35,10 +35,19 @@ struct Misuses {
       Diagnostic(node: node, message: Misuse(id, message), fixIts: fix.map { [$0] } ?? []))
   }
 
-  mutating func warn(_ id: String, _ message: String, at node: some SyntaxProtocol) {
+  mutating func warn(_ id: String, _ message: String, at node: some SyntaxProtocol, fix: FixIt? = nil) {
     var misuse = Misuse(id, message)
     misuse.severity = .warning
-    diagnostics.append(Diagnostic(node: node, message: misuse))
+    diagnostics.append(Diagnostic(node: node, message: misuse, fixIts: fix.map { [$0] } ?? []))
+  }
+
+  /// One misuse, to be thrown.
+  static func error(_ id: String, _ message: String, at node: some SyntaxProtocol, fix: FixIt? = nil)
+    -> DiagnosticsError
+  {
+    var misuses = Misuses()
+    misuses.add(id, message, at: node, fix: fix)
+    return DiagnosticsError(diagnostics: misuses.diagnostics)
   }
 
   /// Runs `body` and keeps what it throws.

@@ -6,6 +6,8 @@ struct MemberReader {
   private let declaration: StructDeclSyntax
   /// The nested structs with `@Selection`, by name.
   private let selections: [String: StructDeclSyntax]
+  /// The other nested structs.
+  private let plain: [String: StructDeclSyntax]
   private(set) var stored: [TableDeclaration.Stored] = []
   private(set) var relationships: [TableDeclaration.Relationship] = []
   private(set) var indexes: [TableDeclaration.Index] = []
@@ -17,12 +19,17 @@ struct MemberReader {
   init(_ declaration: StructDeclSyntax) {
     self.declaration = declaration
     var selections: [String: StructDeclSyntax] = [:]
+    var plain: [String: StructDeclSyntax] = [:]
     for member in declaration.memberBlock.members {
-      if let nested = member.decl.as(StructDeclSyntax.self), nested.attributes.named("Selection") != nil {
+      guard let nested = member.decl.as(StructDeclSyntax.self) else { continue }
+      if nested.attributes.named("Selection") != nil {
         selections[nested.name.text] = nested
+      } else {
+        plain[nested.name.text] = nested
       }
     }
     self.selections = selections
+    self.plain = plain
   }
 
   mutating func read(_ misuses: inout Misuses) throws {
@@ -32,6 +39,7 @@ struct MemberReader {
         checkConditional(conditional, &misuses)
       }
       guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { continue }
+      TableDeclaration.checkEphemeral(variable, &misuses)
       let relationship = try misuses.collect { try TableDeclaration.Relationship(variable) }
       if let relationship { relationships.append(relationship) }
       if TableDeclaration.Relationship.Kind.allCases.contains(where: {
@@ -49,14 +57,8 @@ struct MemberReader {
   ) throws {
     let isMarked = variable.attributes.named("Column")?.flag("primaryKey") ?? false
     if isMarked { marked.append(column) }
-    if !column.isVariable, column.defaultValue != nil {
-      misuses.add(
-        "constant",
-        "`\(column.property)` is the same in every row; make it a `var`, or mark it @Ephemeral",
-        at: column.place,
-        fix: .replace(
-          "make it a `var`", variable.bindingSpecifier, by: TokenSyntax.keyword(.var)))
-    }
+    Self.checkConstant(column, isMarked || column.property == "id", &misuses)
+    Self.checkNested(column, selections: Set(selections.keys), plain: plain, &misuses)
     for attribute in variable.attributes.all("Index") {
       indexes.append(
         TableDeclaration.Index(
@@ -97,6 +99,12 @@ struct MemberReader {
         at: declaration.name, fix: identified)
       return TableDeclaration.Key(property: "", columns: [], selection: nil)
     }
+    if property.isVariable {
+      misuses.warn(
+        "variableKey", "the key of a record never changes; make `\(property.property)` a `let`",
+        at: property.variable.bindingSpecifier,
+        fix: .replace("make it a `let`", property.variable.bindingSpecifier, by: TokenSyntax.keyword(.let)))
+    }
     if property.isOptional {
       misuses.add("optionalKey", "the primary key `\(property.property)` cannot be nil", at: property.place)
     }
@@ -133,13 +141,25 @@ struct MemberReader {
   /// The advice to add `let id: UUID`.
   private var identified: FixIt {
     let members = declaration.memberBlock.members
-    let indentation = members.first?.leadingTrivia.description ?? "\n  "
-    let id = MemberBlockItemSyntax(decl: DeclSyntax(stringLiteral: "\(indentation)let id: UUID"))
+    let before = members.first?.leadingTrivia.description ?? ""
+    // On one line, the next member begins behind a semicolon.
+    let text =
+      members.isEmpty
+      ? " let id: UUID " : before.contains("\n") ? "\(before)let id: UUID" : "\(before)let id: UUID; "
+    let id = MemberBlockItemSyntax(decl: DeclSyntax(stringLiteral: text))
     return .replace(
       "add `let id: UUID`", members, by: MemberBlockItemListSyntax([id] + Array(members)))
   }
 
   // MARK: Names
+
+  /// What a declaration's members are called.
+  static func declaredNames(_ declaration: some DeclGroupSyntax) -> Set<String> {
+    guard let declaration = declaration.as(StructDeclSyntax.self) else { return [] }
+    var reader = MemberReader(declaration)
+    for member in declaration.memberBlock.members { reader.note(member.decl) }
+    return Set(reader.members.keys)
+  }
 
   private mutating func note(_ declaration: DeclSyntax) {
     if let variable = declaration.as(VariableDeclSyntax.self) {
@@ -148,9 +168,15 @@ struct MemberReader {
         if let name = binding.name { members[prefix + name] = Syntax(binding) }
       }
     } else if let function = declaration.as(FunctionDeclSyntax.self) {
-      members[function.name.text + "("] = Syntax(function.name)
-    } else if declaration.is(InitializerDeclSyntax.self) {
+      members[function.fullName] = Syntax(function.name)
+    } else if let initializer = declaration.as(InitializerDeclSyntax.self) {
       members["init"] = Syntax(declaration)
+      let parameters = initializer.signature.parameterClause.parameters
+      if parameters.count == 1, let only = parameters.first, only.firstName.text == "_",
+        ["RowReader", "Stemma.RowReader"].contains(only.type.trimmedDescription)
+      {
+        members["init(_: RowReader)"] = Syntax(initializer.initKeyword)
+      }
     } else if let name = declaration.asProtocol(NamedDeclSyntax.self)?.name {
       members[name.text] = Syntax(name)
     }

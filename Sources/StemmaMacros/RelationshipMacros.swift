@@ -10,12 +10,23 @@ private func relationship(
   do { return try TableDeclaration.Relationship(variable) } catch { return nil }
 }
 
+/// Of a property that `@Table` refuses: without any accessor there would be one more error.
+private let refused: [AccessorDeclSyntax] = ["get { Swift.preconditionFailure() }"]
+
+extension TableDeclaration.Relationship {
+  /// The reference fields of the other side, for the compiler to compare with this side's key.
+  fileprivate var reference: String {
+    let fields = fields.map { "$0.\($0)" }
+    return " { \(fields.count == 1 ? fields[0] : "(\(fields.joined(separator: ", ")))") }"
+  }
+}
+
 struct BelongsToMacro: AccessorMacro {
   static func expansion(
     of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
     in context: some MacroExpansionContext
   ) throws -> [AccessorDeclSyntax] {
-    guard let relationship = relationship(declaration) else { return [] }
+    guard let relationship = relationship(declaration) else { return refused }
     let fields = relationship.fields.map { "self.\($0)" }.joined(separator: ", ")
     let parts = relationship.fields.count == 1 ? fields : "(\(fields))"
     return [
@@ -35,9 +46,12 @@ struct HasManyMacro: AccessorMacro {
     of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
     in context: some MacroExpansionContext
   ) throws -> [AccessorDeclSyntax] {
-    guard let relationship = relationship(declaration) else { return [] }
+    guard let relationship = relationship(declaration) else { return refused }
+    let reference = relationship.kind == .hasMany ? relationship.reference : ""
     return [
-      "get { Stemma.Related<\(raw: relationship.target)>(of: self, \"\(raw: relationship.property)\") }"
+      """
+      get { Stemma.Related<\(raw: relationship.target)>(of: self, "\(raw: relationship.property)")\(raw: reference) }
+      """
     ]
   }
 }
@@ -47,11 +61,11 @@ struct HasOneMacro: AccessorMacro {
     of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
     in context: some MacroExpansionContext
   ) throws -> [AccessorDeclSyntax] {
-    guard let relationship = relationship(declaration) else { return [] }
+    guard let relationship = relationship(declaration) else { return refused }
     return [
       """
       get async throws {
-        try await self._record.child(\(raw: relationship.target).self, "\(raw: relationship.property)", of: self)
+        try await self._record.child(\(raw: relationship.target).self, "\(raw: relationship.property)", of: self)\(raw: relationship.reference)
       }
       """
     ]

@@ -22,7 +22,7 @@ extension SelectionMacro: MemberMacro {
     let access = declaration.modifiers.accessPrefix
     let parts = try Self.parts(of: declaration)
     let hasOwn = declaration.memberBlock.members.contains { $0.decl.is(InitializerDeclSyntax.self) }
-    var members: [DeclSyntax] = []
+    var members = SpelledTypes.declaration(of: parts, nested: !context.lexicalContext.isEmpty, access)
     // The memberwise initialiser that Swift gives is internal at most.
     if !access.isEmpty, !hasOwn {
       members.append(TableDeclaration.memberwise(access, parts.map(TableDeclaration.Stored.column)))
@@ -61,7 +61,8 @@ extension SelectionMacro: ExtensionMacro {
   ) throws -> [ExtensionDeclSyntax] {
     guard let selection = declaration.as(StructDeclSyntax.self) else { return [] }
     let access = declaration.modifiers.accessPrefix
-    let parts = try Self.parts(of: declaration)
+    let isNested = !context.lexicalContext.isEmpty
+    let parts = try Self.parts(of: declaration).map { isNested ? SpelledTypes.outside($0) : $0 }
     guard !parts.isEmpty else { return [] }
     // Everything is read before anything is stored, as in a table.
     let read = parts.enumerated().map { "let value\($0) = \($1.reading($0))" }

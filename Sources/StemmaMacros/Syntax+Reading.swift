@@ -31,10 +31,11 @@ extension MemberTypeSyntax {
 extension AttributeSyntax {
   private var expressions: LabeledExprListSyntax { arguments?.as(LabeledExprListSyntax.self) ?? [] }
 
+  /// The arguments without a label.
+  var unlabelled: [ExprSyntax] { expressions.filter { $0.label == nil }.map(\.expression) }
+
   /// The arguments without a label: string literals, or the last names of key paths.
-  var strings: [String] {
-    expressions.filter { $0.label == nil }.compactMap(\.expression.fieldName)
-  }
+  var strings: [String] { unlabelled.compactMap(\.fieldName) }
 
   /// The text of a labelled argument.
   func label(_ label: String) -> String? { expression(label)?.fieldName }
@@ -44,6 +45,14 @@ extension AttributeSyntax {
   }
 
   func flag(_ label: String) -> Bool { expression(label)?.trimmedDescription == "true" }
+}
+
+extension FunctionDeclSyntax {
+  /// As `write(to:)`.
+  var fullName: String {
+    let labels = signature.parameterClause.parameters.map { "\($0.firstName.text):" }
+    return "\(name.text)(\(labels.joined()))"
+  }
 }
 
 extension VariableDeclSyntax {
@@ -79,6 +88,9 @@ extension ExprSyntax {
     if self.is(IntegerLiteralExprSyntax.self) { return "Int" }
     if self.is(FloatLiteralExprSyntax.self) { return "Double" }
     if self.is(StringLiteralExprSyntax.self) { return "String" }
+    if let signed = self.as(PrefixOperatorExprSyntax.self) {
+      return signed.expression.literalType.flatMap { ["Int", "Double"].contains($0) ? $0 : nil }
+    }
     if let call = self.as(FunctionCallExprSyntax.self),
       let callee = call.calledExpression.as(DeclReferenceExprSyntax.self),
       callee.baseName.text.first?.isUppercase == true

@@ -3,7 +3,7 @@ import SwiftSyntax
 
 /// What `@Table` can see that the compiler would say later, and elsewhere.
 extension TableDeclaration {
-  func check(_ misuses: inout Misuses) {
+  func check(_ node: AttributeSyntax, _ misuses: inout Misuses) {
     if let generics = declaration.genericParameterClause {
       misuses.add("generic", "a model cannot be generic", at: generics)
     }
@@ -14,7 +14,7 @@ extension TableDeclaration {
         at: declaration.name)
     }
     checkMembers(&misuses)
-    checkNames(&misuses)
+    checkNames(node, &misuses)
     if let partition, partition != key.columns.prefix(partition.count).map(\.property) {
       let parts = key.columns.map { "\"\($0.property)\"" }.joined(separator: ", ")
       misuses.add(
@@ -32,7 +32,7 @@ extension TableDeclaration {
     for relationship in relationships { check(relationship, &misuses) }
   }
 
-  private func unknown(_ field: String) -> String {
+  func unknown(_ field: String) -> String {
     let known = (key.columns + columns).map(\.property).joined(separator: ", ")
     return "\(name) has no column `\(field)`; it has \(known)"
   }
@@ -41,31 +41,14 @@ extension TableDeclaration {
   private func checkMembers(_ misuses: inout Misuses) {
     var generated = [
       "Draft", "Columns", "Relationships", "_record", "static columns", "static relationships",
-      "static description", "static modelName",
+      "static description", "static modelName", "PrimaryKey", "init(_: RowReader)", "write(to:)",
     ]
     if key.property != "primaryKey" { generated.append("primaryKey") }
-    generated += relationships.filter { $0.kind == .belongsTo }.map { "\($0.setterName)(" }
+    generated += relationships.filter { $0.kind == .belongsTo }.map { "\($0.setterName)(_:)" }
     for member in generated {
       guard let place = members[member] else { continue }
-      let name = member.replacing("static ", with: "").replacing("(", with: "(_:)")
+      let name = member.replacing("static ", with: "")
       misuses.add("clash", "@Table writes `\(name)`; call this one otherwise", at: place)
-    }
-  }
-
-  /// SQLite folds the case of ASCII letters, and names that begin with `_` are its own columns.
-  private func checkNames(_ misuses: inout Misuses) {
-    var seen: [String: Column] = [:]
-    for column in key.columns + columns {
-      if column.name.hasPrefix("_") {
-        misuses.add(
-          "underscore", "a column's name does not begin with `_`: `\(column.name)`", at: column.place)
-      }
-      if let other = seen[column.name.lowercased()] {
-        misuses.add(
-          "sameName", "`\(column.path)` and `\(other.path)` would be one column, `\(column.name)`",
-          at: column.place)
-      }
-      seen[column.name.lowercased()] = column
     }
   }
 
@@ -97,7 +80,11 @@ extension TableDeclaration {
         at: relationship.attribute, fix: naming(relationship))
       return
     }
-    guard relationship.kind == .belongsTo else { return }
+    checkRoots(relationship, &misuses)
+    guard relationship.kind == .belongsTo else {
+      checkKey(relationship, &misuses)
+      return
+    }
     var fields: [Column] = []
     for field in relationship.fields {
       if let column = column(ofProperty: field) {
@@ -106,7 +93,9 @@ extension TableDeclaration {
         misuses.add("unknownField", unknown(field), at: relationship.attribute)
       }
     }
-    if fields.count == relationship.fields.count { checkNullability(relationship, fields, &misuses) }
+    guard fields.count == relationship.fields.count else { return }
+    checkNullability(relationship, fields, &misuses)
+    if relationship.target == name { checkKey(relationship, &misuses) }
   }
 
   private func checkNullability(

@@ -16,6 +16,7 @@ extension TableDeclaration {
     /// How a row spells it: `title`, or `address.street` inside of a group.
     var path: String
     var place: Syntax
+    var variable: VariableDeclSyntax
 
     var isOptional: Bool { type.isOptionalType }
   }
@@ -64,6 +65,7 @@ extension TableDeclaration {
     // `var a, b: Int`: a name without a type has that of the next.
     var type: TypeSyntax?
     for binding in variable.bindings.reversed() {
+      if binding.isStored { try checkPattern(binding, variable) }
       if let own = binding.typeAnnotation?.type {
         type = own
       } else if binding.initializer != nil {
@@ -71,6 +73,7 @@ extension TableDeclaration {
       }
       guard binding.isStored, let name = binding.name else { continue }
       let value = binding.initializer?.value.trimmed
+      if let type { try check(type, of: name) }
       guard let text = type?.trimmedDescription ?? value?.literalType else {
         throw untyped(name, binding)
       }
@@ -80,7 +83,7 @@ extension TableDeclaration {
           property: name, name: attribute?.strings.first ?? name.withoutTicks, type: text,
           representation: attribute?.expression("as")?.metatypeName, defaultValue: value,
           isVariable: variable.bindingSpecifier.tokenKind == .keyword(.var), path: name,
-          place: Syntax(binding)))
+          place: Syntax(binding), variable: variable))
     }
     return columns.reversed()
   }
@@ -91,11 +94,9 @@ extension TableDeclaration {
         \.typeAnnotation,
         TypeAnnotationSyntax(
           colon: .colonToken(trailingTrivia: .space), type: TypeSyntax(stringLiteral: "<#Type#> ")))
-    var misuses = Misuses()
-    misuses.add(
+    return Misuses.error(
       "type", "write the type of `\(name)`: it cannot be told from its value", at: binding,
       fix: .replace("write a type", binding, by: annotated))
-    return DiagnosticsError(diagnostics: misuses.diagnostics)
   }
 }
 

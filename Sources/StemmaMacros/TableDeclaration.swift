@@ -67,6 +67,8 @@ struct TableDeclaration {
   /// All members that the struct declares with a name, and where.
   let members: [String: Syntax]
   let declaration: StructDeclSyntax
+  /// Whether it stands in another type, whose short names an extension does not see.
+  let isNested: Bool
   /// What is not wrong, but worth a word.
   private(set) var warnings: [Diagnostic] = []
 
@@ -80,9 +82,10 @@ struct TableDeclaration {
   /// Reads a declaration.
   ///
   /// - Throws: `DiagnosticsError` with all that is wrong with it.
-  init(_ node: AttributeSyntax, _ group: some DeclGroupSyntax) throws {
+  init(_ node: AttributeSyntax, _ group: some DeclGroupSyntax, isNested: Bool = false) throws {
     let declaration = try Self.structure(node, group)
     self.declaration = declaration
+    self.isNested = isNested
     name = declaration.name.text
     access = declaration.modifiers.accessPrefix
     tableName = node.strings.first
@@ -105,7 +108,7 @@ struct TableDeclaration {
     self.key = key
     declared = reader.stored
     stored = declared.filter { $0.property != key.property }
-    check(&misuses)
+    check(node, &misuses)
     warnings = misuses.hasErrors ? [] : misuses.diagnostics
     if misuses.hasErrors { throw DiagnosticsError(diagnostics: misuses.diagnostics) }
   }
@@ -114,13 +117,11 @@ struct TableDeclaration {
     _ node: AttributeSyntax, _ group: some DeclGroupSyntax
   ) throws -> StructDeclSyntax {
     if let declaration = group.as(StructDeclSyntax.self) { return declaration }
-    var misuses = Misuses()
     var fix: FixIt?
     if let type = group.as(ClassDeclSyntax.self) {
       fix = .replace("make it a struct", type.classKeyword, by: TokenSyntax.keyword(.struct))
     }
-    misuses.add("struct", "@Table stands on a struct: a record is a value", at: node, fix: fix)
-    throw DiagnosticsError(diagnostics: misuses.diagnostics)
+    throw Misuses.error("struct", "@Table stands on a struct: a record is a value", at: node, fix: fix)
   }
 }
 
@@ -165,11 +166,9 @@ extension TableDeclaration.Relationship {
     let element =
       (type.as(ArrayTypeSyntax.self)?.element ?? type.as(OptionalTypeSyntax.self)?.wrappedType ?? type)
       .trimmedDescription
-    var misuses = Misuses()
-    misuses.add(
+    return Misuses.error(
       "related", "the type of a @\(kind.rawValue) property is Related<Model>", at: type,
       fix: .replace(
         "write `Related<\(element)>`", type, by: TypeSyntax(stringLiteral: "Related<\(element)>")))
-    return DiagnosticsError(diagnostics: misuses.diagnostics)
   }
 }

@@ -11,10 +11,10 @@ extension TableDeclaration {
         \(raw: access)static let description = Stemma.ModelDescription(
           "\(raw: name)", table: \(raw: tableName.map { "\"\($0)\"" } ?? "nil")\(raw: options),
           key: [
-            \(raw: Self.lines(key.columns.map(\.description), 6))
+            \(raw: Self.lines(key.columns.map(outside).map(\.description), 6))
           ],
           columns: [
-            \(raw: Self.lines(columns.map(\.description), 6))
+            \(raw: Self.lines(columns.map(outside).map(\.description), 6))
           ],
           relationships: [
             \(raw: Self.lines(relationshipDescriptions, 6))
@@ -35,16 +35,16 @@ extension TableDeclaration {
   private var reading: [String] {
     var values: [String: String] = [:]
     if let selection = key.selection {
-      values[key.property] = Self.construction(selection, key.columns, 0)
+      values[key.property] = construction(selection, key.columns, 0)
     } else {
-      values[key.property] = key.columns[0].reading(0)
+      values[key.property] = outside(key.columns[0]).reading(0)
     }
     var number = key.columns.count
     for stored in stored {
       switch stored {
-      case .column(let column): values[column.property] = column.reading(number)
+      case .column(let column): values[column.property] = outside(column).reading(number)
       case .group(let group):
-        values[group.property] = Self.construction(group.selection, group.columns, number)
+        values[group.property] = construction(group.selection, group.columns, number)
       }
       number += stored.columns.count
     }
@@ -56,13 +56,13 @@ extension TableDeclaration {
       + ["self.init(\(arguments))"]
   }
 
-  private static func construction(_ type: String, _ columns: [Column], _ first: Int) -> String {
-    let parts = columns.enumerated().map { "\($1.property): \($1.reading(first + $0))" }
+  private func construction(_ type: String, _ columns: [Column], _ first: Int) -> String {
+    let parts = columns.enumerated().map { "\($1.property): \(outside($1).reading(first + $0))" }
     return "\(type)(\(parts.joined(separator: ", ")))"
   }
 
   private var writing: [String] {
-    ["self.primaryKey.write(to: &record)"] + columns.map { $0.writing($0.path) }
+    ["self.primaryKey.write(to: &record)"] + columns.map { outside($0).writing($0.path) }
   }
 
   /// What the model says of itself beside its columns.
@@ -84,20 +84,61 @@ extension TableDeclaration {
   private var relationshipDescriptions: [String] {
     relationships.map { relationship in
       let fields = relationship.fields.map { "\"\($0)\"" }.joined(separator: ", ")
-      let target = "\(relationship.target).self"
+      let target = "\(outside(relationship.target)).self"
       let head = ".\(relationship.kind.caseName)(\"\(relationship.property)\""
       switch relationship.kind {
       case .belongsTo:
         return "\(head), \(target), fields: [\(fields)], isRequired: \(!relationship.isOptional)),"
       case .hasMany, .hasOne:
         let rule = relationship.deleteRule.map { ", onDelete: .\($0)" } ?? ""
-        let parts = relationship.fields.map { field in "$0.\(field)" }
-        let reference = parts.count == 1 ? parts[0] : "(\(parts.joined(separator: ", ")))"
-        return "\(head), of: Self.self, \(target), fields: [\(fields)]\(rule)) { \(reference) },"
+        return "\(head), \(target), fields: [\(fields)]\(rule)),"
       case .manyToMany:
         let by = relationship.joinRelationship.map { ", by: \"\($0)\"" } ?? ""
-        return "\(head), \(target), through: \(relationship.join ?? "").self\(by)),"
+        return "\(head), \(target), through: \(relationship.join.map(outside) ?? "").self\(by)),"
       }
     }
+  }
+}
+
+/// What the compiler finds in the place of a conformance that cannot be written.
+extension TableDeclaration {
+  /// A conformance that gives away nothing but the key, so that the declarations which refer to this one have no errors of
+  /// its. None if it would clash with what is declared.
+  static func refused(
+    _ declaration: some DeclGroupSyntax, _ type: some TypeSyntaxProtocol
+  ) throws -> [ExtensionDeclSyntax] {
+    guard let declaration = declaration.as(StructDeclSyntax.self), declaration.genericParameterClause == nil
+    else {
+      return []
+    }
+    let written: Set = ["Draft", "Columns", "Relationships", "PrimaryKey", "primaryKey", "_record"]
+    let reserved = ["Draft", "Columns", "Relationships", "PrimaryKey", "Stemma"]
+    guard MemberReader.declaredNames(declaration).isDisjoint(with: written),
+      !reserved.contains(declaration.name.text)
+    else { return [] }
+    var misuses = Misuses()
+    var reader = MemberReader(declaration)
+    try reader.read(&misuses)
+    let found = reader.key(&misuses)
+    let isKey =
+      !found.columns.isEmpty && !found.type.isOptionalType
+      && !misuses.diagnostics.contains { ($0.diagMessage as? Misuse)?.id == "hashableKey" }
+    let key = isKey ? found.type : "UUID"
+    let access = declaration.modifiers.accessPrefix
+    return [
+      try ExtensionDeclSyntax(
+        """
+        extension \(type.trimmed): Stemma.Table, Stemma.RefusedTable {
+          \(raw: access)typealias PrimaryKey = \(raw: key)
+          \(raw: access)typealias Columns = Stemma.RefusedMembers
+          \(raw: access)typealias Relationships = Stemma.RefusedMembers
+          \(raw: access)struct Draft: Stemma.TableDraft {
+            \(raw: access)typealias Row = \(type.trimmed)
+            \(raw: access)init(_ row: \(type.trimmed)) {}
+            \(raw: access)func write(to record: inout Stemma.RecordWriter) {}
+          }
+        }
+        """)
+    ]
   }
 }

@@ -1,3 +1,4 @@
+import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
@@ -11,10 +12,19 @@ extension TableMacro: MemberMacro {
     conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
     try TableDeclaration.checkPlace(node, context.lexicalContext)
-    let table = try TableDeclaration(node, declaration)
+    let record: DeclSyntax =
+      "\(raw: declaration.modifiers.accessPrefix)var _record: Stemma.RecordHandle = Stemma.RecordHandle()"
+    let table: TableDeclaration
+    do {
+      table = try TableDeclaration(node, declaration, isNested: !context.lexicalContext.isEmpty)
+    } catch let error as DiagnosticsError where declaration.is(StructDeclSyntax.self) {
+      // With that, what other macros write for the declaration has no errors of its own.
+      for misuse in error.diagnostics { context.diagnose(misuse) }
+      return MemberReader.declaredNames(declaration).contains("_record") ? [] : [record]
+    }
     for warning in table.warnings { context.diagnose(warning) }
-    return ["\(raw: table.access)var _record: Stemma.RecordHandle = Stemma.RecordHandle()"]
-      + table.initializers + table.parts
+    return [record]
+      + table.types + table.initializers + table.parts
       + [DraftExpansion(table: table).declaration, table.columnsDeclaration, table.relationshipsDeclaration]
       + table.keyForwarders + table.setters
   }
@@ -26,12 +36,12 @@ extension TableMacro: ExtensionMacro {
     providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
     in context: some MacroExpansionContext
   ) throws -> [ExtensionDeclSyntax] {
-    let table: TableDeclaration
     // The member role of the same attribute has said what is wrong.
+    do { try TableDeclaration.checkPlace(node, context.lexicalContext) } catch { return [] }
+    let table: TableDeclaration
     do {
-      try TableDeclaration.checkPlace(node, context.lexicalContext)
-      table = try TableDeclaration(node, declaration)
-    } catch { return [] }
+      table = try TableDeclaration(node, declaration, isNested: !context.lexicalContext.isEmpty)
+    } catch { return try TableDeclaration.refused(declaration, type) }
     return [try table.conformance(of: type)]
   }
 }
@@ -198,9 +208,15 @@ extension TableDeclaration.Relationship {
 
   /// Sets the reference fields, but for some, from the record of that name.
   func assignments(from record: String, without fixed: Set<String> = []) -> [String] {
-    let parts = "\(record)\(isOptional ? "?" : "").primaryKey.parts"
-    return fields.enumerated().compactMap { index, field in
-      fixed.contains(field) ? nil : "self.\(field) = \(parts)\(fields.count == 1 ? "" : ".\(index)")"
+    fields.enumerated().compactMap { index, field in
+      fixed.contains(field) ? nil : "self.\(field) = \(part(index, of: record))"
     }
+  }
+
+  /// A part of the key of a record that may be nil. No chain of optionals: of one whose type does not fit, the compiler
+  /// says only that it has no words for it.
+  func part(_ index: Int, of record: String) -> String {
+    let parts = "primaryKey.parts\(fields.count == 1 ? "" : ".\(index)")"
+    return isOptional ? "\(record).map { $0.\(parts) }" : "\(record).\(parts)"
   }
 }

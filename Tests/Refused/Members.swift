@@ -45,3 +45,24 @@ enum Named {
   }
   let id: ID
 }
+
+// What refers to a declaration that is refused has no errors of its own.
+
+@Table struct Refused {
+  var title: String!  // refused: the type of `title` is `String?`
+  let id: Int
+  @HasMany("refusedId") var dependents: Related<Dependent>
+  @HasOne("refusedId") var first: Dependent?
+}
+
+@Table struct Keyless {  // refused: Keyless has no primary key
+  @HasMany("keylessId") var dependents: Related<Dependent>
+}
+
+@Table struct Dependent {
+  let id: UUID
+  var refusedId: Int?
+  var keylessId: UUID?
+  @BelongsTo("refusedId") var refused: Refused?
+  @BelongsTo("keylessId") var keyless: Keyless?
+}

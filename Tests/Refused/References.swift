@@ -33,14 +33,39 @@ import Stemma
 @Table struct Leash {
   let id: UUID
   var keeperId: Int?
-  @BelongsTo("keeperId") var keeper: Keeper?  // refused: cannot convert value of type 'Int?'
+  @BelongsTo("keeperId") var keeper: Keeper?  // refused: do not match the key of the model it leads to
 }
 
 @Table struct Collar {
   let id: UUID
   var keeperId: UUID?
   var other: UUID?
-  @BelongsTo("keeperId", "other") var keeper: Keeper?  // refused: cannot convert value of type
+  @BelongsTo("keeperId", "other") var keeper: Keeper?  // refused: do not match the key of the model it leads to
+}
+
+@Table struct Kennel {
+  @Selection struct ID: Hashable {
+    let city: String
+    let number: Int
+  }
+  let id: ID
+  @HasMany("kennelCity", "kennelNumber") var dogs: Related<Dog>
+  @HasMany("kennelNumber", "kennelCity") var turned: Related<Dog>  // refused: do not match the key of the model it stands in
+  @HasOne("kennelNumber", "kennelCity") var first: Dog?  // refused: do not match the key of the model it stands in
+  @HasMany("kennelTown", "kennelNumber") var misspelt: Related<Dog>  // refused: value of type 'Dog' has no member 'kennelTown'
+}
+
+@Table struct Dog {
+  let id: UUID
+  var kennelCity: String?
+  var kennelNumber: Int?
+  @BelongsTo("kennelCity", "kennelNumber") var kennel: Kennel?
+}
+
+@Table struct Breed {
+  let id: UUID
+  @HasMany(\Breed.id) var dogs: Related<Dog>  // refused: are fields of Dog, not of Breed
+  @HasMany("a", "b") var others: Related<Dog>  // refused: and 2 reference fields of Dog cannot stand for it
 }
 
 func required(_ pet: inout Pet) {

@@ -1,5 +1,8 @@
+import SwiftDiagnostics
+import SwiftParser
 import SwiftSyntax
 import SwiftSyntaxMacroExpansion
+import SwiftSyntaxMacros
 import SwiftSyntaxMacrosGenericTestSupport
 import Testing
 
@@ -13,31 +16,46 @@ func expectExpansion(
   _ location: Testing.SourceLocation = #_sourceLocation
 ) {
   assertMacroExpansion(
-    source, expandedSource: expected, diagnostics: diagnostics,
-    macroSpecs: [
-      "Table": MacroSpec(type: TableMacro.self, conformances: ["Stemma.Table"]),
-      "Column": MacroSpec(type: MarkerMacro.self),
-      "Selection": MacroSpec(type: SelectionMacro.self), "BelongsTo": MacroSpec(type: BelongsToMacro.self),
-      "HasMany": MacroSpec(type: HasManyMacro.self), "HasOne": MacroSpec(type: HasOneMacro.self),
-      "ManyToMany": MacroSpec(type: HasManyMacro.self),
-      "_Tracked": MacroSpec(type: TrackedMacro.self), "Ephemeral": MacroSpec(type: MarkerMacro.self),
-      "Index": MacroSpec(type: MarkerMacro.self),
-    ], applyFixIts: fixIts, fixedSource: fixed,
-    indentationWidth: .spaces(2),
+    source, expandedSource: expected, diagnostics: diagnostics, macroSpecs: macros, applyFixIts: fixIts,
+    fixedSource: fixed, indentationWidth: .spaces(2),
     failureHandler: { Issue.record("\($0.message)", sourceLocation: location) })
 }
 
-/// Expects one misuse: what is said, where, and what the fix makes of the source.
+private let macros = [
+  "Table": MacroSpec(type: TableMacro.self, conformances: ["Stemma.Table"]),
+  "Column": MacroSpec(type: MarkerMacro.self),
+  "Selection": MacroSpec(type: SelectionMacro.self), "BelongsTo": MacroSpec(type: BelongsToMacro.self),
+  "HasMany": MacroSpec(type: HasManyMacro.self), "HasOne": MacroSpec(type: HasOneMacro.self),
+  "ManyToMany": MacroSpec(type: HasManyMacro.self),
+  "_Tracked": MacroSpec(type: TrackedMacro.self), "Ephemeral": MacroSpec(type: MarkerMacro.self),
+  "Index": MacroSpec(type: MarkerMacro.self),
+]
+
+/// Expects one misuse: what is said, where, and what the fix makes of the source. Not what is written in spite of it.
 func expectMisuse(
-  _ source: String, _ message: String, line: Int, column: Int, fix: String? = nil, fixed: String? = nil,
-  expanded: String? = nil, _ location: Testing.SourceLocation = #_sourceLocation
+  _ source: String, _ message: String, line: Int, column: Int, severity: DiagnosticSeverity = .error,
+  fix: String? = nil, fixed: String? = nil, _ location: Testing.SourceLocation = #_sourceLocation
 ) {
   expectExpansion(
-    of: source,
-    as: expanded
-      ?? source.replacing(#/@(Table|HasMany|HasOne|BelongsTo|Column|Selection)(\(.*?\))? /#, with: ""),
+    of: source, as: expansion(of: source),
     diagnostics: [
       DiagnosticSpec(
-        message: message, line: line, column: column, fixIts: fix.map { [FixItSpec(message: $0)] } ?? [])
+        message: message, line: line, column: column, severity: severity,
+        fixIts: fix.map { [FixItSpec(message: $0)] } ?? [])
     ], applying: fix.map { [$0] }, fixed: fixed, location)
+}
+
+/// What the macros make of a source.
+private func expansion(of source: String) -> String {
+  let file = Parser.parse(source: source)
+  let context = BasicMacroExpansionContext(sourceFiles: [
+    file: .init(moduleName: "Test", fullFilePath: "test.swift")
+  ])
+  return file.expand(
+    macroSpecs: macros,
+    contextGenerator: {
+      BasicMacroExpansionContext(sharingWith: context, lexicalContext: $0.allMacroLexicalContexts())
+    },
+    indentationWidth: .spaces(2)
+  ).description
 }

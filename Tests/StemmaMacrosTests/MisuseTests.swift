@@ -1,3 +1,4 @@
+import SwiftSyntaxMacrosGenericTestSupport
 import Testing
 
 /// What `@Table` refuses, where it says so, and what its advice makes of the source.
@@ -119,18 +120,6 @@ struct MisuseTests {
           var teamId: Int
           @BelongsTo("teamId") var team: Team
         }
-        """,
-      expanded: """
-        struct Member {
-          let id: Int
-          var teamId: Int
-          var team: Team? {
-            get async throws {
-              try await self._record.parent(
-                Team.self, "team", of: Self.modelName, self.teamId)
-            }
-          }
-        }
         """)
   }
 
@@ -149,18 +138,6 @@ struct MisuseTests {
           let id: Int
           var teamID: Int?
           @BelongsTo("teamID") var team: Team?
-        }
-        """,
-      expanded: """
-        struct Member {
-          let id: Int
-          var teamID: Int?
-          var team: Team? {
-            get async throws {
-              try await self._record.parent(
-                Team.self, "team", of: Self.modelName, ())
-            }
-          }
         }
         """)
   }
@@ -195,29 +172,43 @@ struct MisuseTests {
           }
           let id: ID
         }
-        """,
-      expanded: """
-        struct Member {
-          struct ID {
-            let a: Int
+        """)
+  }
 
-            struct Columns: Stemma.SelectionColumns {
-              typealias Output = ID
-              let selected: [Stemma.SelectedColumn]
-              init(a: some Stemma.ExpressionProtocol<Int>) {
-                self.selected = [Stemma.SelectedColumn(a)]
-              }
+  @Test("a refused declaration is a model for others all the same")
+  func refused() {
+    expectExpansion(
+      of: """
+        @Table public struct Book {
+          let id: Int
+          let kind = "a"
+        }
+        """,
+      as: """
+        public struct Book {
+          let id: Int
+          let kind = "a"
+
+          public var _record: Stemma.RecordHandle = Stemma.RecordHandle()
+        }
+
+        extension Book: Stemma.Table, Stemma.RefusedTable {
+          public typealias PrimaryKey = Int
+          public typealias Columns = Stemma.RefusedMembers
+          public typealias Relationships = Stemma.RefusedMembers
+          public struct Draft: Stemma.TableDraft {
+            public typealias Row = Book
+            public init(_ row: Book) {
+            }
+            public func write(to record: inout Stemma.RecordWriter) {
             }
           }
-          let id: ID
         }
-
-        extension Member.ID: Stemma.Selection {
-          init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
-            let value0 = try Int.read(row, 0)
-            self.a = value0
-          }
-        }
-        """)
+        """,
+      diagnostics: [
+        DiagnosticSpec(
+          message: "`kind` is the same in every row; make it a `var`, or mark it @Ephemeral", line: 3,
+          column: 7, fixIts: [FixItSpec(message: "make it a `var`")])
+      ])
   }
 }

@@ -10,7 +10,7 @@ struct RelationshipExpansionTests {
         @Table struct Person {
           let id: Int
           @HasOne(\\Cart.ownerId) var cart: Cart?
-          @HasMany("bossId", onDelete: .restrict) var staff: Related<Person>
+          @HasMany("bossId", onDelete: .restrict) var staff: Related<Employee>
           @ManyToMany(through: Rating.self) var rated: Related<Article>
           @ManyToMany(through: Friendship.self, by: "first") var friends: Related<Person>
         }
@@ -20,12 +20,16 @@ struct RelationshipExpansionTests {
           let id: Int
           var cart: Cart? {
             get async throws {
-              try await self._record.child(Cart.self, "cart", of: self)
+              try await self._record.child(Cart.self, "cart", of: self) {
+                $0.ownerId
+              }
             }
           }
-          var staff: Related<Person> {
+          var staff: Related<Employee> {
             get {
-              Stemma.Related<Person>(of: self, "staff")
+              Stemma.Related<Employee>(of: self, "staff") {
+                $0.bossId
+              }
             }
           }
           var rated: Related<Article> {
@@ -70,7 +74,7 @@ struct RelationshipExpansionTests {
 
           struct Relationships: Sendable {
             let cart = Stemma.RelationshipPath<Person, Cart, Cart?>("cart")
-            let staff = Stemma.RelationshipPath<Person, Person, [Person]>("staff")
+            let staff = Stemma.RelationshipPath<Person, Employee, [Employee]>("staff")
             let rated = Stemma.RelationshipPath<Person, Article, [Article]>("rated")
             let friends = Stemma.RelationshipPath<Person, Person, [Person]>("friends")
             init() {
@@ -91,12 +95,8 @@ struct RelationshipExpansionTests {
 
             ],
             relationships: [
-              .hasOne("cart", of: Self.self, Cart.self, fields: ["ownerId"]) {
-                $0.ownerId
-              },
-              .hasMany("staff", of: Self.self, Person.self, fields: ["bossId"], onDelete: .restrict) {
-                $0.bossId
-              },
+              .hasOne("cart", Cart.self, fields: ["ownerId"]),
+              .hasMany("staff", Employee.self, fields: ["bossId"], onDelete: .restrict),
               .manyToMany("rated", Article.self, through: Rating.self),
               .manyToMany("friends", Person.self, through: Friendship.self, by: "first"),
             ])

@@ -113,7 +113,7 @@ struct TableTests {
           var sellerId: Int
           @BelongsTo("tenant", "number") var customer: Customer?
           @BelongsTo("sellerId") var seller: Seller
-          @HasMany("orderId") var lines: Related<Line>
+          @HasMany("orderTenant", "orderId") var lines: Related<Line>
         }
         """,
       as: """
@@ -149,7 +149,9 @@ struct TableTests {
           }
           var lines: Related<Line> {
             get {
-              Stemma.Related<Line>(of: self, "lines")
+              Stemma.Related<Line>(of: self, "lines") {
+                ($0.orderTenant, $0.orderId)
+              }
             }
           }
 
@@ -188,7 +190,9 @@ struct TableTests {
               self.tenant = tenant
               self.id = id
               self.sellerId = seller.primaryKey.parts
-              self.number = customer?.primaryKey.parts.1
+              self.number = customer.map {
+                $0.primaryKey.parts.1
+              }
             }
             init(_ row: Order) {
               self.tenant = row.id.tenant
@@ -229,7 +233,9 @@ struct TableTests {
             if let customer, customer.primaryKey.parts.0 != self.id.tenant {
               throw .fixedReference(model: Self.modelName, relationship: "customer", field: "tenant")
             }
-            self.number = customer?.primaryKey.parts.1
+            self.number = customer.map {
+              $0.primaryKey.parts.1
+            }
           }
 
           mutating func setSeller(_ seller: Seller) {
@@ -280,9 +286,7 @@ struct TableTests {
             relationships: [
               .belongsTo("customer", Customer.self, fields: ["tenant", "number"], isRequired: false),
               .belongsTo("seller", Seller.self, fields: ["sellerId"], isRequired: true),
-              .hasMany("lines", of: Self.self, Line.self, fields: ["orderId"]) {
-                $0.orderId
-              },
+              .hasMany("lines", Line.self, fields: ["orderTenant", "orderId"]),
             ])
           init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
             let value0 = ID(tenant: try String.read(row, 0), id: try UUID.read(row, 1))

@@ -30,6 +30,12 @@ struct RefusedTests {
     }
   }
 
+  @Test("what a macro refuses has no errors in expansions beside")
+  func noFollowingErrors() throws {
+    let found = try Compiler.complaints(about: Self.folder.appendingPathComponent("Members.swift"))
+    #expect(found.filter(\.isInExpansion) == [])
+  }
+
   private static func marks(in file: URL) throws -> [Compiler.Complaint] {
     let lines = try String(contentsOf: file, encoding: .utf8).split(
       separator: "\n", omittingEmptySubsequences: false)

@@ -154,4 +154,36 @@ struct ValueTests {
       try await witness.store.find(Specimen.self, 1)
     }
   }
+
+  @Test("a date that cannot be stored is told with its value, and errors say the same everywhere")
+  func impossibleDate() async throws {
+    let store = try await Store.temporary(models: Specimen.self)
+    var draft = Specimen.example
+    draft.day = Date(timeIntervalSince1970: -1e12)
+    do {
+      _ = try await store.insert(draft)
+      Issue.record("a date before the year 0 was stored")
+    } catch let error as StoreError {
+      #expect(
+        error.description.contains("Specimen.day of 1: \"-1000000000000.0 seconds since 1970\" is wrong"),
+        "\(error)")
+      #expect(error.localizedDescription == error.description)
+    }
+  }
+
+  @Test("a record that is printed says of its store only whether there is one")
+  func printed() async throws {
+    let store = try await Store.temporary(models: Leveled.self)
+    let leveled = try await store.insert(Leveled.Draft(level: .high))
+    #expect("\(leveled)".hasSuffix("_record: from a store)"))
+    #expect("\(Leveled(level: .low))".hasSuffix("_record: new)"))
+    var dumped = ""
+    dump(leveled, to: &dumped)
+    #expect(!dumped.contains("loaded"))
+  }
+}
+
+@Table private struct Leveled {
+  enum Level: String, KeyValue, CaseIterable { case low, high }
+  @Column(primaryKey: true) let level: Level
 }

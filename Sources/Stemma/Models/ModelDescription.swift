@@ -101,19 +101,16 @@ public final class ModelDescription: Sendable {
       Relationship(name, .belongsTo, fields, isRequired: isRequired) { Target.self }
     }
 
-    /// - Parameter reference: the reference fields of a child. Nobody calls it: it is there for the compiler to check that
-    ///   they are what the owner's key consists of.
-    public static func hasMany<Owner: Table, Target: Table>(
-      _ name: String, of owner: Owner.Type, _ target: Target.Type, fields: [String],
-      onDelete rule: DeleteRule = .standard, _ reference: (Target) -> Owner.PrimaryKey.OptionalParts
+    /// - Parameter fields: the properties of a child that hold the reference, one for each part of this model's key.
+    public static func hasMany<Target: Table>(
+      _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
     ) -> Relationship {
       Relationship(name, .hasMany, fields, rule) { Target.self }
     }
 
     /// As `hasMany`.
-    public static func hasOne<Owner: Table, Target: Table>(
-      _ name: String, of owner: Owner.Type, _ target: Target.Type, fields: [String],
-      onDelete rule: DeleteRule = .standard, _ reference: (Target) -> Owner.PrimaryKey.OptionalParts
+    public static func hasOne<Target: Table>(
+      _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
     ) -> Relationship {
       Relationship(name, .hasOne, fields, rule) { Target.self }
     }
@@ -201,7 +198,27 @@ public final class ModelDescription: Sendable {
 
 extension ModelDescription {
   /// The model in the canonical form of schemas, which checks it like any other.
-  package var sdl: String {
+  package var sdl: String { lines.map { "\($0.text)\n" }.joined() }
+
+  /// A line of it, and what it is about: the model, or one of its properties.
+  struct Line {
+    var text: String
+    var subject: String
+  }
+
+  var lines: [Line] {
+    var lines = [Line(text: head, subject: name)]
+    for (index, column) in columns.enumerated() {
+      lines.append(Line(text: line(of: column, at: index), subject: "\(name).\(column.property)"))
+    }
+    // What leads through a join model is known by the relationships of that model.
+    for relationship in relationships where relationship.kind != .manyToMany {
+      lines.append(Line(text: Self.line(of: relationship), subject: "\(name).\(relationship.name)"))
+    }
+    return lines + [Line(text: "}", subject: name)]
+  }
+
+  private var head: String {
     var text = "type \(name) @model"
     if tableName != Naming.tableName(ofModel: name) { text += " @table(name: \"\(tableName)\")" }
     if let partition { text += " @partition(fields: \(Self.list(partition)))" }
@@ -209,33 +226,32 @@ extension ModelDescription {
     if policy != .automerge { policies.append("policy: \(policy.rawValue)") }
     if deletes != .byVersion { policies.append("deletes: \(deletes.rawValue)") }
     if !policies.isEmpty { text += " @conflict(\(policies.joined(separator: ", ")))" }
-    text += " {\n"
-    for (index, column) in columns.enumerated() {
-      text += "  \(column.name): \(column.type.typeText)"
-      if index == 0 {
-        let others = Self.list(key.dropFirst().map(\.name))
-        text += keyCount > 1 ? " @primaryKey(sortKeyFields: \(others))" : " @primaryKey"
-      }
-      if let value = column.defaultValue { text += " @default(value: \(value))" }
-      for index in indexes where index.fields.first == column.name {
-        let others = index.fields.dropFirst()
-        let arguments =
-          (index.name.map { ["name: \"\($0)\""] } ?? [])
-          + (others.isEmpty ? [] : ["sortKeyFields: \(Self.list(others))"])
-        text += " @index\(arguments.isEmpty ? "" : "(\(arguments.joined(separator: ", ")))")"
-      }
-      text += "\n"
+    return text + " {"
+  }
+
+  private func line(of column: Column, at position: Int) -> String {
+    var text = "  \(column.name): \(column.type.typeText)"
+    if position == 0 {
+      let others = Self.list(key.dropFirst().map(\.name))
+      text += keyCount > 1 ? " @primaryKey(sortKeyFields: \(others))" : " @primaryKey"
     }
-    // What leads through a join model is known by the relationships of that model.
-    for relationship in relationships where relationship.kind != .manyToMany {
-      let target = relationship.target().modelName
-      let isMany = relationship.kind == .hasMany
-      text +=
-        "  \(relationship.name): \(isMany ? "[\(target)]" : target)\(relationship.isRequired ? "!" : "")"
-      text += " @\(relationship.kind.rawValue)(references: \(Self.list(relationship.fields))"
-      text += relationship.deleteRule == .restrict ? ", onDelete: RESTRICT)\n" : ")\n"
+    if let value = column.defaultValue { text += " @default(value: \(value))" }
+    for index in indexes where index.fields.first == column.name {
+      let others = index.fields.dropFirst()
+      let arguments =
+        (index.name.map { ["name: \"\($0)\""] } ?? [])
+        + (others.isEmpty ? [] : ["sortKeyFields: \(Self.list(others))"])
+      text += " @index\(arguments.isEmpty ? "" : "(\(arguments.joined(separator: ", ")))")"
     }
-    return text + "}\n"
+    return text
+  }
+
+  private static func line(of relationship: Relationship) -> String {
+    let target = relationship.target().modelName
+    let isMany = relationship.kind == .hasMany
+    return "  \(relationship.name): \(isMany ? "[\(target)]" : target)\(relationship.isRequired ? "!" : "")"
+      + " @\(relationship.kind.rawValue)(references: \(Self.list(relationship.fields))"
+      + (relationship.deleteRule == .restrict ? ", onDelete: RESTRICT)" : ")")
   }
 
   private static func list(_ names: some Collection<String>) -> String {

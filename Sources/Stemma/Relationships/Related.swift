@@ -20,6 +20,27 @@ public struct Related<Target: Table>: Sendable {
     key = owner.keyValues
   }
 
+  /// As above.
+  ///
+  /// - Parameter reference: the reference fields of a related record. Nobody calls it: it is there for the compiler to
+  ///   check that they are what the owner's key consists of.
+  public init<Owner: Table>(
+    of owner: Owner, _ name: String, _ reference: (Target) -> Owner.PrimaryKey.OptionalParts
+  ) {
+    self.init(of: owner, name)
+  }
+
+  /// Chosen by the compiler where the one above does not fit.
+  @available(
+    *, unavailable,
+    message:
+      "the reference fields of this relationship do not match the key of the model it stands in: there is one for each part, of its type, in the order of the key"
+  )
+  @_disfavoredOverload
+  public init<Owner: Table, Fields>(of owner: Owner, _ name: String, _ reference: (Target) -> Fields) {
+    self.init(of: owner, name)
+  }
+
   /// The statement that selects them, to be narrowed: `try team.members.rows().where { $0.isActive }.fetchAll(store)`.
   ///
   /// - Throws: `models` if the relationship leads through a join model that does not belong to both sides.

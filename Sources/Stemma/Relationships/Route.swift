@@ -25,6 +25,11 @@ extension ModelDescription {
     }
   }
 
+  /// - Throws: `models` if a join model does not belong to both sides.
+  func checkJoins() throws(StoreError) {
+    for relationship in relationships where relationship.kind == .manyToMany { _ = try joined(relationship) }
+  }
+
   private func joined(_ relationship: Relationship) throws(StoreError) -> Route {
     guard let join = relationship.join?().description else {
       throw .models("\(name).\(relationship.name) names no join model")
@@ -38,6 +43,7 @@ extension ModelDescription {
     guard let near, let far else {
       throw .models(
         "\(name).\(relationship.name) leads through \(join.name), which does not belong to both \(name) and \(target)"
+          + (relationship.joinRelationship.map { ", to \(name) by `\($0)`" } ?? "")
       )
     }
     return .joined(join, near: near.fields, far: far.fields)

@@ -81,7 +81,7 @@ extension ExpressionProtocol {
   fileprivate func extreme<Result>(_ operation: String) -> Expression<Result> {
     let type = Value.columnType
     guard type.scalar == .awsDateTime, !type.isList else {
-      return Expression<Result>(.call(operation, text, isAggregate: true))
+      return Expression<Result>(.call(operation, comparedText, isAggregate: true))
     }
     return Expression<Result>(
       .call(

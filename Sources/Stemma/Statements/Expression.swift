@@ -57,12 +57,14 @@ extension ExpressionProtocol {
   /// The text of which SQLite compares values as Swift does.
   ///
   /// A point in time is stored as text, which may be of any time zone and with or without a fraction of a second;
-  /// compared as text, half a second past ten comes before ten.
+  /// compared as text, half a second past ten comes before ten. Decimal numbers and bytes are text, too.
   var comparedText: StatementText { Self.compared(text) }
 
   static func compared(_ text: StatementText) -> StatementText {
     let type = Value.columnType
-    return type.scalar == .awsDateTime && !type.isList ? .call("julianday", text) : text
+    if type.isList { return text }
+    if let collation = type.collation { return text.collated(collation) }
+    return type.scalar == .awsDateTime ? .call("julianday", text) : text
   }
 }
 

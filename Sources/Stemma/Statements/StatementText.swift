@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaTables
 
 /// A statement or a part of one: SQL, and the values for its question marks, in order.
 public struct StatementText: Sendable {
@@ -46,6 +47,14 @@ public struct StatementText: Sendable {
     text.append(arguments, "(", separator: ", ")
     text.append(")")
     if isAggregate { text.isAggregate = true }
+    return text
+  }
+
+  /// `(text COLLATE name)`.
+  func collated(_ collation: Collation) -> StatementText {
+    var text = StatementText("(")
+    text.append(self)
+    text.append(" COLLATE \(collation.rawValue))")
     return text
   }
 

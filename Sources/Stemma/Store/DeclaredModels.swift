@@ -27,18 +27,35 @@ struct DeclaredModels: Sendable {
 
   /// A schema of these models alone.
   ///
-  /// - Throws: `models` with what is wrong with them.
+  /// - Throws: `models` with what is wrong with them, by model and property.
   func schema() throws(StoreError) -> Schema {
-    var parts: [String] = []
+    for table in tables { try table.description.checkJoins() }
+    var lines: [ModelDescription.Line] = []
     var written: Set<String> = []
-    for enumeration in tables.flatMap({ $0.description.enumerations })
-    where written.insert(enumeration.name).inserted {
-      parts.append("enum \(enumeration.name) {\n\(enumeration.cases.map { "  \($0)\n" }.joined())}\n")
+    for table in tables {
+      for enumeration in table.description.enumerations where written.insert(enumeration.name).inserted {
+        let subject = "\(enumeration.name), an enum of \(table.modelName)"
+        let cases = enumeration.cases.map { "  \($0)" }
+        lines += (["enum \(enumeration.name) {"] + cases + ["}"]).map {
+          ModelDescription.Line(text: $0, subject: subject)
+        }
+      }
     }
-    parts += tables.map { $0.description.sdl }
-    do { return try SDL.read(parts.joined(separator: "\n")).schema } catch {
-      throw .models("the declared models are wrong: \(error.description)")
+    lines += tables.flatMap { $0.description.lines }
+    let text = lines.map(\.text).joined(separator: "\n")
+    do throws(SchemaError) { return try SDL.read(text).schema } catch {
+      throw .models("the declared models are wrong: \(Self.words(error, lines))")
     }
+  }
+
+  /// What is wrong with each line, by what it is about: nobody has written the text that its numbers are of.
+  private static func words(_ error: SchemaError, _ lines: [ModelDescription.Line]) -> String {
+    let complaints = error.diagnostics.map { complaint -> String in
+      let index = complaint.line - 1
+      let subject = lines.indices.contains(index) ? lines[index].subject : "a model"
+      return "\(subject): \(complaint.message)" + (complaint.advice.map { "; \($0)" } ?? "")
+    }
+    return complaints.joined(separator: "\n")
   }
 
   /// The node's schema with these models in it.

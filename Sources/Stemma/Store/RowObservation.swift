@@ -4,8 +4,12 @@ import StemmaTables
 /// The rows of a statement, again and again.
 ///
 /// The first element is what is there now; each further one what is there after a commit that has changed it, whether it
-/// was made here, came from a peer or is another process's. No element shows a part of a commit. Commits that are made
-/// while the last element is worked on are one element.
+/// was made here, came from a peer or is another process's. No element shows a part of a commit. A commit yields at most
+/// one element: those that are made while the last one is worked on are one together, so nothing piles up behind somebody
+/// who is slow.
+///
+/// A record is changed, too, when only what is known of its history is: a peer wrote the same value. The element then
+/// looks like the last one, but its records know of both writes, and saving one of them is no conflict.
 public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
   /// All rows, not only those that have changed.
   public typealias Element = [Output]
@@ -60,7 +64,7 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
 }
 
 extension Store {
-  /// The rows of a statement now, and again after each commit that changes them.
+  /// The rows of a statement now, and again after commits that change them.
   public func observe<Statement: ReadStatement>(_ rows: Statement) -> RowObservation<Statement.Output> {
     RowObservation(store: self, text: rows.text) { try rows.all($0) }
   }

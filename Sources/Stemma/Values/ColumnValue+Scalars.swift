@@ -148,7 +148,8 @@ extension Date: KeyValue {
     let milliseconds = (timeIntervalSince1970 * 1000).rounded()
     // Years that AWSDateTime cannot spell give text that the write refuses.
     let text = Int64(exactly: milliseconds).flatMap { DateText(millisecondsSince1970: $0).utcText }
-    return .text(text ?? "\(self)")
+    // A year before 0 has no description on every system.
+    return .text(text ?? "\(timeIntervalSince1970) seconds since 1970")
   }
   /// Takes any AWSDateTime; its zone is not kept, and what is finer than a millisecond is cut off.
   ///
@@ -161,10 +162,10 @@ extension Date: KeyValue {
   }
 }
 
-/// Stored as Base64 text.
+/// Stored as Base64 text; statements compare the bytes.
 extension Data: ColumnValue {
   /// Text, because the schema has no type for bytes.
-  public static var columnType: ColumnType { .text }
+  public static var columnType: ColumnType { .text.compared(as: .base64) }
   /// Base64 in one line, a third longer than the bytes.
   public var datum: Datum { .text(base64EncodedString()) }
   /// - Throws: `unreadable` for text that is not Base64; white space in it is none.
@@ -176,10 +177,10 @@ extension Data: ColumnValue {
   }
 }
 
-/// Stored as text, so that no digit is lost; such a column sorts as text.
+/// Stored as text, so that no digit is lost; statements compare the numbers.
 extension Decimal: ColumnValue {
   /// Text.
-  public static var columnType: ColumnType { .text }
+  public static var columnType: ColumnType { .text.compared(as: .decimal) }
   /// The digits, with a point in every locale.
   public var datum: Datum { .text(description) }
   /// Takes digits with a sign, a point and an exponent, as Swift spells numbers.

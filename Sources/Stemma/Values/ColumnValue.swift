@@ -1,5 +1,6 @@
 import StemmaEvents
 import StemmaSchema
+import StemmaTables
 
 /// A type that a column can hold.
 ///
@@ -42,8 +43,16 @@ public struct ColumnType: Sendable, Hashable {
   package var cases: [String] = []
   /// Whether a list's elements can be null.
   package var hasOptionalElements = false
+  /// How statements compare such text, where bytes are not the order of what it stands for.
+  package var collation: Collation?
 
   package init(_ scalar: Scalar) { self.scalar = scalar }
+
+  func compared(as collation: Collation) -> ColumnType {
+    var type = self
+    type.collation = collation
+    return type
+  }
 
   /// `ID`: any text; a UUID becomes lower case.
   public static let id = ColumnType(.id)

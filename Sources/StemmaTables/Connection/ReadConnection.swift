@@ -30,6 +30,7 @@ package final class ReadConnection {
     sqlite3_busy_timeout(handle, Int32(Tables.busyLimit * 1000))
     connection = Connection(handle: handle, path: path)
     // A look-up then copies no page. Nobody cuts the file short under a reader: tables are replaced by renaming.
+    try Collation.install(on: connection)
     try connection.execute("PRAGMA mmap_size = \(Self.mappedBytes)")
   }
 

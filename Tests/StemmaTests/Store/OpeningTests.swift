@@ -196,4 +196,65 @@ struct OpeningTests {
     try await store.insert(Member.Draft(name: "Tim", team: team))
     #expect(try await team.members.count() == 1)
   }
+
+  @Test("what is wrong with declared models is said of model and property")
+  func wrongModels() async throws {
+    let twice = await wrong(Wrong.Child.self)
+    #expect(twice?.hasPrefix("the declared models are wrong: Child.parent: ") == true, "\(twice ?? "")")
+  }
+
+  @Test("a join model that does not belong to both sides is refused")
+  func wrongJoin() async throws {
+    #expect(
+      await wrong(Wrong.Reader.self)
+        == "Reader.books leads through Loan, which does not belong to both Reader and Novel")
+    #expect(
+      await wrong(Wrong.Friend.self)
+        == "Friend.friends leads through Friendship, which does not belong to both Friend and Friend, to Friend by `none`"
+    )
+  }
+
+  private func wrong(_ model: any Table.Type) async -> String? {
+    do { _ = try await Store.temporary(models: [model]) } catch StoreError.models(let what) {
+      return what
+    } catch { return "\(error)" }
+    return nil
+  }
+}
+
+/// Models that compile, and that no store opens.
+enum Wrong {
+  @Table struct Child {
+    let id: UUID
+    @Column("parent") var parentId: UUID?
+    @BelongsTo("parentId") var parent: Child?
+  }
+
+  @Table struct Reader {
+    let id: UUID
+    @ManyToMany(through: Loan.self) var books: Related<Novel>
+  }
+  @Table struct Novel { let id: UUID }
+  @Table struct Loan {
+    @Selection struct ID: Hashable {
+      let readerId: UUID
+      let other: Int
+    }
+    let id: ID
+    @BelongsTo("readerId") var reader: Reader
+  }
+
+  @Table struct Friend {
+    let id: UUID
+    @ManyToMany(through: Friendship.self, by: "none") var friends: Related<Friend>
+  }
+  @Table struct Friendship {
+    @Selection struct ID: Hashable {
+      let oneId: UUID
+      let otherId: UUID
+    }
+    let id: ID
+    @BelongsTo("oneId") var one: Friend
+    @BelongsTo("otherId") var other: Friend
+  }
 }

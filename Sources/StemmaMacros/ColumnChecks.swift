@@ -1,0 +1,136 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// What can be told of a column from how it is written. What only its type's declaration says, the compiler tells.
+extension TableDeclaration {
+  /// A column has one name.
+  static func checkPattern(_ binding: PatternBindingSyntax, _ variable: VariableDeclSyntax) throws {
+    guard let pattern = binding.pattern.as(TuplePatternSyntax.self) else { return }
+    let names = pattern.elements.map(\.pattern.trimmedDescription)
+    var fix: FixIt?
+    if let types = binding.typeAnnotation?.type.as(TupleTypeSyntax.self)?.elements,
+      types.count == names.count,
+      binding.initializer == nil, variable.bindings.count == 1
+    {
+      let separate = zip(names, types).map { "\($0): \($1.type.trimmedDescription)" }.joined(separator: ", ")
+      fix = .replace(
+        "declare them one by one", variable.bindings,
+        by: PatternBindingListSyntax([
+          PatternBindingSyntax(pattern: PatternSyntax(stringLiteral: separate))
+        ]))
+    }
+    throw Misuses.error(
+      "tuplePattern",
+      "a column has one name; declare \(names.map { "`\($0)`" }.joined(separator: " and ")) one by one",
+      at: pattern, fix: fix)
+  }
+
+  /// Types that no column can have.
+  static func check(_ type: TypeSyntax, of name: String) throws {
+    if let unwrapped = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+      let optional = "\(unwrapped.wrappedType.trimmedDescription)?"
+      throw Misuses.error(
+        "implicitlyUnwrapped",
+        "a column that may be null is an optional: the type of `\(name)` is `\(optional)`",
+        at: type, fix: .replace("write `\(optional)`", type, by: TypeSyntax(stringLiteral: optional)))
+    }
+    let bare = bared(type)
+    if bare.is(FunctionTypeSyntax.self) {
+      throw Misuses.error("function", "a function is no column; mark `\(name)` @Ephemeral", at: type)
+    }
+    if bare.is(TupleTypeSyntax.self) {
+      throw Misuses.error(
+        "tuple", "a tuple is no column; make it a nested @Selection struct, or mark `\(name)` @Ephemeral",
+        at: type)
+    }
+  }
+
+  /// Without attributes, parentheses and question marks.
+  private static func bared(_ type: TypeSyntax) -> TypeSyntax {
+    if let attributed = type.as(AttributedTypeSyntax.self) { return bared(attributed.baseType) }
+    if let optional = type.as(OptionalTypeSyntax.self) { return bared(optional.wrappedType) }
+    if let tuple = type.as(TupleTypeSyntax.self), tuple.elements.count == 1, let only = tuple.elements.first {
+      return bared(only.type)
+    }
+    return type
+  }
+
+  /// What stands beside `@Ephemeral`: a row that is read has the property as well, so it has a default, and nothing about
+  /// storing.
+  static func checkEphemeral(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
+    guard variable.attributes.named("Ephemeral") != nil else { return }
+    for name in ["Column", "Index"] {
+      if let attribute = variable.attributes.named(name) {
+        misuses.add(
+          "storedEphemeral", "what is @Ephemeral is not stored; leave out @\(name), or @Ephemeral",
+          at: attribute)
+      }
+    }
+    for binding in variable.bindings {
+      guard binding.isStored, binding.initializer == nil, let name = binding.name else { continue }
+      let isVariable = variable.bindingSpecifier.tokenKind == .keyword(.var)
+      let type = binding.typeAnnotation?.type.trimmedDescription ?? ""
+      if isVariable, type.isOptionalType || type.hasSuffix("!") { continue }
+      let value = InitializerClauseSyntax(
+        equal: .equalToken(leadingTrivia: .space, trailingTrivia: .space),
+        value: ExprSyntax(stringLiteral: type.isOptionalType ? "nil" : "<#value#>"))
+      misuses.add(
+        "ephemeralDefault",
+        "`\(name)` is not stored, so a record that is read needs a value for it: give a default",
+        at: binding,
+        fix: .replace(
+          "add a default", binding, by: binding.with(\.trailingTrivia, []).with(\.initializer, value)))
+    }
+  }
+}
+
+extension MemberReader {
+  /// A constant with a value. In a key it is the value that is too much, elsewhere the constant.
+  static func checkConstant(_ column: TableDeclaration.Column, _ isKey: Bool, _ misuses: inout Misuses) {
+    guard !column.isVariable, column.defaultValue != nil,
+      let binding = column.place.as(PatternBindingSyntax.self)
+    else { return }
+    if isKey {
+      let bare = "\(column.property): \(column.type)"
+      misuses.add(
+        "constant", "`\(column.property)` would be the same in every record; leave out its value",
+        at: binding,
+        fix: .replace(
+          "leave out the value", binding,
+          by: PatternBindingSyntax(pattern: PatternSyntax(stringLiteral: bare))))
+    } else {
+      misuses.add(
+        "constant", "`\(column.property)` is the same in every row; make it a `var`, or mark it @Ephemeral",
+        at: binding,
+        fix: .replace("make it a `var`", column.variable.bindingSpecifier, by: TokenSyntax.keyword(.var)))
+    }
+  }
+
+  /// A nested struct as a column's type: one with `@Selection` is a group of columns and always there, one that says
+  /// nothing of itself is no column.
+  static func checkNested(
+    _ column: TableDeclaration.Column, selections: Set<String>, plain: [String: StructDeclSyntax],
+    _ misuses: inout Misuses
+  ) {
+    guard column.representation == nil,
+      let type = column.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type ?? nil
+    else { return }
+    let wrapped = type.as(OptionalTypeSyntax.self)?.wrappedType.trimmedDescription
+    if let wrapped, selections.contains(wrapped) {
+      misuses.add(
+        "optionalGroup",
+        "the columns of a group are always there; make properties of `\(wrapped)` optional instead",
+        at: type, fix: .replace("write `\(wrapped)`", type, by: TypeSyntax(stringLiteral: wrapped)))
+    }
+    guard let nested = plain[wrapped ?? type.trimmedDescription], nested.inheritanceClause == nil else {
+      return
+    }
+    var marked = nested
+    marked.leadingTrivia = []
+    misuses.add(
+      "plainNested",
+      "`\(nested.name.text)` is no type of a column: mark it @Selection, and its properties are columns, or declare it "
+        + "as a ColumnValue", at: type,
+      fix: .replace("mark it @Selection", nested, by: DeclSyntax(stringLiteral: "@Selection \(marked)")))
+  }
+}

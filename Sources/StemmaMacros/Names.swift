@@ -1,0 +1,85 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// Which names a schema takes. The reader of schemas decides (`SchemaReader+Names`), when a store opens; the same is said
+/// here where the name is written.
+enum Names {
+  private static let limit = 255
+
+  /// Letters of ASCII, digits and `_`, a letter first.
+  static func isPlain(_ name: String) -> Bool {
+    guard let first = name.utf8.first, isLetter(first), name.utf8.count <= limit else { return false }
+    return name.utf8.allSatisfy { isLetter($0) || (48...57).contains($0) || $0 == 95 }
+  }
+
+  /// Tables that begin with `sqlite_` are SQLite's own.
+  static func isTable(_ name: String) -> Bool {
+    isPlain(name) && !name.lowercased().hasPrefix("sqlite_")
+  }
+
+  private static func isLetter(_ byte: UInt8) -> Bool {
+    (65...90).contains(byte) || (97...122).contains(byte)
+  }
+
+  /// What to write instead, behind the wrong name.
+  static let rule = "a name is made of A-Z, a-z, 0-9 and _, begins with a letter, and has at most 255 of them"
+}
+
+extension TableDeclaration {
+  /// Names that a schema would refuse when a store opens, and columns that would be one.
+  func checkNames(_ node: AttributeSyntax, _ misuses: inout Misuses) {
+    if !Names.isPlain(name.withoutTicks) {
+      misuses.add("name", "`\(name)` cannot name a model: \(Names.rule)", at: declaration.name)
+    }
+    if let tableName, !Names.isTable(tableName) {
+      misuses.add(
+        "name", "`\(tableName)` cannot name a table: \(Names.rule); `sqlite_` is SQLite's own",
+        at: node)
+    }
+    for column in key.columns + columns { checkName(of: column, &misuses) }
+    for relationship in relationships where !Names.isPlain(relationship.property.withoutTicks) {
+      guard let binding = relationship.variable.bindings.first else { continue }
+      misuses.add(
+        "name", "`\(relationship.property)` cannot name a relationship: \(Names.rule)", at: binding.pattern)
+    }
+    for index in indexes {
+      guard let name = index.name, !Names.isPlain(name) else { continue }
+      misuses.add("name", "`\(name)` cannot name an index: \(Names.rule)", at: index.attribute)
+    }
+    checkDifferent(&misuses)
+  }
+
+  private func checkName(of column: Column, _ misuses: inout Misuses) {
+    guard !Names.isPlain(column.name) else { return }
+    // At the attribute, where that names it: the compiler knows no places inside of attributes.
+    let attribute = column.variable.attributes.named("Column")
+    let message = "`\(column.name)` cannot name a column: \(Names.rule)"
+    if let attribute, column.name != column.property.withoutTicks {
+      misuses.add("name", message, at: attribute)
+    } else {
+      misuses.add(
+        "name", message, at: column.place, fix: attribute == nil ? Self.naming(column.variable) : nil)
+    }
+  }
+
+  private static func naming(_ variable: VariableDeclSyntax) -> FixIt {
+    var plain = variable
+    plain.leadingTrivia = []
+    plain.trailingTrivia = []
+    return .replace(
+      "name the column", variable, by: DeclSyntax(stringLiteral: "@Column(\"<#name#>\") \(plain)"))
+  }
+
+  /// SQLite folds the case of ASCII letters.
+  private func checkDifferent(_ misuses: inout Misuses) {
+    var seen: [String: Column] = [:]
+    for column in key.columns + columns {
+      if let other = seen[column.name.lowercased()] {
+        misuses.add(
+          "sameName", "`\(column.path)` and `\(other.path)` would be one column, `\(column.name)`",
+          at: column.place)
+      }
+      seen[column.name.lowercased()] = column
+    }
+  }
+}

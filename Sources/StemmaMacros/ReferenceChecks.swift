@@ -1,0 +1,88 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// Whether the fields of a relationship stand for the key that they lead to, as far as one declaration shows it. The rest
+/// the compiler checks in what the relationship's own attribute expands to.
+extension TableDeclaration {
+  /// The key path of a reference field begins at the model that has the field.
+  func checkRoots(_ relationship: Relationship, _ misuses: inout Misuses) {
+    let owner = relationship.kind == .belongsTo ? name : relationship.target
+    for argument in relationship.attribute.unlabelled {
+      guard let path = argument.as(KeyPathExprSyntax.self), let root = path.root,
+        let field = argument.fieldName,
+        root.lastName != owner.lastName
+      else { continue }
+      misuses.add(
+        "foreignField",
+        "the reference fields of `\(relationship.property)` are fields of \(owner), not of \(root.trimmedDescription)",
+        at: relationship.attribute,
+        fix: .replace(
+          "write `\\\(owner).\(field)`", argument, by: ExprSyntax(stringLiteral: "\\\(owner).\(field)")))
+    }
+  }
+
+  /// The fields against this model's own key: as many, and where the model leads to itself, of the same types in the same
+  /// order.
+  func checkKey(_ relationship: Relationship, _ misuses: inout Misuses) {
+    guard !key.columns.isEmpty else { return }
+    let parts = key.columns.map { "`\($0.property)`" }.joined(separator: ", ")
+    guard relationship.fields.count == key.columns.count else {
+      misuses.add(
+        "fieldCount",
+        "the key of \(name) has \(Self.counted(key.columns.count, "part")), \(parts), and "
+          + "\(Self.counted(relationship.fields.count, "reference field")) of \(relationship.target) cannot stand for it; "
+          + "name one for each, in this order", at: relationship.attribute)
+      return
+    }
+    guard relationship.target == name else { return }
+    let fields = relationship.fields.compactMap { column(ofProperty: $0) }
+    guard fields.count == relationship.fields.count else {
+      for field in relationship.fields where column(ofProperty: field) == nil {
+        misuses.add("unknownField", unknown(field), at: relationship.attribute)
+      }
+      return
+    }
+    let types = key.columns.map(\.type)
+    guard fields.map(\.wrappedType) != types else { return }
+    misuses.add(
+      "fieldTypes",
+      "the key of \(name) is \(parts) of the types \(types.joined(separator: ", ")); the reference fields are of "
+        + fields.map(\.wrappedType).joined(separator: ", "), at: relationship.attribute,
+      fix: Self.reordered(relationship, fields, types))
+  }
+
+  private static func counted(_ count: Int, _ noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
+  }
+
+  /// The order in which the fields have the key's types, if there is one.
+  private static func reordered(
+    _ relationship: Relationship, _ fields: [Column], _ types: [String]
+  ) -> FixIt? {
+    var rest = Array(zip(fields, relationship.attribute.unlabelled))
+    var ordered: [String] = []
+    for type in types {
+      guard let index = rest.firstIndex(where: { $0.0.wrappedType == type }) else { return nil }
+      ordered.append(rest.remove(at: index).1.trimmedDescription)
+    }
+    let labelled = (relationship.attribute.arguments?.as(LabeledExprListSyntax.self) ?? [])
+      .filter { $0.label != nil }.map(\.trimmedDescription)
+    let arguments = (ordered + labelled).joined(separator: ", ")
+    return .replace(
+      "write them in the key's order", relationship.attribute,
+      by: AttributeSyntax(stringLiteral: "@\(relationship.kind.rawValue)(\(arguments))"))
+  }
+}
+
+extension TableDeclaration.Column {
+  fileprivate var wrappedType: String { type.hasSuffix("?") ? String(type.dropLast()) : type }
+}
+
+extension TypeSyntax {
+  fileprivate var lastName: String { trimmedDescription.lastName }
+}
+
+extension String {
+  /// `Member` of `Team.Member`.
+  fileprivate var lastName: String { split(separator: ".").last.map(String.init) ?? self }
+}

@@ -1,0 +1,270 @@
+import Testing
+
+/// What `@Table` refuses of keys and columns.
+@Suite("Misuses of columns")
+struct ColumnMisuseTests {
+  @Test("no primary key, all on one line")
+  func noKeyOnOneLine() {
+    expectMisuse(
+      """
+      @Table struct Book { var title: String }
+      """,
+      "Book has no primary key: name a property `id`, or mark one with @Column(primaryKey: true)",
+      line: 1, column: 15, fix: "add `let id: UUID`",
+      fixed: """
+        @Table struct Book { let id: UUID; var title: String }
+        """)
+  }
+
+  @Test("a key with a value")
+  func constantKey() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: UUID = UUID()
+      }
+      """,
+      "`id` would be the same in every record; leave out its value",
+      line: 2, column: 7, fix: "leave out the value",
+      fixed: """
+        @Table struct Book {
+          let id: UUID
+        }
+        """)
+  }
+
+  @Test("a key that can be changed")
+  func variableKey() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        var id: Int
+      }
+      """,
+      "the key of a record never changes; make `id` a `let`",
+      line: 2, column: 3, severity: .warning, fix: "make it a `let`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+        }
+        """)
+  }
+
+  @Test("what is not stored has no default")
+  func ephemeral() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Ephemeral var isOpen: Bool
+      }
+      """,
+      "`isOpen` is not stored, so a record that is read needs a value for it: give a default",
+      line: 3, column: 18, fix: "add a default",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Ephemeral var isOpen: Bool = <#value#>
+        }
+        """)
+  }
+
+  @Test("what is not stored is no column")
+  func ephemeralColumn() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Ephemeral @Column("x") var isOpen = false
+      }
+      """,
+      "what is @Ephemeral is not stored; leave out @Column, or @Ephemeral",
+      line: 3, column: 14)
+  }
+
+  @Test("an implicitly unwrapped optional")
+  func implicit() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var title: String!
+      }
+      """,
+      "a column that may be null is an optional: the type of `title` is `String?`",
+      line: 3, column: 14, fix: "write `String?`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var title: String?
+        }
+        """)
+  }
+
+  @Test("two names in one pattern")
+  func tuplePattern() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var (p, q): (Int, String)
+      }
+      """,
+      "a column has one name; declare `p` and `q` one by one",
+      line: 3, column: 7, fix: "declare them one by one",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var p: Int, q: String
+        }
+        """)
+  }
+
+  @Test("a tuple")
+  func tuple() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var pair: (Int, Int)
+      }
+      """,
+      "a tuple is no column; make it a nested @Selection struct, or mark `pair` @Ephemeral",
+      line: 3, column: 13)
+  }
+
+  @Test("a function")
+  func function() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var action: @Sendable () -> Void
+      }
+      """,
+      "a function is no column; mark `action` @Ephemeral",
+      line: 3, column: 15)
+  }
+
+  @Test("an optional function")
+  func optionalFunction() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var action: (() -> Void)?
+      }
+      """,
+      "a function is no column; mark `action` @Ephemeral",
+      line: 3, column: 15)
+  }
+
+  @Test("an optional group of columns")
+  func optionalGroup() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Size { var width: Int }
+        var size: Size?
+      }
+      """,
+      "the columns of a group are always there; make properties of `Size` optional instead",
+      line: 4, column: 13, fix: "write `Size`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Selection struct Size { var width: Int }
+          var size: Size
+        }
+        """)
+  }
+
+  @Test("a nested struct that is no group")
+  func plainNested() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        struct Size { var width: Int }
+        var size: Size
+      }
+      """,
+      "`Size` is no type of a column: mark it @Selection, and its properties are columns, or declare it as a ColumnValue",
+      line: 4, column: 13, fix: "mark it @Selection",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Selection struct Size { var width: Int }
+          var size: Size
+        }
+        """)
+  }
+
+  @Test("a member that the conformance has: the key's type")
+  func clashKey() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        typealias PrimaryKey = Int
+      }
+      """,
+      "@Table writes `PrimaryKey`; call this one otherwise",
+      line: 3, column: 13)
+  }
+
+  @Test("a member that the conformance has: the initialiser")
+  func clashInit() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        init(_ row: RowReader) { id = 1 }
+      }
+      """,
+      "@Table writes `init(_: RowReader)`; call this one otherwise",
+      line: 3, column: 3)
+  }
+
+  @Test("a member that the conformance has: the writing")
+  func clashWrite() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        func write(to record: inout RecordWriter) {}
+      }
+      """,
+      "@Table writes `write(to:)`; call this one otherwise",
+      line: 3, column: 8)
+  }
+
+  @Test("a member that the conformance has: the columns")
+  func clashColumns() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        static let columns = 1
+      }
+      """,
+      "@Table writes `columns`; call this one otherwise",
+      line: 3, column: 14)
+  }
+
+  @Test("a setter of a reference")
+  func clashSetter() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var teamId: Int?
+        @BelongsTo("teamId") var team: Team?
+        func setTeam(_ team: Team) {}
+      }
+      """,
+      "@Table writes `setTeam(_:)`; call this one otherwise",
+      line: 5, column: 8)
+  }
+}

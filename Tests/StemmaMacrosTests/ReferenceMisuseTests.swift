@@ -1,0 +1,191 @@
+import Testing
+
+/// What `@Table` refuses of relationships.
+@Suite("Misuses of relationships")
+struct ReferenceMisuseTests {
+  @Test("fewer reference fields than the key has parts")
+  func fieldCount() {
+    expectMisuse(
+      """
+      @Table struct Team {
+        @Selection struct ID: Hashable {
+          let a: String
+          let b: Int
+        }
+        let id: ID
+        @HasMany("teamA") var members: Related<Member>
+      }
+      """,
+      "the key of Team has 2 parts, `a`, `b`, and 1 reference field of Member cannot stand for it; name one for each, in this order",
+      line: 7, column: 3)
+  }
+
+  @Test("more reference fields than the key has parts")
+  func fieldCountOne() {
+    expectMisuse(
+      """
+      @Table struct Team {
+        let id: Int
+        @HasOne("a", "b") var coach: Member?
+      }
+      """,
+      "the key of Team has 1 part, `id`, and 2 reference fields of Member cannot stand for it; name one for each, in this order",
+      line: 3, column: 3)
+  }
+
+  @Test("a key path of the wrong model")
+  func foreignField() {
+    expectMisuse(
+      """
+      @Table struct Team {
+        let id: Int
+        @HasMany(\\Team.teamId) var members: Related<Member>
+      }
+      """,
+      "the reference fields of `members` are fields of Member, not of Team",
+      line: 3, column: 3, fix: "write `\\Member.teamId`",
+      fixed: """
+        @Table struct Team {
+          let id: Int
+          @HasMany(\\Member.teamId) var members: Related<Member>
+        }
+        """)
+  }
+
+  @Test("a reference to the model itself, in the wrong order")
+  func order() {
+    expectMisuse(
+      """
+      @Table struct Node {
+        @Selection struct ID: Hashable {
+          let a: String
+          let b: Int
+        }
+        let id: ID
+        var upA: String?
+        var upB: Int?
+        @BelongsTo("upB", "upA") var up: Node?
+      }
+      """,
+      "the key of Node is `a`, `b` of the types String, Int; the reference fields are of Int, String",
+      line: 9, column: 3, fix: "write them in the key's order",
+      fixed: """
+        @Table struct Node {
+          @Selection struct ID: Hashable {
+            let a: String
+            let b: Int
+          }
+          let id: ID
+          var upA: String?
+          var upB: Int?
+          @BelongsTo("upA", "upB") var up: Node?
+        }
+        """)
+  }
+
+  @Test("a reference to the model itself, of another type")
+  func type() {
+    expectMisuse(
+      """
+      @Table struct Node {
+        let id: Int
+        var upId: String?
+        @HasMany("upId") var below: Related<Node>
+      }
+      """,
+      "the key of Node is `id` of the types Int; the reference fields are of String",
+      line: 4, column: 3)
+  }
+
+  @Test("a reference to the model itself by what is no column")
+  func unknownOwn() {
+    expectMisuse(
+      """
+      @Table struct Node {
+        let id: Int
+        @HasMany("upId") var below: Related<Node>
+      }
+      """,
+      "Node has no column `upId`; it has id",
+      line: 3, column: 3)
+  }
+
+  @Test("reference fields of which one can be nil")
+  func mixedFields() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var a: Int?
+        var b: Int
+        @BelongsTo("a", "b") var team: Team?
+      }
+      """,
+      "`a` and `b` make up one reference: all are optional, or none",
+      line: 5, column: 3)
+  }
+
+  @Test("a required record over a field that can be nil")
+  func requiredOverOptional() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var teamId: Int?
+        @BelongsTo("teamId") var team: Team
+      }
+      """,
+      "`teamId` can be nil, while team cannot; it is taken for required",
+      line: 4, column: 34, severity: .warning)
+  }
+
+  @Test("a child that has to be there")
+  func requiredChild() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @HasOne("bookId") var cover: Cover
+      }
+      """,
+      "there may be no Cover yet: the type is `Cover?`",
+      line: 3, column: 32, fix: "write `Cover?`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @HasOne("bookId") var cover: Cover?
+        }
+        """)
+  }
+
+  @Test("a relationship that is a constant")
+  func constantRelationship() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @HasOne("bookId") let cover: Cover?
+      }
+      """,
+      "a relationship is read when it is asked for; make it a `var`",
+      line: 3, column: 21, fix: "make it a `var`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @HasOne("bookId") var cover: Cover?
+        }
+        """)
+  }
+
+  @Test("a key that is stored as something else")
+  func representedKey() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Column(primaryKey: true, as: String.ID.self) let id: String
+      }
+      """,
+      "the primary key `id` is stored as it is; leave out `as:`",
+      line: 2, column: 53)
+  }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import StemmaEvents
+import StemmaNode
+import Testing
+
+@testable import Stemma
+
+@Table struct Ware {
+  let id: Int
+  var price: Decimal
+  var discount: Decimal?
+  var digest: Data
+
+  static let prices = ["-2", "9.5", "10.25", "100", "0", "-10", "0.001", "1.5"]
+}
+
+/// Values that are stored as text and are not ordered as text.
+@Suite("Comparing decimal numbers and bytes")
+struct ComparisonTests {
+  private func store() async throws -> Store {
+    let store = try await Store.temporary(models: Ware.self)
+    try await store.write { transaction in
+      for (index, price) in Ware.prices.enumerated() {
+        // From the last to the first, so that letters of Base64 are not in the order of bytes.
+        let byte = UInt8(index * 36)
+        try transaction.insert(
+          Ware.Draft(
+            id: index + 1, price: try #require(Decimal(string: price)),
+            discount: index == 0 ? nil : Decimal(index), digest: Data([byte, 255 - byte])))
+      }
+    }
+    return store
+  }
+
+  @Test("decimal numbers compare as numbers in conditions, orders, extremes and ranges")
+  func decimals() async throws {
+    let store = try await store()
+    let all = try Ware.prices.map { try #require(Decimal(string: $0)) }
+    #expect(try await Ware.order { $0.price }.fetchAll(store).map(\.price) == all.sorted())
+    #expect(try await Ware.order { $0.price.desc() }.fetchAll(store).map(\.price) == all.sorted(by: >))
+    for limit in all + [Decimal(string: "9.9") ?? 0] {
+      let above = try await Ware.where { $0.price > limit }.order { $0.price }.fetchAll(store)
+      #expect(above.map(\.price) == all.filter { $0 > limit }.sorted())
+      let upTo = try await Ware.where { $0.price <= limit }.fetchCount(store)
+      #expect(upTo == all.count { $0 <= limit })
+      #expect(try await Ware.where { $0.price == limit }.fetchCount(store) == all.count { $0 == limit })
+    }
+    #expect(try await Ware.select { $0.price.max() }.fetchOne(store) == 100)
+    #expect(try await Ware.select { $0.price.min() }.fetchOne(store) == -10)
+    #expect(try await Ware.where { $0.price.between(1, and: 10) }.fetchCount(store) == 2)
+    #expect(try await Ware.where { $0.price.in([100, 0, 7]) }.fetchCount(store) == 2)
+    #expect(try await Ware.where { $0.discount == nil }.fetchCount(store) == 1)
+    #expect(try await Ware.where { $0.discount < 3 }.fetchCount(store) == 2)
+    // Two columns, and inside of a commit.
+    #expect(
+      try await Ware.where { ($0.discount ?? 0) > $0.price }.fetchAll(store).map(\.id) == [1, 5, 6, 7, 8])
+    try await store.write { transaction in
+      try Ware.where { $0.price > 9 && $0.price < 11 }.update { $0.price += 1 }.execute(transaction)
+    }
+    #expect(try await Ware.where { $0.price > 10 }.order { $0.price }.fetchAll(store).map(\.id) == [2, 3, 4])
+  }
+
+  @Test("the same number in another spelling is equal, whoever wrote it")
+  func spellings() async throws {
+    let store = try await store()
+    try await store.writer.access { node in
+      try node.write { write throws(NodeError) in
+        _ = try write.perform(
+          Mutation(.update, model: "Ware", key: .int(8), fields: [(name: "price", value: .string("01.50"))]))
+      }
+    }
+    #expect(try await Ware.where { $0.price == 1.5 }.fetchAll(store).map(\.id) == [8])
+    #expect(try await Ware.where { $0.price < 1.5 }.fetchCount(store) == 4)
+  }
+
+  @Test("bytes compare as bytes")
+  func bytes() async throws {
+    let store = try await store()
+    let digests = try await Ware.order { $0.digest }.fetchAll(store).map { Array($0.digest) }
+    #expect(digests == digests.sorted { $0.lexicographicallyPrecedes($1) })
+    #expect(digests.count == Ware.prices.count)
+    #expect(try await Ware.where { $0.digest >= Data([108]) }.fetchCount(store) == 5)
+    #expect(try await Ware.select { $0.digest.max() }.fetchOne(store) == Data([252, 3]))
+  }
+}
