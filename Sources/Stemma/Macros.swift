@@ -16,10 +16,17 @@
   extension, conformances: Table,
   names: named(modelName), named(description), named(columns), named(relationships), named(primaryKey),
   named(init), named(write))
+@attached(memberAttribute)
 public macro Table(
   _ name: String = "", policy: ConflictPolicy = .automerge, deletes: DeletePolicy = .byVersion,
   partition: [String]? = nil
 ) = #externalMacro(module: "StemmaMacros", type: "TableMacro")
+
+/// What `@Table` puts on each property that is a column, so that a copy of a row knows what was set in it. `first` is the
+/// column's number without the key; a group of properties has several.
+@attached(accessor, names: named(didSet))
+public macro _Tracked(_ first: Int, count: Int = 1) =
+  #externalMacro(module: "StemmaMacros", type: "TrackedMacro")
 
 /// Says how a property is stored.
 ///

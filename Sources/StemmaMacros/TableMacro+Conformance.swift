@@ -48,7 +48,7 @@ extension TableDeclaration {
       }
       number += stored.columns.count
     }
-    values["_record"] = "try row.record(\(number))"
+    values["_record"] = "try row.record(\(number)\(untracked.isEmpty ? "" : ", untracked: \(untracked)"))"
     // As the memberwise initialiser takes them.
     let properties = declared.map(\.property) + ["_record"]
     let arguments = properties.enumerated().map { "\($1.asLabel): value\($0)" }.joined(separator: ", ")

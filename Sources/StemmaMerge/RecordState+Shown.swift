@@ -25,6 +25,9 @@ extension RecordState {
     return hasDeletion && hasOther
   }
 
+  /// Whether an event is a sibling of any register.
+  package func hasSibling(_ dot: Dot) -> Bool { writes.contains { $0.dot == dot } }
+
   /// The value shown of a field, by its stored name; null if it was never written.
   package func value(of field: String, _ rules: MergeRules) -> Value {
     index(of: field, rules).map { shownValue(of: $0, rules) } ?? .null

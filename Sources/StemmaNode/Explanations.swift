@@ -68,6 +68,9 @@ package enum Explanations {
       "there is no commit `\(text)` in this node; `stemma log --stat` lists them"
     case .overwritten(let event, let record, let field, let later):
       "\(field) of \(record) was written after \(event), by \(later); undo that first, or use --force"
+    case .takesAlong(let records):
+      "\(list(records, "and")) would be deleted too, or lose a link, with a record that has to go; --force does it, -n "
+        + "with it shows what"
     case .existenceInConflict(let record):
       "whether \(record) exists is an open conflict; decide with `stemma resolve \(record) --keep` or --delete"
     case .changedMeanwhile:

@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaLog
 import StemmaMerge
 import StemmaSchema
 
@@ -7,16 +8,26 @@ import StemmaSchema
 
 /// What going back would change, with what is needed to find out whether that has become another matter since.
 package struct Reversal {
+  /// All that differs afterwards: also records that a deletion takes along, and links that it ends.
   package let changes: [RecordDifference]
+  /// What was asked for: `changes` without the consequences.
+  fileprivate let plan: [RecordDifference]
   /// The end of the log that it was worked out from.
   fileprivate let end: Position
   fileprivate let workOut: () throws(NodeError) -> [RecordDifference]
 
+  /// Works out the plan, and rehearses it, so that its consequences are known.
   fileprivate init(
     _ node: Node, _ workOut: @escaping () throws(NodeError) -> [RecordDifference]
   ) throws(NodeError) {
     end = node.log.end
-    changes = try workOut()
+    let plan = try workOut()
+    var changes: [RecordDifference] = []
+    if !plan.isEmpty {
+      try node.rehearse { transaction throws(NodeError) in changes = try node.goBack(plan, transaction) }
+    }
+    self.plan = plan
+    self.changes = changes
     self.workOut = workOut
   }
 }
@@ -64,9 +75,20 @@ extension Node {
   /// What has to change for some events to be as if they had not been made: each of their records gets the values
   /// that their writers had read. What they wrote and others outdid needs no undoing.
   ///
-  /// - Throws: `.inspection(.overwritten)` if another event has written the same since, unless `isForced`.
+  /// - Throws: `.inspection(.overwritten)` if another event has written the same since, and has not been undone
+  ///   itself; `.inspection(.takesAlong)` if a record that is deleted would take others along, or end their links to it.
+  ///   Neither if `isForced`.
   package func undoing(_ events: [NotedEvent], isForced: Bool) throws(NodeError) -> Reversal {
-    try Reversal(self) { () throws(NodeError) in try self.changes(undoing: events, isForced: isForced) }
+    let reversal = try Reversal(self) { () throws(NodeError) in
+      try self.changes(undoing: events, isForced: isForced)
+    }
+    let planned = Set(reversal.plan.map { RecordKey($0) })
+    let others = reversal.changes.filter { !planned.contains(RecordKey($0)) }
+    if !isForced, !others.isEmpty {
+      throw .inspection(
+        .takesAlong(records: others.map { "\($0.model.name) \(description.keyText($0.key, $0.model))" }))
+    }
+    return reversal
   }
 
   private func changes(
@@ -82,7 +104,8 @@ extension Node {
       let own = Set(
         events.filter { $0.event.model == model.storedName && $0.event.key == key }.map(\.event.dot))
       if let difference = try undoing(own, in: life, isForced: isForced) {
-        plan.append(withoutMaintainedTimes(difference))
+        let shown = withoutMaintainedTimes(difference)
+        if shown.kind != .changed || !shown.changes.isEmpty { plan.append(shown) }
       }
     }
     return plan
@@ -110,7 +133,7 @@ extension Node {
       for subject in subjects {
         for index in indices {
           if case .superseded(let later) = history.fate(of: index, field: subject, in: now),
-            !own.contains(later)
+            !own.contains(later), try !isAgain(index, subject, in: life, now)
           {
             throw overwritten(history.events[index], life, subject, by: later)
           }
@@ -122,6 +145,23 @@ extension Node {
       if difference.changes.isEmpty { return nil }
     }
     return difference
+  }
+
+  /// Whether a field, or all of the record, is what the event at `index` had made it: then what has overwritten it was
+  /// undone, and is not lost.
+  private func isAgain(
+    _ index: Int, _ field: String?, in life: RecordLife, _ now: RecordState
+  ) throws(NodeError) -> Bool {
+    var after: RecordState
+    do throws(MergeError) {
+      after = try life.history.stateSeen(by: index)
+      _ = try after.apply(life.history.events[index], life.rules)
+    } catch { throw .merge(error, life.model, life.key) }
+    if let field { return after.value(of: field, life.rules) == now.value(of: field, life.rules) }
+    guard let difference = RecordDifference(life.model, life.key, from: after, to: now, life.rules) else {
+      return true
+    }
+    return difference.kind == .changed && withoutMaintainedTimes(difference).changes.isEmpty
   }
 
   /// What is to be written to a field: what stands beside the writes that are taken back, if anything does, else
@@ -158,27 +198,67 @@ extension Node {
   /// - Throws: `.inspection(.changedMeanwhile)` if what others have appended since makes the changes other than
   ///   those that were shown; nothing is written then.
   package func write(_ reversal: Reversal, _ note: CommitNote) throws(NodeError) -> Int {
-    let description = description
-    return try write(note) { transaction throws(NodeError) in
+    try write(note) { transaction throws(NodeError) in
       // The writer lock is held: what is worked out here stays true until it is appended.
-      if log.end != reversal.end, try reversal.workOut() != reversal.changes {
-        throw .inspection(.changedMeanwhile)
-      }
-      for difference in reversal.changes {
-        let model = difference.model
-        let key = schema.json(of: difference.key, model: model)
-        let exists = try transaction.state(model, difference.key).exists(transaction.rules(model))
-        let fields = difference.descriptions(description).map { ($0.field, $0.to) }
-        switch difference.kind {
-        case .removed where exists: try transaction.perform(Mutation(.delete, model: model.name, key: key))
-        // What a deletion before this one took along.
-        case .removed: break
-        case .added, .changed:
-          let operation: Mutation.Operation = exists ? .update : .create
-          try transaction.perform(Mutation(operation, model: model.name, key: key, fields: fields))
-        }
-      }
+      let isStale = log.end != reversal.end
+      if isStale, try reversal.workOut() != reversal.plan { throw .inspection(.changedMeanwhile) }
+      let changes = try goBack(reversal.plan, transaction)
+      if isStale, changes != reversal.changes { throw .inspection(.changedMeanwhile) }
       return transaction.events.count
     }
+  }
+
+  /// Carries out a plan. Deletions come last: a record that was to go with another one may not belong to it any more.
+  ///
+  /// - Returns: what differs now, in the order in which it was first touched.
+  fileprivate func goBack(
+    _ plan: [RecordDifference], _ transaction: WriteTransaction
+  ) throws(NodeError) -> [RecordDifference] {
+    var before: [RecordKey: RecordState] = [:]
+    for difference in plan {
+      before[RecordKey(difference)] = try transaction.state(difference.model, difference.key)
+    }
+    for difference in plan.filter({ $0.kind != .removed }) + plan.filter({ $0.kind == .removed }) {
+      let model = difference.model
+      let key = schema.json(of: difference.key, model: model)
+      let exists = try transaction.state(model, difference.key).exists(transaction.rules(model))
+      let fields = difference.descriptions(description).map { ($0.field, $0.to) }
+      switch difference.kind {
+      case .removed where exists: try transaction.perform(Mutation(.delete, model: model.name, key: key))
+      // What a deletion before this one took along.
+      case .removed: break
+      case .added, .changed:
+        let operation: Mutation.Operation = exists ? .update : .create
+        try transaction.perform(Mutation(operation, model: model.name, key: key, fields: fields))
+      }
+    }
+    return try differences(from: before, transaction)
+  }
+
+  /// How the records that a transaction has touched differ from what they were. `known`: the states of some of them.
+  private func differences(
+    from known: [RecordKey: RecordState], _ transaction: WriteTransaction
+  ) throws(NodeError) -> [RecordDifference] {
+    var differences: [RecordDifference] = []
+    var seen = Set<RecordKey>()
+    for event in transaction.events where seen.insert(RecordKey(event)).inserted {
+      guard let model = description.model(of: event) else { continue }
+      var old = known[RecordKey(event)]
+      if old == nil { old = try life(of: event.key, in: model).state() }
+      guard let old else { continue }
+      let new = try transaction.state(model, event.key)
+      if let difference = RecordDifference(model, event.key, from: old, to: new, transaction.rules(model)) {
+        differences.append(withoutMaintainedTimes(difference))
+      }
+    }
+    return differences
+  }
+}
+
+extension RecordKey {
+  fileprivate init(_ difference: RecordDifference) {
+    let model = difference.model
+    self.init(
+      partition: Partition(model: model, key: difference.key), model: model.storedName, key: difference.key)
   }
 }

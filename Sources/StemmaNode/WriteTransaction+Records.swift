@@ -47,38 +47,49 @@ extension WriteTransaction {
     do { return try tables.prepare(sql) } catch { throw .tables(error) }
   }
 
-  /// Which of a record's events its present state has seen; empty if nothing is known of it.
-  package func context(_ model: Model, _ key: Key) throws(NodeError) -> Context {
-    try state(model, key).context
-  }
-
   /// Records what of `values` differs from the record as it was when it was read.
   ///
   /// References are recorded as `link` and `unlink`, each with all its free fields; the rest as one `update`.
-  /// The events carry the context that was read, so a change that somebody else made since stays a sibling.
+  /// The events carry the context that was read, so a change that somebody else made since stays a sibling. What was
+  /// recorded from the same value before is seen as well, unless somebody else has written one of the registers
+  /// meanwhile: a context could not name the own event without theirs.
   ///
   /// - Parameters:
-  ///   - read: the record's context when it was read; nil: now.
+  ///   - view: what the value has seen of the record; nil: all.
   ///   - isUnchanged: whether the value at a place of `values` is another spelling of the one that is given, as a
   ///     date in another zone is.
-  /// - Returns: whether there was a difference.
+  /// - Returns: what the value has seen now.
   /// - Throws: `notFound`, `requiredReference`; `notFound` also if the record was deleted since.
   @discardableResult
   package func update(
-    _ model: Model, _ key: Key, _ values: [Assignment], readAt read: Context?,
+    _ model: Model, _ key: Key, _ values: [Assignment], from view: RecordView? = nil,
     isUnchanged: (_ place: Int, Value) -> Bool = { _, _ in false }
-  ) throws(NodeError) -> Bool {
+  ) throws(NodeError) -> RecordView {
     let rules = self.rules(model)
     let current = try existing(model, key)
-    var base = current
-    if let read, read != current.context { base = try past(model, key, at: read) }
+    let view = view ?? RecordView(read: current.context)
+    let seen = SeenRecord(
+      view: view, read: try past(model, key, at: view.read, current),
+      after: try view.after.map { after throws(NodeError) in try past(model, key, at: after, current) }, rules
+    )
     var changes: [Assignment] = []
     for (place, assignment) in values.enumerated() {
-      let old = base.value(of: assignment.field, rules)
+      let old = seen.value(of: assignment.field)
       if old != assignment.value, !isUnchanged(place, old) { changes.append(assignment) }
     }
-    changes = try checked(changes, model, key).filter { base.value(of: $0.field, rules) != $0.value }
-    guard !changes.isEmpty else { return false }
+    changes = try checked(changes, model, key).filter { seen.value(of: $0.field) != $0.value }
+    guard !changes.isEmpty else { return view }
+    let before = events.count
+    try record(changes, model, key, on: seen.base(of: changes))
+    return view.moved(by: events[before...], from: current.context, to: try state(model, key))
+  }
+
+  /// Records changes on top of `base`.
+  private func record(
+    _ changes: [Assignment], _ model: Model, _ key: Key, on base: RecordState
+  ) throws(NodeError) {
+    var (base, changes) = (base, changes)
+    let rules = self.rules(model)
     try checkReferences(model, key, changes)
     for reference in model.references {
       let free = storedNames(model, model.freeReferenceFields(of: reference))
@@ -87,9 +98,8 @@ extension WriteTransaction {
       try recordReference(model, key, &base, free, changes, isRequired: reference.isRequired, written)
       changes.removeAll { free.contains($0.field) }
     }
-    guard !changes.isEmpty else { return true }
+    guard !changes.isEmpty else { return }
     try recordNext(.update, model, key, &base, nil, base.completed(changes, rules))
-    return true
   }
 
   /// Deletes a record, with what section "Deleting" of the guarantees says of its children.
@@ -97,9 +107,9 @@ extension WriteTransaction {
   /// - Parameter read: the record's context when it was read; nil: now. What was changed since stays a sibling of the
   ///   deletion.
   package func delete(_ model: Model, _ key: Key, readAt read: Context? = nil) throws(NodeError) {
-    var seen: RecordState?
     let current = try existing(model, key)
-    if let read, read != current.context { seen = try past(model, key, at: read) }
+    var seen: RecordState?
+    if let read, read != current.context { seen = try past(model, key, at: read, current) }
     try delete(model, key, seen: seen, milliseconds: nil)
   }
 
@@ -128,8 +138,8 @@ extension WriteTransaction {
   /// The revision of a record as it was when its context was this one; nil: as it is.
   package func revision(_ model: Model, _ key: Key, readAt read: Context?) throws(NodeError) -> String {
     let current = try existing(model, key)
-    guard let read, read != current.context else { return current.revision }
-    return try past(model, key, at: read).revision
+    guard let read else { return current.revision }
+    return try past(model, key, at: read, current).revision
   }
 
   /// - Returns: the model.
@@ -186,8 +196,11 @@ extension WriteTransaction {
     }
   }
 
-  /// The state of a record that the events of `context` make. Reads them from the log.
-  private func past(_ model: Model, _ key: Key, at context: Context) throws(NodeError) -> RecordState {
+  /// The state of a record that the events of `context` make. Reads them from the log, if it is not the current one.
+  private func past(
+    _ model: Model, _ key: Key, at context: Context, _ current: RecordState
+  ) throws(NodeError) -> RecordState {
+    if context == current.context { return current }
     let name = RecordKey(
       partition: Partition(model: model, key: key), model: model.storedName, key: key)
     var known = try history(name)

@@ -20,7 +20,8 @@ func expectExpansion(
       "Selection": MacroSpec(type: SelectionMacro.self), "BelongsTo": MacroSpec(type: BelongsToMacro.self),
       "HasMany": MacroSpec(type: HasManyMacro.self), "HasOne": MacroSpec(type: HasOneMacro.self),
       "ManyToMany": MacroSpec(type: HasManyMacro.self),
-      "Ephemeral": MacroSpec(type: MarkerMacro.self), "Index": MacroSpec(type: MarkerMacro.self),
+      "_Tracked": MacroSpec(type: TrackedMacro.self), "Ephemeral": MacroSpec(type: MarkerMacro.self),
+      "Index": MacroSpec(type: MarkerMacro.self),
     ], applyFixIts: fixIts, fixedSource: fixed,
     indentationWidth: .spaces(2),
     failureHandler: { Issue.record("\($0.message)", sourceLocation: location) })

@@ -16,7 +16,9 @@ struct TableTests {
       as: """
         struct Reminder {
           let id: UUID  // the key
+          @Stemma._Tracked(0)
           var title: String  // behind
+          @Stemma._Tracked(1)
           var isDone = false  // a comment behind a default
           var isSelected = false
 
@@ -129,7 +131,9 @@ struct TableTests {
             }
           }
           let id: ID
+          @Stemma._Tracked(0)
           var number: Int?
+          @Stemma._Tracked(1)
           var sellerId: Int
           var customer: Customer? {
             get async throws {
@@ -335,9 +339,11 @@ struct TableTests {
             }
           }
           public let code: String
-          public var title: String
-          public var tags: [String] = []
+          @Stemma._Tracked(0) public var title: String
+          @Stemma._Tracked(1) public var tags: [String] = []
+          @Stemma._Tracked(2, count: 2)
           public var span: Span
+          @Stemma._Tracked(4)
           public var createdAt: Date
 
           public var _record: Stemma.RecordHandle = Stemma.RecordHandle()
@@ -463,6 +469,19 @@ struct TableTests {
             record.value(self.span.start)
             record.value(self.span.end)
             record.value(self.createdAt)
+          }
+        }
+        """)
+  }
+
+  @Test("a column notes that it was set")
+  func tracked() {
+    expectExpansion(
+      of: "@_Tracked(4) var title: String",
+      as: """
+        var title: String {
+          didSet {
+            self._record.noteSet(4)
           }
         }
         """)

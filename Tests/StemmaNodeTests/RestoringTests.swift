@@ -32,15 +32,75 @@ import Testing
     let node = try bench.node("a", Self.schema)
     try node.commit(#"{"op":"create","model":"Member","key":"m","fields":{"name":"M","age":1},"ts":1000}"#)
     try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":2},"ts":2000}"#)
-    #expect(try undo("@1.1", node) == ["changed Member age:2→1"])
-    #expect(try node.fields("Member", #""m""#)?.contains(#""age":1"#) == true)
-    // A creation is undone by a deletion, and that by a creation.
     #expect(
       throws: NodeError.self, "another event has written since",
       performing: { try undo("@1.0", node) })
-    #expect(try undo("@1.0", node, force: true).first?.hasPrefix("removed Member") == true)
+    #expect(try undo("@1.1", node) == ["changed Member age:2→1"])
+    #expect(try node.fields("Member", #""m""#)?.contains(#""age":1"#) == true)
+    // The other event is undone now. A creation is undone by a deletion, and that by a creation.
+    #expect(try undo("@1.0", node).first?.hasPrefix("removed Member") == true)
     #expect(try node.fields("Member", #""m""#) == nil)
     #expect(try undo("@1.3", node).first?.hasPrefix("added Member name:null→\"M\" age:null→1") == true)
+  }
+
+  private static let library = """
+    type Author @model { id: ID! name: String! books: [Book] @hasMany(references: ["authorId"]) }
+    type Book @model {
+      id: ID! title: String! pages: Int! authorId: ID!
+      author: Author! @belongsTo(fields: ["authorId"])
+    }
+    """
+
+  @Test func whatADeletionTakesAlongIsShownAndNeedsForce() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.library)
+    try node.commit(#"{"op":"create","model":"Author","key":"ann","fields":{"name":"Ann"}}"#)
+    for key in ["b1", "b2"] {
+      try node.commit(
+        #"{"op":"create","model":"Book","key":"\#(key)","fields":{"title":"T","pages":9,"authorId":"ann"}}"#)
+    }
+    let refusal = #expect(throws: NodeError.self) {
+      try node.undoing([try node.event(named: "@1.0")], isForced: false)
+    }
+    guard case .inspection(.takesAlong(records: ["Book b1", "Book b2"])) = refusal else {
+      Issue.record("\(String(describing: refusal))")
+      return
+    }
+    #expect(try node.fields("Book", #""b1""#) != nil)
+    let plan = try node.undoing([try node.event(named: "@1.0")], isForced: true)
+    #expect(plan.changes.map(\.kind) == [.removed, .removed, .removed])
+    #expect(Set(plan.changes.map(\.model.name)) == ["Author", "Book"])
+    #expect(try node.write(plan, CommitNote()) == 3)
+    #expect(try node.fields("Book", #""b2""#) == nil)
+  }
+
+  /// A deletion that came first took the record, and its planned change made it anew with one field.
+  @Test func aRecordThatIsChangedAndGoesAlongIsNotMadeAnew() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.library)
+    try node.commit(#"{"op":"create","model":"Author","key":"ann","fields":{"name":"Ann"}}"#)
+    try node.commit(
+      #"{"op":"create","model":"Book","key":"b","fields":{"title":"T","pages":9,"authorId":"ann"}}"#)
+    try node.commit(
+      #"{"op":"create","model":"Author","key":"new","fields":{"name":"N"}}"#,
+      #"{"op":"update","model":"Book","key":"b","fields":{"title":"U"}}"#)
+    try node.commit(#"{"op":"update","model":"Book","key":"b","fields":{"authorId":"new"}}"#)
+    let plan = try node.undoing(try node.commit(named: "a.3"), isForced: true)
+    #expect(Set(changes(plan, node).map { $0.prefix(12) }) == ["removed Book", "removed Auth"])
+    _ = try node.write(plan, CommitNote())
+    #expect(try node.fields("Book", #""b""#) == nil)
+  }
+
+  @Test func commitsAreUndoneOneAfterTheOther() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.library)
+    try node.commit(#"{"op":"create","model":"Author","key":"ann","fields":{"name":"1"}}"#)
+    for name in ["2", "3"] {
+      try node.commit(#"{"op":"update","model":"Author","key":"ann","fields":{"name":"\#(name)"}}"#)
+    }
+    #expect(try undo("@1.2", node) == ["changed Author name:\"3\"→\"2\""])
+    #expect(try undo("@1.1", node) == ["changed Author name:\"2\"→\"1\""])
+    #expect(try undo("@1.0", node).first?.hasPrefix("removed Author") == true)
   }
 
   @Test func undoRefusesToOverwriteOthers() throws {

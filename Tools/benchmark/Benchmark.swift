@@ -32,6 +32,7 @@ extension Subject {
   static let all: [Subject] = [
     Subject(name: "import", measure: measureImport),
     Subject(name: "import-git", measure: measureGitImport),
+    Subject(name: "parse", measure: measureParsing),
     Subject(name: "commit", measure: measureCommits),
     Subject(name: "rebuild", measure: measureRebuild),
     Subject(name: "read", measure: measureReading),

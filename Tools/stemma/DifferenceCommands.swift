@@ -121,7 +121,8 @@ struct Restore: ParsableCommand {
     commandName: "restore",
     abstract: "Make a record, or all of a model, what it was, by appending new events.",
     discussion: """
-      Shows what it changes. Without a key, records that were made since are deleted.
+      Shows what it changes, records that a deletion takes along included. Without a key, records that were made \
+      since are deleted.
 
       Examples:
         stemma restore Book 978-0 --as-of yesterday
@@ -137,7 +138,7 @@ struct Restore: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try n ? options.open() : options.openForWriting()
+    let node = try options.openForWriting()
     let words = try RecordWords(node, model: model)
     var record: Key?
     if !key.isEmpty {
@@ -163,7 +164,8 @@ struct Undo: ParsableCommand {
     commandName: "undo",
     abstract: "Take back an event, or all of a commit, by appending new events.",
     discussion: """
-      Shows what it changes. If another event has written the same since, nothing is done unless --force says so.
+      Shows what it changes. If another event has written the same since, or other records refer to one that would be \
+      deleted, nothing is done unless --force says so.
 
       Examples:
         stemma undo @3.17 -n
@@ -178,7 +180,7 @@ struct Undo: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try n ? options.open() : options.openForWriting()
+    let node = try options.openForWriting()
     let isCommit = !node.description.commits(named: change).isEmpty
     let events =
       try isCommit

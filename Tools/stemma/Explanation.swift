@@ -52,7 +52,7 @@ struct Explanation {
   private static func exitCode(of error: InspectionError) -> ExitCode {
     switch error {
     case .noSuchEvent, .noSuchCommit: .noInput
-    case .overwritten, .existenceInConflict, .changedMeanwhile: .no
+    case .overwritten, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
     case .notAMoment, .severalEvents, .unknownPlaceholder: .usage
     }
   }

@@ -1,14 +1,14 @@
 import StemmaEvents
 import StemmaMerge
+import StemmaNode
 import Synchronization
 
 /// What copies of one value that was read share.
 ///
-/// The context moves on with the value's own successful updates, as long as nobody else changed the record: a
-/// context is a version vector and could not name an own event without the others before it.
+/// What it has seen of the record moves on with the value's own successful updates.
 struct LoadedRecord: Sendable {
   private let group: LoadedRecords
-  /// The only entry of the context that was read; with the sequence 0, the group has that context.
+  /// The only entry of the context that was read; with the sequence 0, the group has the view.
   private let entry: Context.Entry
   private let place: Int32
 
@@ -20,9 +20,9 @@ struct LoadedRecord: Sendable {
 
   var store: Store { group.store }
 
-  var context: Context {
-    get { group.context(at: place) ?? Context(trusted: [entry]) }
-    nonmutating set { group.setContext(newValue, at: place) }
+  var view: ValueView {
+    get { group.view(at: place) ?? ValueView(RecordView(read: Context(trusted: [entry]))) }
+    nonmutating set { group.setView(newValue, at: place) }
   }
 
   /// The records of a relationship that were read along, by its name. Nil if it was not read.
@@ -50,17 +50,17 @@ final class LoadedRecords: Sendable {
   static let limit: Int32 = 64
 
   private struct State: Sendable {
-    /// Contexts that were moved on, or have not just one entry.
-    var contexts: [Int32: Context] = [:]
+    /// Those that were moved on, or whose context has not just one entry.
+    var views: [Int32: ValueView] = [:]
     var related: [Int32: [String: [any Table]]] = [:]
   }
 
   init(_ store: Store) { self.store = store }
 
-  fileprivate func context(at place: Int32) -> Context? { state.withLock { $0.contexts[place] } }
+  fileprivate func view(at place: Int32) -> ValueView? { state.withLock { $0.views[place] } }
 
-  func setContext(_ context: Context, at place: Int32) {
-    state.withLock { $0.contexts[place] = context }
+  func setView(_ view: ValueView, at place: Int32) {
+    state.withLock { $0.views[place] = view }
   }
 
   fileprivate func related(_ name: String, at place: Int32) -> [any Table]? {
@@ -72,14 +72,23 @@ final class LoadedRecords: Sendable {
   }
 }
 
-/// Contexts that a commit has moved on, to be taken back if it is not made.
-final class MovedContexts: Sendable {
-  private let moved = Mutex<[(LoadedRecord, Context)]>([])
+/// What the copies of a value have seen of its record, and what was recorded from them.
+struct ValueView: Equatable, Sendable {
+  var record: RecordView
+  /// The numbers of the settings that were recorded.
+  var recorded: Set<UInt64> = []
 
-  /// `before`: the context that the record had.
-  func note(_ record: LoadedRecord, _ before: Context) { moved.withLock { $0.append((record, before)) } }
+  init(_ record: RecordView) { self.record = record }
+}
+
+/// Views that a commit has moved on, to be taken back if it is not made.
+final class MovedViews: Sendable {
+  private let moved = Mutex<[(LoadedRecord, ValueView)]>([])
+
+  /// `before`: the view that the record had.
+  func note(_ record: LoadedRecord, _ before: ValueView) { moved.withLock { $0.append((record, before)) } }
 
   func takeBack() {
-    for (record, context) in moved.withLock({ $0.reversed() }) { record.context = context }
+    for (record, view) in moved.withLock({ $0.reversed() }) { record.view = view }
   }
 }

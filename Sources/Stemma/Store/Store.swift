@@ -133,7 +133,7 @@ public final class Store: Sendable {
     by: String? = nil, note: String? = nil, _ body: @escaping @Sendable (Transaction) throws -> Result
   ) async throws -> Result {
     if options.isReadOnly { throw StoreError.readOnly }
-    let moved = MovedContexts()
+    let moved = MovedViews()
     let result: Result
     do {
       result = try await writer.commit(CommitNote(by: by, note: note)) { [self] write, schemaChanges in

@@ -10,7 +10,7 @@ extension Store.Transaction {
   public func revision<Row: Table>(of row: Row) throws -> String {
     let model = try store.model(of: Row.self)
     return try writing {
-      try $0.revision(model, Self.key(row.primaryKey), readAt: row._record.loaded?.context)
+      try $0.revision(model, Self.key(row.primaryKey), readAt: row._record.loaded?.view.record.read)
     }
   }
 

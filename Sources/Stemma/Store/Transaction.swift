@@ -8,11 +8,11 @@ extension Store {
   /// One commit while it is being made. Reads see what it has written.
   public final class Transaction: ReadTransaction {
     let write: WriteTransaction
-    private let moved: MovedContexts
+    private let moved: MovedViews
     /// What records are read from that need no statement.
     private let memory: RowSource
 
-    init(_ store: Store, _ write: WriteTransaction, _ moved: MovedContexts) {
+    init(_ store: Store, _ write: WriteTransaction, _ moved: MovedViews) {
       self.moved = moved
       self.write = write
       memory = RowSource(store)
@@ -85,7 +85,7 @@ extension Store {
       try writing { write in
         if try write.exists(model, key) {
           // What the draft leaves to the node stays as it is.
-          try write.update(model, key, write.withoutUnsetTimes(values, model), readAt: nil)
+          try write.update(model, key, write.withoutUnsetTimes(values, model))
         } else {
           try write.create(model, key, values)
         }
@@ -95,7 +95,8 @@ extension Store {
 
     /// Records what differs from the record as it was read, and returns it as it is now.
     ///
-    /// A value that no store made is compared with what is there.
+    /// Only properties that were set count, in this copy of the value or in the one that it was copied from: a copy that was
+    /// made earlier takes nothing back. A value that no store made is compared with what is there.
     /// - Throws: `notFound`, `requiredReference`.
     @discardableResult
     public func update<Row: Table>(_ row: Row) throws -> Row {
@@ -103,18 +104,22 @@ extension Store {
       var record = RecordWriter()
       row.write(to: &record)
       let key = try writing { try $0.key(record.key, of: model) }
-      let loaded = row._record.loaded
-      let before = try writing { try $0.context(model, key) }
       let columns = Row.description.columns.dropFirst(Row.description.keyCount)
       let values = try assignments(record.values, Row.description, model)
-      _ = try writing { write in
-        try write.update(model, key, values, readAt: loaded?.context) { place, old in
-          columns[columns.startIndex + place].canonical(Datum(old))?.value == record.values[place]
+      let (loaded, view) = (row._record.loaded, row._record.loaded?.view)
+      let unrecorded = row._record.unrecorded(view)
+      let places = values.indices.filter { unrecorded?.contains($0) ?? true }
+      let seen = try writing { write in
+        try write.update(model, key, places.map { values[$0] }, from: view?.record) { index, old in
+          columns[columns.startIndex + places[index]].canonical(Datum(old))?.value
+            == record.values[places[index]]
         }
       }
-      if let loaded, loaded.context == before {
-        moved.note(loaded, before)
-        loaded.context = try writing { try $0.context(model, key) }
+      if let loaded, var view, !places.isEmpty {
+        moved.note(loaded, view)
+        view.record = seen
+        view.recorded.formUnion(row._record.settings.map(\.number))
+        loaded.view = view
       }
       return try present(Row.self, key)
     }
@@ -125,7 +130,9 @@ extension Store {
     /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
     public func delete<Row: Table>(_ row: Row) throws {
       let model = try store.model(of: Row.self)
-      try writing { try $0.delete(model, Self.key(row.primaryKey), readAt: row._record.loaded?.context) }
+      try writing {
+        try $0.delete(model, Self.key(row.primaryKey), readAt: row._record.loaded?.view.record.read)
+      }
     }
 
     /// Deletes the record with a key, whatever its state.

@@ -1,6 +1,7 @@
 import GRDBSQLite
 import StemmaEvents
 import StemmaMerge
+import StemmaNode
 import StemmaSchema
 import StemmaTables
 
@@ -104,9 +105,12 @@ public struct RowReader {
     try Representation.read(self, column).represented
   }
 
-  /// Ties the record to the store that it is read from. `column` is that of `_state`.
-  public func record(_ column: Int) throws(StoreError) -> RecordHandle {
-    do throws(MergeError) { return try source.record(place(column)) } catch { throw unreadable(column) }
+  /// Ties the record to the store that it is read from. `column` is that of `_state`; `untracked` are the columns,
+  /// counted without the key, that can be set without being noted.
+  public func record(_ column: Int, untracked: [Int] = []) throws(StoreError) -> RecordHandle {
+    do throws(MergeError) { return try source.record(place(column), untracked) } catch {
+      throw unreadable(column)
+    }
   }
 
   /// The error for a column that does not fit its Swift type.
@@ -153,11 +157,15 @@ final class RowSource {
   }
 
   /// `column`: that of `_state`.
-  func record(_ column: Int32) throws(MergeError) -> RecordHandle {
+  func record(_ column: Int32, _ untracked: [Int]) throws(MergeError) -> RecordHandle {
     guard let group = groupWithRoom() else { return RecordHandle() }
-    if let entry = try singleEntry(column) { return RecordHandle(LoadedRecord(group, place, entry)) }
-    group.setContext(try wholeContext(column), at: place)
-    return RecordHandle(LoadedRecord(group, place, Context.Entry(origin: Origin(0), sequence: Sequence(0))))
+    if let entry = try singleEntry(column) {
+      return RecordHandle(LoadedRecord(group, place, entry), untracked: untracked)
+    }
+    group.setView(ValueView(RecordView(read: try wholeContext(column))), at: place)
+    return RecordHandle(
+      LoadedRecord(group, place, Context.Entry(origin: Origin(0), sequence: Sequence(0))),
+      untracked: untracked)
   }
 
   /// With the next place in it. Nil if records are tied to nothing.

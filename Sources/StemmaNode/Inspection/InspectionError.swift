@@ -10,6 +10,8 @@ package enum InspectionError: Error {
   case noSuchCommit(String)
   /// An event was overwritten since; `later` names what did it.
   case overwritten(event: String, record: String, field: String, later: String)
+  /// Undoing would delete records that refer to a deleted one, or end their links to it.
+  case takesAlong(records: [String])
   /// Whether this record exists is an open conflict, which undoing would bury.
   case existenceInConflict(String)
   /// What going back would change is not any more what was shown.
