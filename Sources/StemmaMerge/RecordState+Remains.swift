@@ -73,8 +73,8 @@ extension RecordState {
 }
 
 extension RecordState {
-  /// What has to be assigned so that this state shows what another does: all fields of each register that differs,
-  /// sorted by the bytes of their names.
+  /// What has to be assigned so that this state shows what another does: all fields of each register that differs
+  /// and is not in conflict there, sorted by the bytes of their names.
   package func differences(from other: RecordState, _ rules: MergeRules) -> [Assignment] {
     var differing: Set<UInt32> = []
     var fields: [(name: String, register: UInt32)] = []
@@ -87,7 +87,8 @@ extension RecordState {
         (name, rules.isOptimistic ? MergeRules.firstRegister : rules.registerCount + UInt32(fields.count)))
     }
     for (name, register) in fields where value(of: name, rules) != other.value(of: name, rules) {
-      differing.insert(register)
+      let theirs = other.index(of: name, rules).map { other.siblings(of: rules.register(of: $0)) } ?? 0..<0
+      if theirs.count < 2 { differing.insert(register) }
     }
     return fields.filter { differing.contains($0.register) }
       .map { Assignment($0.name, other.value(of: $0.name, rules)) }

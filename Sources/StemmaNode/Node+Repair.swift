@@ -53,15 +53,20 @@ extension Node {
     }
   }
 
-  /// The log is whole again; the record of the damage goes only when the tables follow it.
+  /// The log is whole again; the record of the damage goes only when the tables follow it. `givenUp`: what was given
+  /// up for that, which is noted then.
   func finishRepair(
-    wasVague: Bool, _ progress: @escaping (UInt64, UInt64) -> Void
+    wasVague: Bool, givenUp: GivenUp? = nil, _ progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) {
     _ = try Self.rebuild(
       tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)
     try reopenTables()
     tablesRemember = true
     mark.damage = nil
+    if let givenUp {
+      mark.givenUp.append(givenUp)
+      mark.pendingGivingUp = nil
+    }
     if wasVague {
       // This node may have written more than anybody can tell; what a peer got of it comes with the next pull.
       try beginOrigin(because: "events of this node may be lost")

@@ -22,7 +22,7 @@ import Testing
     var random: SplitMix64
 
     init(seed: UInt64) throws {
-      bench = try Bench(seed: seed, segmentSize: 12_000)
+      bench = try Bench(seed: seed, segmentSize: seed % 2 == 0 ? 12_000 : 4000)
       random = SplitMix64(seed: seed)
       var nodes: [Node] = []
       for name in ["a", "b"] { nodes.append(try bench.node(name, GivingUpTests.schema)) }
@@ -86,7 +86,8 @@ import Testing
     try bench.open("a").giveUp(isDryRun: isDryRun) { _, _ in }
   }
 
-  @Test(arguments: 1...6 as ClosedRange<UInt64>)
+  /// 16 loses the whole log; in 18 a lost write is in conflict; in 31 only the order of origins decides what is shown.
+  @Test(arguments: [5, 8, 16, 18, 23, 31] as [UInt64])
   func whatIsShownStaysAndPeersAgree(seed: UInt64) throws {
     var story = try Story(seed: seed)
     let bench = story.bench

@@ -159,6 +159,24 @@ import Testing
     #expect(try pair.bench.open("a").digestTexts == pair.digests)
   }
 
+  /// A log that has lost its first file, and has no other events, stands at its start. The tables were once taken for
+  /// new and empty ones then, and made anew: the second opening took what the first had kept.
+  @Test func aLogThatLostItsBeginningDoesNotEmptyTheTables() throws {
+    let bench = try Bench()
+    let rows = try bench.node("a", Self.rows)
+    for number in 0..<5 { try rows.commit(Self.row("t0", number)) }
+    let digests = try rows.digestTexts
+    let journal = URL(fileURLWithPath: bench.path("a/log/00000001.journal"))
+    var bytes = try Data(contentsOf: journal)
+    bytes[16] ^= 1
+    try bytes.write(to: journal)
+    for _ in 0..<3 {
+      #expect(try bench.open("a").digestTexts == digests)
+      let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+      #expect(report.losses.map(\.count) == [5] && !report.isVague)
+    }
+  }
+
   @Test func aPeerWithOtherEventsIsNotBelieved() throws {
     let pair = try Pair()
     try pair.damage(try #require(try pair.logFiles(".segment").first), at: 0.4)

@@ -67,9 +67,7 @@ extension Node {
     }
     let partitions = Set(cut.keys.map(\.partition))
     try Self.wrapping { try log.purge({ partitions.contains($0) }) { cut.contains($0) } }
-    mark.pendingGivingUp = nil
-    mark.givenUp.append(pending.record)
-    try finishRepair(wasVague: false, progress)
+    try finishRepair(wasVague: false, givenUp: pending.record, progress)
   }
 
   /// Decides durably what to do, and writes what is said again. The writer lock must be held.
@@ -103,6 +101,13 @@ extension Node {
       standIns: restatement.standIns, unknown: unknown)
   }
 
+  /// A random origin between `old` and the next one that is known; anywhere if there is too little room.
+  private static func origin(behind old: Origin, among known: Set<Origin>, _ ports: Ports) -> Origin {
+    let next = known.filter { $0 > old }.min()?.rawValue ?? .max
+    let room = next - old.rawValue
+    return Origin(room >> 32 == 0 ? ports.newID() : old.rawValue + 1 + ports.newID() % (room - 1))
+  }
+
   /// What of the partitions that lost events is said again, and how. Reads all of them, and their records.
   private func restatement(of survey: Survey) throws(NodeError) -> Restatement {
     var cut: [EventName: Sequence] = [:]
@@ -114,9 +119,12 @@ extension Node {
     }
     let mark = mark
     let ports = ports
+    var origins = Set(mark.origins + mark.names.keys + lost.keys.map(\.dot.origin))
+    for streams in try reading({ try $0.knowledge() }).partitions.values { origins.formUnion(streams.keys) }
     let dropped = mark.pendingGivingUp?.dropped ?? [:]
     var restatement = Restatement(
-      cut: cut, dropped: dropped, newOrigin: { Origin(ports.newID()) }, name: { mark.displayName(of: $0) })
+      cut: cut, dropped: dropped, newOrigin: { [origins] in Self.origin(behind: $0, among: origins, ports) },
+      name: { mark.displayName(of: $0) })
     let partitions = Set((Array(cut.keys) + dropped.keys).map(\.partition))
     try Self.wrapping {
       try tables.read({ $0 as any Error }) { (reader) throws(any Error) in

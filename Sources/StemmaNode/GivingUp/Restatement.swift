@@ -68,7 +68,7 @@ struct Restatement {
 
   /// Suffixes of streams that go and are not said again.
   private let dropped: [EventName: Sequence]
-  private let newOrigin: () -> Origin
+  private let newOrigin: (Origin) -> Origin
   private let nameOf: (Origin) -> String
   private var known: [RecordKey: [Known]] = [:]
   /// Records that lost events, as the tables show them, and as they have become here.
@@ -84,10 +84,11 @@ struct Restatement {
   /// The most stand-ins of one commit.
   private static let commitSize = 1000
 
-  /// `cut`: the first lost event of each stream. `dropped`: suffixes that go, and are not said again. `name`: that of
-  /// an origin, for notes.
+  /// `cut`: the first lost event of each stream. `dropped`: suffixes that go, and are not said again. `newOrigin`: what
+  /// is said again of an origin goes by it; it follows the old one at once in the order of all known ones, because
+  /// that order decides between equal versions and times. `name`: that of an origin, for notes.
   init(
-    cut: [EventName: Sequence], dropped: [EventName: Sequence], newOrigin: @escaping () -> Origin,
+    cut: [EventName: Sequence], dropped: [EventName: Sequence], newOrigin: @escaping (Origin) -> Origin,
     name: @escaping (Origin) -> String
   ) {
     self.cut = cut.merging(dropped) { min($0, $1) }
@@ -209,7 +210,7 @@ struct Restatement {
 
   private mutating func origin(insteadOf old: Origin) -> Origin {
     if let known = origins[old] { return known }
-    let fresh = newOrigin()
+    let fresh = newOrigin(old)
     origins[old] = fresh
     return fresh
   }
@@ -264,7 +265,9 @@ struct Restatement {
     let rules = wanted.rules
     let exists = wanted.state.exists(rules)
     let assignments = exists ? state.differences(from: wanted.state, rules) : []
-    if exists == state.exists(rules), assignments.isEmpty { return }
+    // A conflict is for people to settle, whatever is shown of it.
+    let isExistenceRight = exists == state.exists(rules) || wanted.state.existenceIsInConflict
+    if isExistenceRight, assignments.isEmpty { return }
     let operation: Operation = !exists ? .delete : state.isEmpty ? .create : .resolve
     let decision = [Assignment(Event.existenceField, .bool(true))]
     standIns += 1
