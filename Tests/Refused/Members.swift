@@ -49,7 +49,7 @@ enum Named {
 // What refers to a declaration that is refused has no errors of its own.
 
 @Table struct Refused {
-  var title: String!  // refused: the type of `title` is `String?`
+  var title: (String, Int)  // refused: a tuple is no column
   let id: Int
   @HasMany("refusedId") var dependents: Related<Dependent>
   @HasOne("refusedId") var first: Dependent?

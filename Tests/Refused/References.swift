@@ -33,14 +33,14 @@ import Stemma
 @Table struct Leash {
   let id: UUID
   var keeperId: Int?
-  @BelongsTo("keeperId") var keeper: Keeper?  // refused: do not match the key of the model it leads to
+  @BelongsTo("keeperId") var keeper: Keeper?  // refused: do not match the key
 }
 
 @Table struct Collar {
   let id: UUID
   var keeperId: UUID?
   var other: UUID?
-  @BelongsTo("keeperId", "other") var keeper: Keeper?  // refused: do not match the key of the model it leads to
+  @BelongsTo("keeperId", "other") var keeper: Keeper?  // refused: do not match the key
 }
 
 @Table struct Kennel {
@@ -50,9 +50,9 @@ import Stemma
   }
   let id: ID
   @HasMany("kennelCity", "kennelNumber") var dogs: Related<Dog>
-  @HasMany("kennelNumber", "kennelCity") var turned: Related<Dog>  // refused: do not match the key of the model it stands in
-  @HasOne("kennelNumber", "kennelCity") var first: Dog?  // refused: do not match the key of the model it stands in
-  @HasMany("kennelTown", "kennelNumber") var misspelt: Related<Dog>  // refused: value of type 'Dog' has no member 'kennelTown'
+  @HasMany("kennelNumber", "kennelCity") var turn: Related<Dog>  // refused: do not match the key
+  @HasOne("kennelNumber", "kennelCity") var first: Dog?  // refused: do not match the key
+  @HasMany("kennelTown", "kennelNumber") var misspelt: Related<Dog>  // refused: no member 'kennelTown'
 }
 
 @Table struct Dog {

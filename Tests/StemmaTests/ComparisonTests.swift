@@ -14,6 +14,15 @@ import Testing
   static let prices = ["-2", "9.5", "10.25", "100", "0", "-10", "0.001", "1.5"]
 }
 
+@Table struct Reading {
+  @Selection struct ID: Hashable {
+    let sensor: String
+    let at: Date.UnixTimeRepresentation
+  }
+  let id: ID
+  var value: Int
+}
+
 /// Values that are stored as text and are not ordered as text.
 @Suite("Comparing decimal numbers and bytes")
 struct ComparisonTests {
@@ -71,6 +80,24 @@ struct ComparisonTests {
     }
     #expect(try await Ware.where { $0.price == 1.5 }.fetchAll(store).map(\.id) == [8])
     #expect(try await Ware.where { $0.price < 1.5 }.fetchCount(store) == 4)
+  }
+
+  @Test("nil among values stands for null, as it does in a comparison with one")
+  func listedNull() async throws {
+    let store = try await store()
+    #expect(try await Ware.where { $0.discount.in([nil, 3]) }.fetchAll(store).map(\.id) == [1, 4])
+    #expect(try await Ware.where { $0.discount.in([3]) }.fetchAll(store).map(\.id) == [4])
+    #expect(try await Ware.where { !$0.discount.in([nil, 3]) }.fetchCount(store) == 6)
+  }
+
+  @Test("a second as a part of a key")
+  func timestampKey() async throws {
+    let store = try await Store.temporary(models: Reading.self)
+    let second = Date.UnixTimeRepresentation(representing: Date(timeIntervalSince1970: 1_435_662_990))
+    try await store.insert(Reading.Draft(sensor: "a", at: second, value: 1))
+    let found = try await store.find(Reading.self, Reading.ID(sensor: "a", at: second))
+    #expect(found.id.at == second)
+    #expect(try await Reading.where { $0.id.at == second }.fetchCount(store) == 1)
   }
 
   @Test("bytes compare as bytes")

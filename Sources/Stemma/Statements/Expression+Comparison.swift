@@ -117,14 +117,18 @@ public prefix func ! (a: some ExpressionProtocol<Bool>) -> Expression<Bool> {
 // MARK: Among values
 
 extension ExpressionProtocol {
-  /// Whether the value is among these; times as points in time. One statement, however many there are.
+  /// Whether the value is among these, null too if nil is; times as points in time. One statement, however many there are.
   public func `in`(_ values: some Swift.Sequence<Value>) -> Expression<Bool> {
     // The values are one parameter, so that the statement's text does not depend on how many there are.
-    let list = Datum.json(.array(values.map { $0.datum.value.json }))
+    let data = values.map(\.datum)
+    let list = Datum.json(.array(data.map(\.value.json)))
     var listed = StatementText("(SELECT ")
     listed.append(Self.compared(StatementText("value")))
     listed.append(StatementText(" FROM json_each(?))", [list.value]))
-    return Expression(.combination(comparedText, " IN ", listed))
+    let isListed = Expression<Bool>(.combination(comparedText, " IN ", listed))
+    // Null equals null here as it does with `==`; in SQL it is among no list.
+    guard data.contains(where: \.isNull) else { return isListed }
+    return isListed || Expression<Bool>(.combination(text, " IS ", StatementText("NULL")))
   }
 
   /// Whether the value is among those that a statement reads.

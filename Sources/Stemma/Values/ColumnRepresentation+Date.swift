@@ -50,3 +50,6 @@ extension Date {
     }
   }
 }
+
+/// As a key part, an AWSTimestamp. Make it of a whole second: the key that is stored has no fraction.
+extension Date.UnixTimeRepresentation: KeyValue {}
