@@ -34,6 +34,15 @@ struct LogCommandTests {
     #expect(try short(events("-n", "2")) == [all[6], all[5]])
     #expect(try short(events("-n", "2", "--reverse")) == [all[0], all[1]])
     #expect(try events("-n", "0").isEmpty)
+    for (words, status, part) in [
+      (["log", "--field", "rom"], 65, "no model has a field `rom`; did you mean `room`?"),
+      (["log", "--field", "rom", "--model", "Visit"], 65, "Visit has no field `rom`; did you mean `room`?"),
+      (["log", "--until", "@9.0"], 66, "`@9.0` lies behind the end of the log; the last event is @"),
+      (["log", "--oneline", "--json"], 64, "--oneline"), (["log", "--stat", "-p"], 64, "--stat"),
+    ] {
+      let result = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
+      #expect(result.status == Int32(status) && result.errors.contains(part), "\(words): \(result.errors)")
+    }
     #expect(try short(events("--reverse", "--model", "Team")) == [all[0], all[6]])
     #expect(try short(events("--model", "Team", "--key", "red", "-n", "1")) == [all[6]])
     #expect(try short(events("--model", "Visit", "--key", "site=paris", "--key", "number=1")) == [all[2]])

@@ -171,6 +171,12 @@ struct ReadStatementTests {
     #expect(try await Chore.count().fetchOne(store) == 4)
     #expect(try await Chore.where { $0.isDone }.fetchCount(store) == 2)
     #expect(try await Chore.limit(3).fetchCount(store) == 3)
+    #expect(try await Chore.limit(3).count().fetchOne(store) == 3)
+    #expect(try await Chore.limit(9, offset: 3).count().fetchOne(store) == 1)
+    #expect(try await Chore.order { $0.id.desc() }.limit(2).select { $0.rank.sum() }.fetchOne(store) == 3)
+    #expect(try await Chore.order { $0.id.desc() }.limit(2).select { $0.id.min() }.fetchOne(store) == 3)
+    let all = Worker.leftJoin { $0.tasks }
+    #expect(try await all.limit(2).select { worker, _ in worker.id.count() }.fetchOne(store) == 2)
     #expect(try await Chore.select { $0.rank.sum() }.fetchOne(store) == 6)
     #expect(try await Chore.where { $0.id > 9 }.select { $0.rank.sum() }.fetchAll(store) == [nil])
     #expect(try await Chore.select { $0.rank.count() }.fetchOne(store) == 3)

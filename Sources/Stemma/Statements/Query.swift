@@ -48,7 +48,7 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
   }
 
   /// The first rows of the order, wherever in the chain it stands; a limit that is said later takes its
-  /// place.
+  /// place. An aggregate that is selected behind it, such as `count()`, is of these rows.
   ///
   /// - Parameters:
   ///   - count: at most so many; less than 0: all.

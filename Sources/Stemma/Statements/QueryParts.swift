@@ -56,11 +56,30 @@ struct QueryParts: Sendable {
 
   // MARK: Selecting
 
+  /// Selects something else of the same rows. Of rows that were limited before, an aggregate takes in no others: they
+  /// are found by their keys, quoted, as a key that an outer join left empty is equal to nothing.
+  mutating func select(_ selected: [StatementText]) {
+    if limit != nil || offset > 0, grouping.isEmpty, selected.contains(where: \.isAggregate) {
+      var rows = self
+      rows.selected = key.map { .call("quote", $0) }
+      rows.isDistinct = false
+      var predicate = StatementText("")
+      predicate.append(rows.selected, "(", separator: ", ")
+      predicate.append(") IN (")
+      predicate.append(rows.text)
+      predicate.append(")")
+      self = QueryParts(selected, from: source, key: key)
+      predicates = [predicate]
+    } else {
+      self.selected = selected
+    }
+  }
+
   func selecting<Columns, Column: ExpressionProtocol>(
     _ column: Column, _ columns: Columns
   ) -> Query<Columns, Column.Value> {
     var copy = self
-    copy.selected = [SelectedColumn(column).text]
+    copy.select([SelectedColumn(column).text])
     return Query(copy, columns) { try Column.Value.read($0.row(of: nil), 0) }
   }
 
@@ -68,8 +87,9 @@ struct QueryParts: Sendable {
     _ selected: repeat each Column, in columns: Columns
   ) -> Query<Columns, (repeat (each Column).Value)> {
     var copy = self
-    copy.selected = []
-    repeat copy.selected.append(SelectedColumn(each selected).text)
+    var texts: [StatementText] = []
+    repeat texts.append(SelectedColumn(each selected).text)
+    copy.select(texts)
     return Query(copy, columns) { cursor in
       let row = cursor.row(of: nil)
       var column = -1

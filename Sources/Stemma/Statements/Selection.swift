@@ -67,7 +67,7 @@ extension QueryParts {
     _ selected: Selected, in columns: Columns
   ) -> Query<Columns, Selected.Output> {
     var copy = self
-    copy.selected = selected.selected.map(\.text)
+    copy.select(selected.selected.map(\.text))
     return Query(copy, columns) { try Selected.Output($0.row(of: nil)) }
   }
 }
