@@ -1,3 +1,5 @@
+import StemmaEvents
+
 /// The right to write to a node: `flock` on the file `lock` in the node's directory, with the holder's pid in
 /// it. Held per group of commits, not per process; readers never take it. The operating system releases it
 /// when the holder dies.
@@ -10,7 +12,7 @@ package final class WriterLock {
   package struct Holder: Sendable {
     fileprivate let number: UInt64
 
-    package init() { number = .random(in: 1 ... .max) }
+    package init(random: some RandomSource) { number = random.next() }
   }
 
   private let file: any File

@@ -63,7 +63,7 @@ package enum Explanations {
         + "a position (@3.17) or an event (NAME:SEQUENCE, or the first digits of its digest)"
     case .noSuchEvent(let text): "there is no event `\(text)` in this node; `stemma log` lists them"
     case .beyondTheEnd(let text, let last):
-      "`\(text)` lies behind the end of the log; \(last.map { "the last event is \($0)" } ?? "it has no events")"
+      "`\(text)` lies beyond the end of the log; \(last.map { "the last event is @\($0)" } ?? "it has no events")"
     case .severalEvents(let text, let names):
       "`\(text)` may be \(list(names, "or")); add --partition, or name it by its position"
     case .noSuchCommit(let text):

@@ -53,7 +53,7 @@ package final class Node {
   private var seen: (mark: [UInt8]?, schema: [UInt8]?) = (nil, nil)
   /// Whether mark and schema are those of the files: nobody else has held the lock since they were read.
   private var knowsOwnFiles = false
-  private let holder = WriterLock.Holder()
+  private let holder = WriterLock.Holder(random: SystemRandomSource())
 
   init(
     directory: String, mark: NodeMark, schema: Schema, options: OpeningOptions, log: Log, tables: Tables

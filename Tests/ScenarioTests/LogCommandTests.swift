@@ -37,7 +37,7 @@ struct LogCommandTests {
     for (words, status, part) in [
       (["log", "--field", "rom"], 65, "no model has a field `rom`; did you mean `room`?"),
       (["log", "--field", "rom", "--model", "Visit"], 65, "Visit has no field `rom`; did you mean `room`?"),
-      (["log", "--until", "@9.0"], 66, "`@9.0` lies behind the end of the log; the last event is @"),
+      (["log", "--until", "@9.0"], 66, "`@9.0` lies beyond the end of the log; the last event is @"),
       (["log", "--oneline", "--json"], 64, "--oneline"), (["log", "--stat", "-p"], 64, "--stat"),
     ] {
       let result = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)

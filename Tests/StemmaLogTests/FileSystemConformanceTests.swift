@@ -1,4 +1,5 @@
 import Foundation
+import StemmaEvents
 import StemmaLog
 import StemmaSimulation
 import Testing
@@ -135,7 +136,8 @@ import Testing
   ) throws {
     try withDirectory(conformer) { system, directory in
       let path = directory + "/lock"
-      let (one, two) = (WriterLock.Holder(), WriterLock.Holder())
+      let random = SystemRandomSource()
+      let (one, two) = (WriterLock.Holder(random: random), WriterLock.Holder(random: random))
       /// Whether the holder finds itself to be the last one; all have the same pid, as in containers.
       func isReturning(_ holder: WriterLock.Holder?) throws -> Bool {
         let lock = try WriterLock(path, fileSystem: system, wait: 0, pid: 1, holder: holder)
