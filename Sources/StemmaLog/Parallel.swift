@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 
 /// What `body` makes of each of these, on as many threads as there are processors; in the same order. Returns when
 /// all are done.
@@ -19,4 +20,29 @@ package func mapInParallel<Input: Sendable, Output: Sendable>(
   nonisolated(unsafe) let target = slots
   DispatchQueue.concurrentPerform(iterations: inputs.count) { target[$0] = body(inputs[$0]) }
   return slots.compactMap { $0 }
+}
+
+/// What a body makes of something on another thread meanwhile, for one who takes it later. The same holds of the body.
+final class MadeAhead<Output>: Sendable {
+  private let made = Mutex<Output?>(nil)
+  private let isMade = DispatchSemaphore(value: 0)
+
+  init<Input: Sendable>(of input: Input, _ body: @escaping @Sendable (Input) -> sending Output) {
+    DispatchQueue.global().async { [self] in
+      made.withLock { $0 = body(input) }
+      isMade.signal()
+    }
+  }
+
+  /// Waits until it is there. To be called once.
+  func take() -> sending Output {
+    isMade.wait()
+    let output = made.withLock { made in
+      let output = made
+      made = nil
+      return output
+    }
+    guard let output else { preconditionFailure("it is taken once") }
+    return output
+  }
 }

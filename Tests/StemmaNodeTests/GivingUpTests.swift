@@ -33,7 +33,7 @@ import Testing
       }
     }
 
-    private mutating func write(to node: Node, _ step: Int) throws {
+    mutating func write(to node: Node, _ step: Int) throws {
       var lines: [String] = []
       for _ in 0..<(1 + Int(random.next() % 4)) {
         let model = random.next() % 4 == 0 ? "Pick" : "Row"
@@ -116,6 +116,35 @@ import Testing
     try b.sync(c)
     for node in [a, b, c] { try node.checkInvariants() }
     #expect(try a.digestTexts == b.digestTexts && b.digestTexts == c.digestTexts, context)
+  }
+
+  /// What stands in for lost events can be lost itself.
+  @Test(arguments: [5, 8, 16, 18, 23, 31] as [UInt64])
+  func aSecondLossIsGivenUpOnTopOfTheFirst(seed: UInt64) throws {
+    var story = try Story(seed: seed)
+    let bench = story.bench
+    var losses = 0
+    for round in 1...2 {
+      let before = try shown(bench.open("a"))
+      let place = try story.damage("a")
+      if try giveUp(bench).record != nil { losses += 1 }
+      let context: Comment = "seed \(seed), round \(round), \(place)"
+      let a = try bench.open("a")
+      try a.checkInvariants()
+      #expect(try shown(a) == before, context)
+      #expect(a.mark.givenUp.count == losses, context)
+      _ = try a.rebuild { _, _ in }
+      #expect(try shown(a) == before, context)
+      for step in 40..<50 { try story.write(to: a, step * round) }
+      try a.sealIfWanted()
+    }
+    #expect(losses > 0)
+    let (a, b, c) = (try bench.open("a"), try bench.open("b"), try bench.node("c", Self.schema))
+    try a.sync(c)
+    try a.sync(b)
+    try b.sync(c)
+    for node in [a, b, c] { try node.checkInvariants() }
+    #expect(try a.digestTexts == b.digestTexts && b.digestTexts == c.digestTexts, "seed \(seed)")
   }
 
   // MARK: Plain

@@ -89,11 +89,8 @@ private struct KeyCursor: Sendable {
       let contents = try journal.contents(below: limit, around: omissions)
       var events = contents.events
       events.removeAll { event in filter.map { !$0(event.event.partition) } ?? false }
-      events.sort { a, b in
-        let (keyA, keyB) = (RecordKey(a.event), RecordKey(b.event))
-        return keyA == keyB ? a.arrival < b.arrival : keyA < keyB
-      }
-      cursor = EventRun(events, notes: contents.notes)
+      let sorted = KeyOrder.sorted(events).map { events[$0.index] }
+      cursor = EventRun(sorted, notes: contents.notes)
     }
   }
 

@@ -6,7 +6,8 @@ package struct RecordFiles: Sendable {
   fileprivate let views: [FileView]
   fileprivate let fileSystem: any FileSystem
 
-  /// Opens every file, if these are not more than `LogLimits.openSegments`. Memory: one block for each segment, and the journals.
+  /// Opens every file, if these are not more than `LogLimits.openSegments`. Memory: two blocks for each
+  /// segment, and the journals.
   package func open() throws(LogError) -> RecordMerge { try RecordMerge(views, fileSystem) }
 }
 
@@ -58,7 +59,7 @@ package final class RecordMerge {
         let segment = try Segment(
           path: path, header: header, fileSystem: fileSystem, staysOpen: views.count <= LogLimits.openSegments
         )
-        try add(SegmentBlocks(segment: segment, entries: try segment.footer().blocks))
+        try add(try SegmentBlocks(segment: segment, entries: try segment.footer().blocks))
       case .journal(let journal): try add(JournalBlocks(try journal.contents().events, path: journal.path))
       }
     }
@@ -202,22 +203,37 @@ private protocol KeyedBlocks {
   mutating func next() throws(LogError) -> BlockCursor?
 }
 
+/// Unpacks the next block on another thread while one is read. Files are read on the reader's own, in order.
 private struct SegmentBlocks: KeyedBlocks {
-  let segment: Segment
-  let entries: [BlockEntry]
+  private let segment: Segment
+  private let entries: [BlockEntry]
   private var index = 0
+  private var following: MadeAhead<Result<BlockCursor, LogError>>?
 
-  init(segment: Segment, entries: [BlockEntry]) {
+  init(segment: Segment, entries: [BlockEntry]) throws(LogError) {
     self.segment = segment
     self.entries = entries
+    try readAhead()
   }
 
   mutating func next() throws(LogError) -> BlockCursor? {
-    guard index < entries.count else { return nil }
-    let block = try segment.block(entries[index])
+    guard let block = following?.take() else { return nil }
+    let cursor = try block.get()
+    try readAhead()
+    return cursor
+  }
+
+  private mutating func readAhead() throws(LogError) {
+    following = nil
+    guard index < entries.count else { return }
+    let entry = entries[index]
     index += 1
-    return try decoding(segment.path, entries[index - 1].offset) { () throws(EventsError) in
-      try block.cursor(.key)
+    let bytes = try segment.bytes(of: entry)
+    following = MadeAhead(of: bytes) { [segment] bytes in
+      Result { () throws(LogError) in
+        let block = try segment.block(entry, bytes: bytes)
+        return try decoding(segment.path, entry.offset) { () throws(EventsError) in try block.cursor(.key) }
+      }
     }
   }
 }
@@ -229,18 +245,15 @@ private struct JournalBlocks: KeyedBlocks {
 
   init(_ events: [BlockEvent], path: String) throws(LogError) {
     self.path = path
-    let sorted = events.indices.sorted { a, b in
-      let (keyA, keyB) = (RecordKey(events[a].event), RecordKey(events[b].event))
-      return keyA == keyB ? a < b : keyA < keyB
-    }
+    let sorted = KeyOrder.sorted(events)
     var writer = BlockWriter(level: 0)
     var size = 0
     var start = 0
-    for (place, index) in sorted.enumerated() {
-      size += events[index].event.rawSize
+    for (place, entry) in sorted.enumerated() {
+      size += events[entry.index].event.rawSize
       guard size >= LogLimits.blockTarget || place == sorted.count - 1 else { continue }
       // Inside of a block events stand in arrival order.
-      for index in sorted[start...place].sorted() {
+      for index in sorted[start...place].map(\.index).sorted() {
         writer.append(events[index].event, arrival: events[index].arrival)
       }
       blocks.append(writer.finish())
@@ -300,13 +313,5 @@ package final class BlockSource {
       blockNumber += 1
     } while !cursor.advance()
     return run == runBefore && cursor.keyBytes.compare(before.keyBytes) == 0
-  }
-}
-
-extension UnsafeRawBufferPointer {
-  fileprivate func compare(_ other: UnsafeRawBufferPointer) -> Int {
-    guard let a = baseAddress, let b = other.baseAddress else { return count - other.count }
-    let order = Int(memcmp(a, b, Swift.min(count, other.count)))
-    return order == 0 ? count - other.count : order
   }
 }

@@ -58,19 +58,10 @@ struct NumberedEvents: Sendable {
 
 /// Writes a segment: everything but its name. Memory: the events, 32 bytes for each, and one block.
 struct SegmentWriter {
-  /// An event in the order of the file, without the event.
-  private struct Entry {
-    /// The partition's place among the sorted partitions, and the model's among the models.
-    var partition: UInt32
-    var model: UInt32
-    /// The first eight bytes of the key, so that most comparisons end here.
-    var prefix: UInt64
-    var index: Int
-  }
-
   private let input: NumberedEvents
   private let file: any File
-  private var entries: [Entry]
+  /// In the order of the file.
+  private let entries: [KeyOrder.Entry]
   private var writer: BlockWriter
   private var digester = EventDigester()
   private var hasher = SHA256()
@@ -97,42 +88,13 @@ struct SegmentWriter {
     self.file = file
     self.blockTarget = blockTarget
     writer = BlockWriter(level: level)
-    entries = Self.sorted(input.events)
+    entries = KeyOrder.sorted(input.events)
   }
 
   private mutating func put(_ bytes: [UInt8]) throws(LogError) {
     try file.write(bytes, at: offset)
     hasher.update(bytes)
     offset += UInt64(bytes.count)
-  }
-
-  private static func sorted(_ events: [BlockEvent]) -> [Entry] {
-    func ranks(_ names: Set<[UInt8]>) -> [[UInt8]: UInt32] {
-      let sorted = names.sorted { $0.lexicographicallyPrecedes($1) }
-      return Dictionary(uniqueKeysWithValues: zip(sorted, 0...))
-    }
-    let partitions = ranks(Set(events.map(\.event.partition.bytes)))
-    let models = ranks(Set(events.map { Array($0.event.model.utf8) }))
-    var entries: [Entry] = []
-    entries.reserveCapacity(events.count)
-    for (index, event) in events.enumerated() {
-      var prefix: UInt64 = 0
-      let key = event.event.key.bytes
-      for place in 0..<8 { prefix = prefix << 8 | (place < key.count ? UInt64(key[place]) : 0) }
-      entries.append(
-        Entry(
-          partition: partitions[event.event.partition.bytes, default: 0],
-          model: models[Array(event.event.model.utf8), default: 0], prefix: prefix, index: index))
-    }
-    entries.sort { a, b in
-      if a.partition != b.partition { return a.partition < b.partition }
-      if a.model != b.model { return a.model < b.model }
-      if a.prefix != b.prefix { return a.prefix < b.prefix }
-      let keyA = events[a.index].event.key
-      let keyB = events[b.index].event.key
-      return keyA == keyB ? a.index < b.index : keyA < keyB
-    }
-    return entries
   }
 
   /// Cuts at partition borders and writes the blocks.
@@ -187,14 +149,13 @@ struct SegmentWriter {
     var lowest = Timestamp(rawValue: .max)
     var highest = Timestamp.zero
     var noted: Set<CommitID> = []
+    let events = input.events
     for index in indices {
-      let event = input.events[index]
-      writer.append(event.event, arrival: event.arrival)
-      lowest = min(lowest, event.event.timestamp)
-      highest = max(highest, event.event.timestamp)
-      if noted.insert(event.event.commit).inserted, let note = input.notes[event.event.commit] {
-        writer.setNote(note, of: event.event.commit)
-      }
+      writer.append(events[index].event, arrival: events[index].arrival)
+      lowest = min(lowest, events[index].event.timestamp)
+      highest = max(highest, events[index].event.timestamp)
+      let commit = events[index].event.commit
+      if noted.insert(commit).inserted, let note = input.notes[commit] { writer.setNote(note, of: commit) }
     }
     guard writer.isWithinLimits else {
       throw .overLimit(
@@ -238,11 +199,10 @@ struct SegmentWriter {
   /// One hash for each record.
   private func keyHashes() -> [UInt64] {
     var hashes: [UInt64] = []
-    var previous: RecordKey?
-    for entry in entries {
-      let key = RecordKey(input.events[entry.index].event)
-      if key != previous { hashes.append(KeyFilter.hash(key)) }
-      previous = key
+    var previous: UInt32?
+    for entry in entries where entry.record != previous {
+      hashes.append(KeyFilter.hash(RecordKey(input.events[entry.index].event)))
+      previous = entry.record
     }
     return hashes
   }

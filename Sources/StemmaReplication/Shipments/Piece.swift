@@ -146,7 +146,9 @@ extension Piece {
   private static func appendBlocks(
     of events: [Event], _ notes: [CommitID: CommitNote], to bytes: inout [UInt8]
   ) {
-    let order = events.indices.sorted { a, b in events[a].isOrdered(before: events[b]) ?? (a < b) }
+    var keys = KeyOrder(reserving: events.count)
+    for index in events.indices { keys.append(events[index]) }
+    let order = keys.sorted()
     var writer = BlockWriter()
     var noted: Set<CommitID> = []
     var start = 0
@@ -154,12 +156,12 @@ extension Piece {
       var size = 0
       var end = start
       while end < order.count {
-        let isSameKey = end > start && events[order[end]].isOrdered(before: events[order[end - 1]]) == nil
+        let isSameKey = end > start && order[end].record == order[end - 1].record
         if size >= PieceLayout.blockTarget && !isSameKey { break }
-        size += events[order[end]].rawSize
+        size += events[order[end].index].rawSize
         end += 1
       }
-      for index in order[start..<end].sorted() {
+      for index in order[start..<end].map(\.index).sorted() {
         writer.append(events[index], arrival: UInt64(index))
         let commit = events[index].commit
         if let note = notes[commit], noted.insert(commit).inserted { writer.setNote(note, of: commit) }
@@ -389,19 +391,13 @@ private struct PieceContent {
     guard found.count == count, count > 0 else {
       throw .malformed("piece", "\(found.count) events where its footer says \(count)")
     }
-    found.sort { $0.arrival < $1.arrival }
-    for (index, item) in found.enumerated() where item.arrival != UInt64(index) {
-      throw .malformed("piece", "arrival \(item.arrival) where \(index) was expected")
+    var places = [Int?](repeating: nil, count: count)
+    for (place, item) in found.enumerated() {
+      guard item.arrival < UInt64(count), places[Int(item.arrival)] == nil else {
+        throw .malformed("piece", "arrival \(item.arrival), twice or not below \(count)")
+      }
+      places[Int(item.arrival)] = place
     }
-    return found.map(\.event)
-  }
-}
-
-extension Event {
-  /// The order of blocks: partition, model, key. Nil for the same record.
-  fileprivate func isOrdered(before other: Event) -> Bool? {
-    if partition != other.partition { return partition < other.partition }
-    if !model.hasSameBytes(as: other.model) { return model.hasBytes(before: other.model) }
-    return key == other.key ? nil : key < other.key
+    return places.compactMap { $0.map { found[$0].event } }
   }
 }

@@ -1,0 +1,99 @@
+import Foundation
+import StemmaEvents
+
+/// Sorts events by (partition, model, key), those of one key as they were added: the order of segments and pieces.
+///
+/// Keys are compared where they lie one behind the other, and partitions and models by rank, so that sorting neither
+/// copies events nor counts references to them.
+package struct KeyOrder {
+  package struct Entry {
+    /// Counts the events as they were added.
+    package let index: Int
+    /// The events of a partition, and those of a record, have it in common.
+    package fileprivate(set) var partition: UInt32
+    package fileprivate(set) var record: UInt32 = 0
+    fileprivate var model: UInt32
+    fileprivate var key: Range<Int>
+  }
+
+  private var entries: [Entry] = []
+  private var keys: [UInt8] = []
+  private var partitions = Ranks()
+  private var models = Ranks()
+
+  /// The order of events that stand in arrival order.
+  static func sorted(_ events: [BlockEvent]) -> [Entry] {
+    var order = KeyOrder(reserving: events.count)
+    for index in events.indices { order.append(events[index].event) }
+    return order.sorted()
+  }
+
+  package init(reserving count: Int) { entries.reserveCapacity(count) }
+
+  package mutating func append(_ event: borrowing Event) {
+    let start = keys.count
+    keys.append(contentsOf: event.key.bytes)
+    entries.append(
+      Entry(
+        index: entries.count, partition: partitions.number(of: event.partition.bytes),
+        model: models.number(of: Array(event.model.utf8)), key: start..<keys.count))
+  }
+
+  package consuming func sorted() -> [Entry] {
+    let (partitions, models) = (partitions.ranks(), models.ranks())
+    var entries = entries
+    for index in entries.indices {
+      entries[index].partition = partitions[Int(entries[index].partition)]
+      entries[index].model = models[Int(entries[index].model)]
+    }
+    keys.withUnsafeBytes { keys in
+      func order(_ a: borrowing Entry, _ b: borrowing Entry) -> Int {
+        if a.partition != b.partition { return a.partition < b.partition ? -1 : 1 }
+        if a.model != b.model { return a.model < b.model ? -1 : 1 }
+        return UnsafeRawBufferPointer(rebasing: keys[a.key])
+          .compare(UnsafeRawBufferPointer(rebasing: keys[b.key]))
+      }
+      entries.sort { a, b in
+        let order = order(a, b)
+        return order == 0 ? a.index < b.index : order < 0
+      }
+      for index in entries.indices.dropFirst() {
+        let isSame = order(entries[index - 1], entries[index]) == 0
+        entries[index].record = entries[index - 1].record + (isSame ? 0 : 1)
+      }
+    }
+    return entries
+  }
+}
+
+/// Numbers names as they come, and then by their bytes.
+private struct Ranks {
+  private var numbers: [[UInt8]: UInt32] = [:]
+  private var last: (name: [UInt8], number: UInt32)?
+
+  /// Events of one name mostly follow each other.
+  mutating func number(of name: [UInt8]) -> UInt32 {
+    if let last, last.name == name { return last.number }
+    let number = numbers[name] ?? UInt32(numbers.count)
+    numbers[name] = number
+    last = (name, number)
+    return number
+  }
+
+  /// The rank of each number.
+  func ranks() -> [UInt32] {
+    var ranks = [UInt32](repeating: 0, count: numbers.count)
+    let sorted = numbers.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    for (rank, name) in sorted.enumerated() { ranks[Int(name.value)] = UInt32(rank) }
+    return ranks
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Below, at or above 0 as these bytes stand before the others, are the same, or stand behind them.
+  func compare(_ other: UnsafeRawBufferPointer) -> Int {
+    guard let a = baseAddress, let b = other.baseAddress else { return count - other.count }
+    let order = Int(memcmp(a, b, Swift.min(count, other.count)))
+    return order == 0 ? count - other.count : order
+  }
+}
