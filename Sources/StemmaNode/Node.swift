@@ -234,15 +234,23 @@ package final class Node {
       let isFar = token == .start && end.position.file > 1
       let fits = try log.matches(token)
       if isFar || !fits {
-        _ = try Self.rebuild(
-          tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
-        try reopenTables()
+        try remakeTables()
       } else {
         var reader = log.events(from: token.position)
-        try apply(upTo: end) { try reader.next() }
+        do { try apply(upTo: end) { try reader.next() } } catch let error as TablesError
+          where error.isDisagreement
+        {
+          try remakeTables()
+        }
       }
     }
     try finishFollowing(end)
+  }
+
+  private func remakeTables() throws(NodeError) {
+    _ = try Self.rebuild(
+      tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+    try reopenTables()
   }
 
   func finishFollowing(_ end: LogToken) throws {

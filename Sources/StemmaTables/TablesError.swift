@@ -41,6 +41,15 @@ extension TablesError {
     return code & 0xff == SQLITE_FULL || code == noRoomForIndex
   }
 
+  /// Whether an event of a log that is whole did not fit what the tables hold: then these are not what the log made
+  /// of them.
+  package var isDisagreement: Bool {
+    switch self {
+    case .gap, .merge, .inconsistent: true
+    default: false
+    }
+  }
+
   /// Whether SQLite was let down by the file system, and not by what it was asked.
   package var isOfTheFiles: Bool {
     guard case .sqlite(_, let code, _) = self else { return false }

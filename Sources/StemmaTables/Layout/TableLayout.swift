@@ -43,6 +43,14 @@ final class TableLayout: Sendable {
       case .scalar: self = .text
       }
     }
+
+    /// Whether a part of a key is of this type.
+    func fits(_ part: KeyPart) -> Bool {
+      switch (part, self) {
+      case (.string, .text), (.int, .integer), (.double, .real), (.bool, .boolean): true
+      default: false
+      }
+    }
   }
 
   struct Column: Sendable {
@@ -88,10 +96,7 @@ final class TableLayout: Sendable {
       guard index < key.bytes.count else { throw .unfitKey(model: model.name, key) }
       let part: KeyPart
       do { part = try Key.decodePart(key.bytes, &index) } catch { throw .unfitKey(model: model.name, key) }
-      switch (part, column.kind) {
-      case (.string, .text), (.int, .integer), (.double, .real), (.bool, .boolean): break
-      default: throw .unfitKey(model: model.name, key)
-      }
+      guard column.kind.fits(part) else { throw .unfitKey(model: model.name, key) }
     }
     guard index == key.bytes.count else { throw .unfitKey(model: model.name, key) }
     return Partition(model: model, key: key)
@@ -205,15 +210,31 @@ final class TableLayout: Sendable {
   }
 
   /// The key of the current row, whose parts begin at column `first`.
-  func key(_ statement: Statement, first: Int32 = 0) -> Key {
+  func key(_ statement: Statement, first: Int32 = 0) throws(TablesError) -> Key {
+    Key(trusted: try keyParts(key.count, statement, first: first))
+  }
+
+  /// The first parts of the current row's key, encoded. Throws for a row that nobody wrote: what SQLite gives of a file
+  /// in which bytes have changed is not checked against the table.
+  func keyParts(_ count: Int, _ statement: Statement, first: Int32 = 0) throws(TablesError) -> [UInt8] {
     var bytes: [UInt8] = []
-    for (index, column) in key.enumerated() {
-      // A key part is never null: the table's primary key refuses it.
-      if let part = KeyPart(value(statement, first + Int32(index), column.kind)) {
-        Key.encode(part, into: &bytes)
-      }
+    for (index, column) in key.prefix(count).enumerated() {
+      guard let part = KeyPart(value(statement, first + Int32(index), column.kind)), column.kind.fits(part)
+      else { throw damaged("a key", statement) }
+      Key.encode(part, into: &bytes)
     }
-    return Key(trusted: bytes)
+    return bytes
+  }
+
+  /// The key whose encoded form is in a column of the current row.
+  func storedKey(_ statement: Statement, _ column: Int32) throws(TablesError) -> Key {
+    let key = Key(trusted: Array(statement.bytes(column)))
+    do { _ = try partition(of: key) } catch { throw damaged("a key", statement) }
+    return key
+  }
+
+  private func damaged(_ what: String, _ statement: Statement) -> TablesError {
+    .needsRebuild(path: statement.connection.path, .damaged("\(what) of \(model.tableName)"))
   }
 
   /// The record of the current row.
@@ -224,9 +245,9 @@ final class TableLayout: Sendable {
         return value(statement, Int32(key.count + column), columns[column].kind)
       }
     } catch {
+      let key = KeyWords.text(try key(statement), of: model)
       throw .needsRebuild(
-        path: statement.connection.path,
-        .damaged("_state of \(model.tableName), \(KeyWords.text(key(statement), of: model)): \(error)"))
+        path: statement.connection.path, .damaged("_state of \(model.tableName), \(key): \(error)"))
     }
   }
 }

@@ -35,7 +35,7 @@ extension TablesReader {
     for layout in tableSet.layouts {
       let statement = try connection.prepare(layout.selectAll)
       while try statement.step() {
-        let key = layout.key(statement)
+        let key = try layout.key(statement)
         let state = try layout.state(statement)
         guard state.exists(layout.rules) else {
           throw .inconsistent(

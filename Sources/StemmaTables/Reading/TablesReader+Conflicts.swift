@@ -158,7 +158,7 @@ extension TablesReader {
   fileprivate func registers(
     _ layout: TableLayout, _ statement: Statement
   ) throws(TablesError) -> [OpenConflict] {
-    let key = Key(trusted: statement.blob(0))
+    let key = try layout.storedKey(statement, 0)
     guard let state = try self.state(of: key, in: layout.model) else { return [] }
     return state.conflicts(layout.rules).map { conflict in
       OpenConflict(
@@ -172,7 +172,7 @@ extension TablesReader {
     _ parent: TableLayout, _ reference: StoredReference, _ hasOne: String, _ statement: Statement
   ) throws(TablesError) -> OpenConflict {
     let child = try tableSet.layout(named: reference.child.name)
-    let key = parent.key(statement)
+    let key = try parent.key(statement)
     let choices = try rivals(key, child, reference.fields).map {
       child.choice(.record(model: child.model.name, $0.key), $0.write, $0.key)
     }
@@ -186,12 +186,12 @@ extension TablesReader {
     _ isInScope: (Partition) -> Bool
   ) throws(TablesError) -> OpenConflict? {
     let parent = try tableSet.layout(named: reference.parent.name)
-    let target = parent.key(statement, first: child.stateColumn + 1)
+    let target = try parent.key(statement, first: child.stateColumn + 1)
     let state = try child.state(statement)
     guard isInScope(try parent.partition(of: target)),
       let write = child.write(ofReference: reference.fields, state)
     else { return nil }
-    let key = child.key(statement)
+    let key = try child.key(statement)
     return OpenConflict(
       kind: .dangling, model: child.model.name, key: key, field: reference.inverse.relationship.name,
       choices: [child.choice(.record(model: parent.model.name, target), write, key)])

@@ -54,7 +54,7 @@ extension TablesReader {
       let rows = try connection.prepare(layout.countByPartition)
       while try rows.step() {
         let count = UInt64(clamping: rows.int(Int32(layout.model.partitionDepth)))
-        if count > 0 { change(layout.partition(rows)) { $0.rows += count } }
+        if count > 0 { change(try layout.partition(rows)) { $0.rows += count } }
       }
     }
     return found.values.sorted { $0.partition < $1.partition }
@@ -79,7 +79,7 @@ extension TablesReader {
     for layout in tableSet.layouts {
       let rows = try connection.prepare(layout.selectAll)
       while try rows.step() {
-        let key = layout.key(rows)
+        let key = try layout.key(rows)
         let partition = Partition(model: layout.model, key: key)
         guard isIncluded(partition) else { continue }
         layout.digestedRow(rows, key, into: &bytes)
@@ -112,12 +112,8 @@ extension TableLayout {
   }
 
   /// The partition that the current row of `countByPartition` is about.
-  fileprivate func partition(_ statement: Statement) -> Partition {
-    var bytes: [UInt8] = []
-    for (index, column) in key.prefix(model.partitionDepth).enumerated() {
-      if let part = KeyPart(value(statement, Int32(index), column.kind)) { Key.encode(part, into: &bytes) }
-    }
-    return Partition(model: model, key: Key(trusted: bytes))
+  fileprivate func partition(_ statement: Statement) throws(TablesError) -> Partition {
+    Partition(model: model, key: Key(trusted: try keyParts(model.partitionDepth, statement)))
   }
 
   fileprivate func digestedRow(_ statement: Statement, _ key: Key, into bytes: inout [UInt8]) {

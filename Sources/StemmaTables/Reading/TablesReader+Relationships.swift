@@ -8,7 +8,7 @@ extension TablesReader {
     let layout = try tableSet.layout(named: inverse.child.name)
     let cursor = try children(of: key, layout, inverse.relationship.referenceFields, isReadAtOnce: true)
     var keys: [Key] = []
-    while try cursor.statement.step() { keys.append(layout.key(cursor.statement)) }
+    while try cursor.statement.step() { keys.append(try layout.key(cursor.statement)) }
     return keys
   }
 
@@ -100,7 +100,7 @@ extension TablesReader {
     while try cursor.statement.step() {
       let state = try child.state(cursor.statement)
       guard let write = child.write(ofReference: fields, state) else { continue }
-      rivals.append(Rival(key: child.key(cursor.statement), write: write))
+      rivals.append(Rival(key: try child.key(cursor.statement), write: write))
     }
     return rivals.sorted { a, b in
       if a.write.version != b.write.version { return a.write.version > b.write.version }

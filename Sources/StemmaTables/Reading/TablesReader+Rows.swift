@@ -94,7 +94,7 @@ extension TableLayout {
   func row(_ statement: Statement) throws(TablesError) -> Row {
     let state = try state(statement)
     return Row(
-      model: model.name, key: key(statement), fields: fields(statement),
+      model: model.name, key: try key(statement), fields: fields(statement),
       version: Version(UInt64(clamping: statement.int(versionColumn))), revision: state.revision)
   }
 
@@ -141,7 +141,7 @@ extension TablesReader {
     for layout in tableSet.layouts {
       let rows = try connection.prepare(layout.selectAll)
       while try rows.step() {
-        let key = layout.key(rows)
+        let key = try layout.key(rows)
         let partition = Partition(model: layout.model, key: key)
         if isIncluded(partition) { try body(layout.model, key, partition, try layout.state(rows)) }
       }
@@ -153,7 +153,7 @@ extension TablesReader {
         continue
       }
       let layout = tableSet.layouts[index]
-      let key = Key(trusted: Array(tombstones.bytes(1)))
+      let key = try layout.storedKey(tombstones, 1)
       try body(layout.model, key, partition, try layout.tombstone(tombstones, 3, key))
     }
   }
