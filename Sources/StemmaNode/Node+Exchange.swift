@@ -84,7 +84,8 @@ private final class Participant {
 
   private func ship(_ order: ShipmentOrder) throws(NodeError) -> [SessionMessage] {
     try Node.wrapping {
-      let source = LogSource(node.log)
+      // What lost events to damage is left out of the run.
+      let source = LogSource(node.log, around: node.mark.damage == nil ? nil : Omissions())
       let plan = try ShipmentPlan(
         source: source, scope: order.scope, above: order.receiver, names: order.names)
       var writer = ShipmentWriter(
@@ -107,6 +108,8 @@ extension Node {
     package var events: UInt64
     package var bytesRead: UInt64
     package var bytesShipped: UInt64
+    /// Of a clone: what is to be said besides. Of a part of an exchange: empty, as the exchange says it.
+    package var notices: [String] = []
 
     init(_ summary: TransferSummary) {
       partitions = summary.partitions.map(\.description)
@@ -198,11 +201,13 @@ extension Node {
     do throws(ReplicationError) {
       scope = partitions.isEmpty ? peer.mark.scope : try Scope(patterns: partitions)
     } catch { throw .replication(error) }
+    let (run, omitted) = try run([], without: [peer])
     let node = try create(
       at: directory, schema: SDL.print(peer.schema), name: name, scope: scope, options: options)
     try node.addRemote("source", source)
-    let report = try node.exchange(node.session(with: peer, .pull, .everything, progress))
-    guard let pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
+    let report = try node.exchange(node.session(with: peer, .pull, run, progress))
+    guard var pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
+    pulled.notices = report.notices + omitted
     return pulled
   }
 
@@ -219,7 +224,7 @@ extension Node {
     do throws(NodeError) { peer = try Self.open(at: remote.address, peerOptions) } catch .noNode {
       throw .notAPeer(path: remote.address, reason: "there is no node in that directory")
     }
-    let (run, omitted) = try run(partitions, without: [self, peer])
+    let (run, omitted) = try Self.run(partitions, without: [self, peer])
     let task: Session.Task = pulls && pushes ? .sync : pulls ? .pull : .push
     try locked { () throws(NodeError) in }
     var report = try exchange(session(with: peer, task, run, progress))
@@ -229,7 +234,7 @@ extension Node {
 
   /// What a run is about: the partitions that were asked for, without those that lost events to damage on either
   /// side, and a sentence for each of these.
-  private func run(
+  private static func run(
     _ patterns: [String], without nodes: [Node]
   ) throws(NodeError) -> (scope: Scope, notices: [String]) {
     var patterns = patterns.isEmpty ? Scope.everything.patterns : patterns

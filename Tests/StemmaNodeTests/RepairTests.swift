@@ -130,11 +130,27 @@ import Testing
     }
     let report = try pair.verify("a")
     #expect(!report.damage.isEmpty && !report.losses.isEmpty && !report.isVague, "\(kind)")
-    #expect(try pair.bench.open("a").digestTexts == pair.digests)
+    let lost = Set(report.losses.map(\.partition))
+    do {
+      let a = try pair.bench.open("a")
+      #expect(try a.digestTexts == pair.digests)
+      #expect(try a.commit(Self.row("t9", 1)).count == 1)
+      // What is whole is exchanged, and goes to new nodes; what is left out is said.
+      let exchange = try a.sync(try pair.bench.open("b"))
+      #expect(exchange.pushed?.events == 1, "\(kind)")
+      let clone = try Node.clone(
+        from: pair.bench.path("a"), to: pair.bench.path("c"), partitions: [], name: "c"
+      ) { _, _ in }
+      #expect(clone.partitions.contains("tenant=t9") && lost.isDisjoint(with: clone.partitions), "\(kind)")
+      for partition in lost {
+        #expect(exchange.notices.contains { $0.contains(partition) }, "\(kind)")
+        #expect(clone.notices.contains { $0.contains(partition) }, "\(kind)")
+      }
+    }
     #expect(try pair.repair().isWhole)
-    let a = try pair.bench.open("a")
-    #expect(try a.digestTexts == pair.digests)
-    #expect(try Pair.export(of: a) == pair.export)
+    let (a, b) = (try pair.bench.open("a"), try pair.bench.open("b"))
+    #expect(try a.digestTexts == b.digestTexts)
+    #expect(try Pair.export(of: a) == Pair.export(of: b))
     #expect(try pair.verify("a").damage.isEmpty)
   }
 

@@ -29,6 +29,7 @@ struct Clone: ParsableCommand {
       bar.update($0, of: $1)
     }
     bar.finish()
+    for notice in report.notices { Output.warning(notice) }
     if format.isJSON {
       Output.line(report.json)
     } else {

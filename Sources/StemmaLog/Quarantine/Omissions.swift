@@ -16,7 +16,7 @@ package final class Omissions: Sendable {
 
 extension Omissions? {
   /// Runs `body`. Damage that it meets is noted, and nil returned; or thrown, if nobody collects it.
-  func reading<Result>(_ body: () throws(LogError) -> Result) throws(LogError) -> Result? {
+  package func reading<Result>(_ body: () throws(LogError) -> Result) throws(LogError) -> Result? {
     do throws(LogError) { return try body() } catch {
       guard let self, let damage = error.damage else { throw error }
       self.note(damage)

@@ -5,11 +5,14 @@ import StemmaLog
 package struct LogSource: ShipmentSource {
   private let log: Log
   private let end: Position
+  private let omissions: Omissions?
 
   /// The log as it is now. The caller keeps it from being refreshed, sealed or purged meanwhile; appends do
-  /// not matter.
-  package init(_ log: Log) {
+  /// not matter. Damage is thrown, or collected in `omissions` and read around: then no partition that lost events may
+  /// be shipped, and one that did all the same is told by its hashes.
+  package init(_ log: Log, around omissions: Omissions? = nil) {
     self.log = log
+    self.omissions = omissions
     end = log.durableEnd
   }
 
@@ -20,7 +23,10 @@ package struct LogSource: ShipmentSource {
       var files: [SourceFile] = []
       for file in try log.files() where file.place <= end.file {
         let end = min(Position(file: file.place + 1, index: 0), end)
-        let streams = file.kind == .journal ? try streams(ofJournal: file, to: end) : try streams(of: file)
+        let read = try omissions.reading { () throws(LogError) in
+          file.kind == .journal ? try streams(ofJournal: file, to: end) : try streams(of: file)
+        }
+        guard let streams = read else { continue }
         files.append(
           SourceFile(number: file.place, end: end, rawBytes: file.rawBytes, streams: streams))
       }
@@ -50,7 +56,7 @@ package struct LogSource: ShipmentSource {
   private func streams(ofJournal file: LogFile, to end: Position) throws(LogError) -> [StreamRange] {
     var ranges: [Partition: [Origin: StreamRange]] = [:]
     var digester = EventDigester()
-    var reader = log.events(from: Position(file: file.place, index: 0), to: end)
+    var reader = log.events(from: Position(file: file.place, index: 0), to: end, around: omissions)
     while let event = try reader.next()?.event {
       let sequence = event.dot.sequence
       let fresh = StreamRange(
@@ -75,9 +81,9 @@ package struct LogSource: ShipmentSource {
   package func events(
     of file: SourceFile, in partitions: Set<Partition>
   ) throws(ReplicationError) -> EventPull {
-    var reader = log.events(from: Position(file: file.number, index: 0), to: file.end) {
-      partitions.contains($0)
-    }
+    var reader = log.events(
+      from: Position(file: file.number, index: 0), to: file.end, partitions: { partitions.contains($0) },
+      around: omissions)
     return { () throws(ReplicationError) in
       do throws(LogError) {
         guard let stored = try reader.next() else { return nil }
