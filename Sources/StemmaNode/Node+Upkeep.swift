@@ -33,49 +33,102 @@ extension Node {
 
   /// Checks every byte of the log; if that is whole, whether the tables are what it says. What is found to be
   /// damaged is recorded in the node, where it can be written; nothing else is.
+  ///
+  /// Reads beside writers. What these replace meanwhile can look like damage: so whatever is found is looked at again
+  /// while nobody writes, before it is said or recorded.
+  ///
+  /// - Throws: `.log(.inUse)` if something was found and others went on writing.
   package static func verify(
     at directory: String, options: OpeningOptions
   ) throws(NodeError) -> VerificationReport {
+    _ = try readMark(directory, options.ports)
+    let first = Result { () throws(NodeError) in try look(at: directory, options) }
+    if case .success(let finding) = first, finding.isGood { return finding.report }
+    var finding: Finding
+    if let lock = try lockIfWritable(directory, options) {
+      defer { lock.release() }
+      finding = try look(at: directory, options)
+    } else {
+      finding = try first.get()
+    }
+    return try wrapping {
+      if finding.isWhole {
+        if finding.report.mark?.damage != nil { try forgetDamage(in: directory, options) }
+      } else {
+        let recorded = try record(finding.damage, in: directory, options, finding.log)
+        finding.report.losses = recorded.losses
+        finding.report.isVague = recorded.isVague
+      }
+      return finding.report
+    }
+  }
+
+  /// What `verify` saw.
+  private struct Finding {
+    var report = VerificationReport()
+    let log: Log
+    /// Of the log.
+    let damage: [Damage]
+
+    /// Whether the log has all of its events.
+    var isWhole: Bool { log.isHarmless(damage) }
+    var isGood: Bool { report.damage.isEmpty && report.mark?.damage == nil }
+  }
+
+  /// Looks at everything, and changes nothing.
+  private static func look(at directory: String, _ options: OpeningOptions) throws(NodeError) -> Finding {
     let mark = try readMark(directory, options.ports)
     let schema = try readSchema(directory, options.ports)
     return try wrapping {
-      var report = VerificationReport()
       let log = try Log.open(
         in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readOnly))
-      let found = try log.verify()
-      report.damage = found.map { damage in
+      var finding = Finding(log: log, damage: try log.verify())
+      finding.report.damage = finding.damage.map { damage in
         .init(
           file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
           what: Explanations.text(of: damage.flaw), remedy: log.isHarmless([damage]) ? .none : .repair)
       }
-      if !log.isHarmless(found) {
-        let recorded = try record(found, in: directory, options, log)
-        report.losses = recorded.losses
-        report.isVague = recorded.isVague
-      }
-      report.mark = mark
-      report.unconfirmed = log.unconfirmedEvents
+      finding.report.mark = mark
+      finding.report.unconfirmed = log.unconfirmedEvents
       let files = try log.files()
-      report.files = files.count
-      guard log.isHarmless(found) else {
-        report.events = try readableEvents(of: log)
-        return report
+      finding.report.files = files.count
+      guard finding.isWhole else {
+        finding.report.events = try readableEvents(of: log)
+        return finding
       }
-      if mark.damage != nil { try forgetDamage(in: directory, options) }
-      report.events = files.reduce(0) { $0 + $1.events }
+      finding.report.events = files.reduce(0) { $0 + $1.events }
       let tables = path(directory, tablesFileName)
       do {
-        try compareTables(tables, schema, log, options, &report)
+        try compareTables(tables, schema, log, options, &finding.report)
       } catch TablesError.needsRebuild(tables, let reason) {
         // Noticed on opening, or only where the damage is read.
         if case .damaged(let what) = reason {
-          report.damage.append(.init(file: tables, what: what, remedy: .rebuild))
+          finding.report.damage.append(.init(file: tables, what: what, remedy: .rebuild))
         }
       } catch let error as TablesError where error.isDiskFull {
         // There is no room to open them, and so nothing to compare.
       }
-      return report
+      return finding
+    }
+  }
+
+  /// How long `verify` waits for writers at least, in seconds: they let go of the lock between groups of commits.
+  private static let patience: Double = 10
+
+  /// Keeps others from writing; nil where nobody can write.
+  private static func lockIfWritable(
+    _ directory: String, _ options: OpeningOptions
+  ) throws(NodeError) -> WriterLock? {
+    var options = options
+    options.wait = max(options.wait, patience)
+    do throws(LogError) {
+      return try WriterLock(
+        path(directory, lockFileName), fileSystem: options.ports.fileSystem, wait: options.waitMilliseconds)
+    } catch {
+      let error = NodeError.log(error)
+      guard error.isRefusalToWrite else { throw error }
+      return nil
     }
   }
 
@@ -132,7 +185,10 @@ extension Node {
     _ report: inout VerificationReport
   ) throws {
     let tables = try Tables.open(at: path, schema: schema, mode: .readOnly)
-    guard try tables.read({ reader throws(TablesError) in try reader.token() }) == log.token else { return }
+    let found = try tables.read { reader throws(TablesError) in
+      try reader.token() == log.token ? try reader.digests() : nil
+    }
+    guard let found else { return }
     let scratch = NSTemporaryDirectory() + "/stemma-verify-\(options.ports.newID())"
     try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
     defer { do { try FileManager.default.removeItem(atPath: scratch) } catch {} }
@@ -140,7 +196,6 @@ extension Node {
     _ = try rebuild(fresh, schema: schema, log: log, ownOrigins: [], progress: options.progress)
     let wanted = try Tables.open(at: fresh, schema: schema, mode: .readOnly)
       .read { reader throws(TablesError) in try reader.digests() }
-    let found = try tables.read { reader throws(TablesError) in try reader.digests() }
     let differing = Set(wanted).symmetricDifference(found).map(\.partition)
     for partition in Set(differing).sorted() {
       report.damage.append(
