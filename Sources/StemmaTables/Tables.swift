@@ -117,10 +117,7 @@ package final class Tables: Sendable {
         // Who only reads needs no connection beside it for a writer: opening it takes a millisecond.
         guard mode == .readOnly else { return try DatabasePool(path: path, configuration: configuration) }
         return try DatabaseQueue(path: path, configuration: configuration)
-      } catch let error
-        as DatabaseError
-        where mode == .readOnly && error.resultCode == .SQLITE_CANTOPEN
-      {
+      } catch  where mode == .readOnly && TablesError.from(error, path).isRefusalToOpen {
         // In a directory that cannot be written, SQLite reads a WAL file only if it is told that nobody
         // changes it; which holds if there is no log of transactions.
         guard !FileIdentity.exists(path + "-wal") else { throw error }

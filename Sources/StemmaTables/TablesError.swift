@@ -50,6 +50,12 @@ extension TablesError {
     }
   }
 
+  /// Whether SQLite could not open the file, or one of those that it needs beside it.
+  var isRefusalToOpen: Bool {
+    guard case .sqlite(_, let code, _) = self else { return false }
+    return code & 0xff == SQLITE_CANTOPEN
+  }
+
   /// Whether SQLite was let down by the file system, and not by what it was asked.
   package var isOfTheFiles: Bool {
     guard case .sqlite(_, let code, _) = self else { return false }
