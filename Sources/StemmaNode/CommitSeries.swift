@@ -13,8 +13,11 @@ import Synchronization
 /// process dies, they are behind the log, which is what they catch up from. Readers see nothing of a series before
 /// it has ended; a record that it changes often is written once.
 package final class CommitSeries {
-  /// Events after which a series should end, so that others get their turn.
+  /// Events after which a series is complete.
   private static let limit = 16_384
+  /// How long a series should keep others out, in milliseconds; and for how long they are let in then, which is longer
+  /// than a waiting writer sleeps between two looks at the lock.
+  fileprivate static let (longestHold, pause): (UInt64, UInt32) = (1000, 25)
 
   private let node: Node
   private let transaction: TablesTransaction
@@ -23,20 +26,31 @@ package final class CommitSeries {
   /// What is to be called when a commit is durable, the oldest first.
   private var waiting: [() throws -> Void] = []
   private var reported = 0
-  private var events = 0
-  /// About as many as the events take before they are deflated.
-  private var bytes = 0
+  /// What it holds, with the series before that it continues.
+  fileprivate private(set) var size: Size
+
+  /// Of a series that ended before it was complete, to let others in, so that the next one continues it.
+  struct Size {
+    var events = 0
+    /// About as many bytes as the events take before they are deflated.
+    var bytes = 0
+  }
 
   fileprivate init(_ node: Node, _ transaction: TablesTransaction) throws(LogError) {
     self.node = node
     self.transaction = transaction
-    sealer = node.log.wantsSealing ? try node.log.beginSealing().map(Sealer.init) : nil
+    size = node.openSeries ?? Size()
+    let mayBegin = node.openSeries == nil && node.log.wantsSealing
+    sealer = mayBegin ? try node.log.beginSealing().map(Sealer.init) : nil
     appender = LogAppender(node.log)
   }
 
-  /// Whether it is time to begin another one: to let others in, or because the journal may have grown enough to be
-  /// sealed. It depends on the events alone and not on how fast a disk is, and so do the files of the log.
-  package var isFull: Bool { events >= Self.limit || bytes >= node.log.segmentSize }
+  /// Whether the journal may have grown enough to be sealed. It depends on the events alone and not on how fast a disk
+  /// is, and so do the files of the log.
+  fileprivate var isComplete: Bool { size.events >= Self.limit || size.bytes >= node.log.segmentSize }
+
+  /// Whether it is time to begin another one: because this one is complete, or to let others in.
+  package var isFull: Bool { isComplete || node.holdsLong }
 
   /// Makes one commit, and has it written. After an error of `body` the series is over.
   ///
@@ -49,8 +63,8 @@ package final class CommitSeries {
     let write = try node.begin(note, transaction, beforeReadingLog: { [appender] in appender.drain() })
     try body(write)
     node.take(write)
-    events += write.events.count
-    bytes += write.events.reduce(0) { $0 + Self.size(of: $1) }
+    size.events += write.events.count
+    size.bytes += write.events.reduce(0) { $0 + Self.size(of: $1) }
     waiting.append(durable)
     appender.append(write.events.isEmpty ? nil : Commit(write.events, note: write.note))
     try report()
@@ -83,15 +97,28 @@ package final class CommitSeries {
 }
 
 extension Node {
+  /// Whether series have kept others out for long, one after the other.
+  fileprivate var holdsLong: Bool {
+    seriesSince.map { ports.clock.milliseconds() >= $0 + CommitSeries.longestHold } ?? false
+  }
+
   /// Lets `body` make a series of commits. Those that were made before an error are in the log, and stay.
   package func series(_ body: (CommitSeries) throws -> Void) throws {
     var failure: (any Error)?
+    if seriesSince == nil { seriesSince = ports.clock.milliseconds() }
+    defer {
+      if holdsLong {
+        System.sleep(milliseconds: CommitSeries.pause)
+        seriesSince = nil
+      }
+    }
     try locked { () throws(NodeError) in
       do {
         try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
           let series = try CommitSeries(self, transaction)
           let outcome = Result { try body(series) }
           try series.end()
+          openSeries = series.isComplete ? nil : series.size
           try outcome.get()
           try transaction.keep(clock: clock.highest)
           transaction.advance(to: log.token)

@@ -91,16 +91,29 @@ extension Node {
   /// Opens a node.
   ///
   /// For reading, no lock is taken if the tables are as far as the log. If they are not, and the directory can be
-  /// written, they are brought up to date as a writer would do it; if it cannot, `notices` says that they are
-  /// behind.
+  /// written, they are brought up to date as a writer would do it. If another process is writing, it does that in a
+  /// moment: a reader waits half a second at most, then takes the tables as they are, and `notices` says so.
   package static func open(at directory: String, _ options: OpeningOptions) throws(NodeError) -> Node {
     guard options.mode == .read else { return try openForWriting(directory, options) }
-    if let node = try openForReading(directory, options, acceptsStale: false) { return node }
-    do throws(NodeError) { return try openForWriting(directory, options) } catch {
-      guard error.isRefusalToWrite, let node = try openForReading(directory, options, acceptsStale: true)
-      else { throw error }
+    if let node = try openForReading(directory, options, accepts: .current) { return node }
+    var patient = options
+    patient.wait = min(options.wait, 0.5)
+    do throws(NodeError) { return try openForWriting(directory, patient) } catch {
+      let accepted: Acceptance? = error.isInUse ? .behind : error.isRefusalToWrite ? .any : nil
+      guard let accepted, let node = try openForReading(directory, options, accepts: accepted) else {
+        throw error
+      }
       return node
     }
+  }
+
+  /// Which tables a reader takes.
+  private enum Acceptance {
+    case current
+    /// Also those that a writer is about to bring up to date.
+    case behind
+    /// If there are none that can be used, some in a temporary place.
+    case any
   }
 
   static func readMark(_ directory: String, _ ports: Ports) throws(NodeError) -> NodeMark {
@@ -117,9 +130,9 @@ extension Node {
     do { return try SDL.read(text).schema } catch { throw .schema(error) }
   }
 
-  /// Nil if somebody should bring the tables up to date first, unless that is accepted.
+  /// Nil if somebody should bring the tables up to date first, unless they are accepted as they are.
   private static func openForReading(
-    _ directory: String, _ options: OpeningOptions, acceptsStale: Bool
+    _ directory: String, _ options: OpeningOptions, accepts accepted: Acceptance
   ) throws(NodeError) -> Node? {
     let mark = try readMark(directory, options.ports)
     let schema = try readSchema(directory, options.ports)
@@ -130,26 +143,31 @@ extension Node {
       let end = log.token
       let isDamaged = mark.damage != nil || !log.recovery.damage.isEmpty
       var tables: Tables?
+      var notices: [String] = []
       do throws(TablesError) {
         let opened = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readOnly)
         let isCurrent = try opened.read { reader throws(TablesError) in try reader.token() } == end
-        if (isCurrent && !mark.isUnfinished) || isDamaged { tables = opened }
+        let isUsable = !mark.isUnfinished && (isCurrent || accepted == .behind)
+        if isUsable || isDamaged { tables = opened }
+        if !isCurrent, accepted == .behind {
+          notices.append("another process is writing: the records are shown as they were a moment ago")
+        }
       } catch {
         // In a directory that cannot be written, or on a full disk, SQLite may not even open what is there.
-        if !acceptsStale, !error.isDiskFull {
+        if accepted != .any, !error.isDiskFull {
           guard case .needsRebuild = error else { throw error }
         }
       }
       if let tables {
         let node = Node(
           directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
-        node.notices += mark.damage?.sentences ?? []
+        node.notices += notices + (mark.damage?.sentences ?? [])
         if isDamaged, mark.damage == nil {
           node.notices.append("the log is damaged; `stemma verify` says where")
         }
         return node
       }
-      return acceptsStale ? try openBeside(directory, mark, schema, log, options) : nil
+      return accepted == .any ? try openBeside(directory, mark, schema, log, options) : nil
     }
   }
 

@@ -45,6 +45,9 @@ package final class Node {
   var tables: Tables
   var clock = HybridClock()
   var identifiers = UUIDv7()
+  /// When the first of the series that follow each other began; and how much is in the last one, if it is not complete.
+  var seriesSince: UInt64?
+  var openSeries: CommitSeries.Size?
   /// Whether the tables hold what this node held before the log was damaged.
   var tablesRemember = true
   /// Up to where the tables are known to follow the log.
