@@ -11,6 +11,11 @@ package struct LogFileContent: Sendable {
 }
 
 extension Log {
+  /// As `content(of:)`; nil if it cannot be read, which is noted.
+  package func content(of file: LogFile, around omissions: Omissions) throws(LogError) -> LogFileContent? {
+    try Omissions?.some(omissions).reading { () throws(LogError) in try content(of: file) }
+  }
+
   /// What a file that `files` listed holds: from the footer of a segment, by decoding a journal.
   /// Throws `.damaged`.
   package func content(of file: LogFile) throws(LogError) -> LogFileContent {
