@@ -127,16 +127,14 @@ struct LogDirectory {
     if highestNumber == 0 { return }
     let unreadable = damage.sorted { $0.place < $1.place }
     for number in 1...highestNumber where !accounted.contains(number) {
-      let path = LogFileName.segment(number, in: directory)
-      guard let other = unreadable.first(where: { $0.place > number })?.1.path else {
+      guard let (_, other) = unreadable.first(where: { $0.place > number }) else {
+        let path = LogFileName.segment(number, in: directory)
         damage.append((number, Damage(path: path, offset: 0, flaw: .missing)))
         continue
       }
-      standIns[number] = other
-      let what =
-        "the file is missing, unless \(other.dropFirst(directory.count + 1)), whose header cannot be read, stands in "
-        + "its place"
-      damage.append((number, Damage(path: path, offset: 0, flaw: .disagreement(what))))
+      // A segment with a header that cannot be read may be the one that stands in this place.
+      standIns[number] = other.path
+      damage.append((number, other))
     }
   }
 

@@ -199,6 +199,12 @@ package enum Explanations {
     }
   }
 
+  /// Of a file that is not there, where another one may stand in its place.
+  static func missing(unless other: String) -> String {
+    let name = other.split(separator: "/").last ?? ""
+    return "the file is missing, unless \(name), whose header cannot be read, stands in its place"
+  }
+
   package static func text(of flaw: Flaw) -> String {
     switch flaw {
     case .missing: "the file is missing"

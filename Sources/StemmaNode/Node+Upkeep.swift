@@ -44,7 +44,10 @@ extension Node {
         in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readOnly))
       let found = try log.verify()
-      report.damage = found.map { damage in
+      report.damage = log.standIns.map { missing, other in
+        .init(file: missing, what: Explanations.missing(unless: other), remedy: .repair)
+      }
+      report.damage += found.map { damage in
         .init(
           file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
           what: Explanations.text(of: damage.flaw), remedy: log.isHarmless([damage]) ? .none : .repair)

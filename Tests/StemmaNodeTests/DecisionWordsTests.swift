@@ -8,7 +8,8 @@ import Testing
 @Suite("The words of a decision")
 struct DecisionWordsTests {
   private func candidate(
-    _ number: Int, _ value: JSON, version: UInt64 = 2, time: String = "2026-01-05T09:00:00Z", by: String? = nil
+    _ number: Int, _ value: JSON, version: UInt64 = 2, time: String = "2026-01-05T09:00:00Z",
+    by: String? = nil
   ) -> ConflictDescription.Candidate {
     ConflictDescription.Candidate(
       number: number, value: value, dot: Dot(Origin(UInt64(number)), Sequence(UInt64(number))),
@@ -46,7 +47,8 @@ struct DecisionWordsTests {
     #expect(
       words(.agree, [candidate(1, .string("A")), candidate(2, .string("A"))]) == [
         "title is \"A\".", "2 writes had not seen each other:",
-        "  1. \"A\"  a:7 (version 2, 2026-01-05T09:00:00Z)", "  2. \"A\"  b:1 (version 2, 2026-01-05T09:00:00Z)",
+        "  1. \"A\"  a:7 (version 2, 2026-01-05T09:00:00Z)",
+        "  2. \"A\"  b:1 (version 2, 2026-01-05T09:00:00Z)",
         "They agree.",
       ])
     #expect(
@@ -62,20 +64,23 @@ struct DecisionWordsTests {
         == "a:7 is shown: version 3, the longer history, goes before version 2.")
     #expect(
       reason(.timestamp, candidate(1, .string("A"), time: "2026-01-05T09:00:01Z"), b)
-        == "a:7 is shown: the versions are equal, and 2026-01-05T09:00:01Z is later than 2026-01-05T09:00:00Z.")
+        == "a:7 is shown: the versions are equal, and 2026-01-05T09:00:01Z is later than 2026-01-05T09:00:00Z."
+    )
     #expect(
       reason(.timestamp, candidate(1, .string("A"), version: 1, time: "2026-01-05T09:00:01Z"), b)
         == "a:7 is shown: the model's policy asks for the time first, and 2026-01-05T09:00:01Z is later than "
         + "2026-01-05T09:00:00Z.")
     #expect(
       reason(.timestamp, a, b)
-        == "a:7 is shown: the versions are equal, and within the same millisecond its counter is the higher one.")
+        == "a:7 is shown: the versions are equal, and within the same millisecond its counter is the higher one."
+    )
     #expect(
       reason(.origin, a, b)
         == "a:7 is shown: version and time are equal, and its origin is the higher number; that is arbitrary, and the "
         + "same on every node.")
     #expect(
-      reason(.sequence, a, b) == "a:7 is shown: version and time are equal, and it is the later one of the two.")
+      reason(.sequence, a, b)
+        == "a:7 is shown: version and time are equal, and it is the later one of the two.")
     #expect(
       reason(.earliest, a, b) == "Of the times of creation the earliest is shown; it is no conflict.")
     #expect(reason(.latest, a, b) == "Of the times of change the latest is shown; it is no conflict.")

@@ -103,11 +103,10 @@ extension Log {
       case .damaged(let damage, let place):
         // Frames of a journal may stand in the same place, whole; and one file with a header that cannot be read
         // stands for every number that is not accounted for.
-        let path = listing.standIns[place] ?? damage.path
-        if surveyor.survey.files[place] == nil, placed.insert(path).inserted {
-          surveyor.survey.files[place] = DamagedFile(kind: .nothing(path: path))
+        if surveyor.survey.files[place] == nil, placed.insert(damage.path).inserted {
+          surveyor.survey.files[place] = DamagedFile(kind: .nothing(path: damage.path))
         } else {
-          surveyor.ambiguous.insert(path)
+          surveyor.ambiguous.insert(damage.path)
         }
       case .journal(let journal):
         if paths.contains(journal.path) {
