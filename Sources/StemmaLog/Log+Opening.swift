@@ -94,9 +94,7 @@ extension Log {
       }
     }
     if let watermark, watermark.journal > listing.highestNumber {
-      let path = LogFileName.journal(watermark.journal, in: directory)
-      listing.damage.append((watermark.journal, Damage(path: path, offset: 0, flaw: .missing)))
-      listing.highestNumber = watermark.journal
+      listing.noteMissing(upToJournal: watermark.journal, in: directory)
     }
     self.journals = journals
     self.listing = listing

@@ -109,7 +109,9 @@ extension Log {
             events: journal.end, end: journal.end, rawBytes: journal.rawBytes, storedBytes: journal.size,
             digest: nil))
       case .damaged(let damage, let place):
-        files.append(.damaged(place, place: place, path: damage.path))
+        let isStandIn = listing.standIns[place] != nil
+        let path = isStandIn ? LogFileName.segment(place, in: directory) : damage.path
+        files.append(.damaged(place, place: place, path: path))
       }
     }
     return files

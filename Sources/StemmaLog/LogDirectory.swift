@@ -11,6 +11,9 @@ struct LogDirectory {
   /// Files that are no longer needed: partial, replaced, or sealed.
   var obsolete: [String] = []
   var damage: [(place: UInt64, Damage)] = []
+  /// By number of a file that is not there: the path of one with a header that cannot be read, and which may stand in
+  /// its place.
+  var standIns: [UInt64: String] = [:]
   var highestNumber: UInt64 = 0
 
   /// Sealed and damaged files.
@@ -124,11 +127,26 @@ struct LogDirectory {
     if highestNumber == 0 { return }
     let unreadable = damage.sorted { $0.place < $1.place }
     for number in 1...highestNumber where !accounted.contains(number) {
+      guard let (_, other) = unreadable.first(where: { $0.place > number }) else {
+        let path = LogFileName.segment(number, in: directory)
+        damage.append((number, Damage(path: path, offset: 0, flaw: .missing)))
+        continue
+      }
       // A segment with a header that cannot be read may be the one that stands in this place.
-      let path = LogFileName.segment(number, in: directory)
-      let missing = Damage(path: path, offset: 0, flaw: .missing)
-      damage.append((number, unreadable.first { $0.place > number }?.1 ?? missing))
+      standIns[number] = other.path
+      damage.append((number, other))
     }
+  }
+
+  /// Notes that all files behind the highest number up to an open journal are gone.
+  mutating func noteMissing(upToJournal last: UInt64, in directory: String) {
+    for number in highestNumber + 1...last {
+      let path =
+        number == last
+        ? LogFileName.journal(number, in: directory) : LogFileName.segment(number, in: directory)
+      damage.append((number, Damage(path: path, offset: 0, flaw: .missing)))
+    }
+    highestNumber = last
   }
 
   private func isDamaged(_ number: UInt64, _ directory: String) -> Bool {

@@ -13,6 +13,9 @@ package enum Explanations {
       "there is no node in \(path) or above it; make one with `stemma init DIR`, or name one with -C"
     case .alreadyANode(let path): "\(path) holds a node already; choose another directory"
     case .badMark(let path, let what): "\(path): \(what); restore it from a backup, or clone the node anew"
+    case .noSchema(let path):
+      "\(path) is missing; restore it from a backup, or take it from another node of the same data: "
+        + "`stemma -C OTHER schema show > \(path)`"
     case .newerFormat(let path, let found, let supported):
       "\(path) has format \(found), this program knows up to \(supported); update it"
     case .schema(let error): error.description
@@ -38,6 +41,7 @@ package enum Explanations {
       "partition \(partition) has events of this node (up to number \(events)) that no peer has confirmed; "
         + "push first, or give them up with --discard"
     case .damaged(let what): what
+    case .missing(let missing): text(of: missing)
     case .forkIsSpread(let event):
       "event \(event) of another node builds on events of the fork; sync with that node and keep its history: "
         + "clone it, and enter what is missing there anew"
@@ -81,6 +85,21 @@ package enum Explanations {
     case .unknownPlaceholder(let name, let known):
       "unknown placeholder {\(name)}; there are {\(known.joined(separator: "}, {"))}"
     }
+  }
+
+  private static func text(of missing: MissingEvents) -> String {
+    let first = missing.places.first.map { "log/\($0.file) is damaged at byte \($0.offset)" }
+    let others = missing.places.count > 1 ? " and in \(counted(missing.places.count - 1, "other place"))" : ""
+    let why = (first ?? "the log is damaged") + others
+    let advice = "; `stemma verify` lists all"
+    if let record = missing.record { return "\(record) may have lost events: " + why + advice }
+    if missing.isTold {
+      return "what cannot be read is left out, and what would be wrong without it" + advice
+    }
+    guard let words = RecordedDamage.words(missing.losses) else {
+      return why + (missing.isVague ? ", and what that took cannot be told" : "") + advice
+    }
+    return "\(words) cannot be read; they are left out, and what would be wrong without them: " + why + advice
   }
 
   private static func list(_ texts: [String], _ word: String) -> String {
@@ -178,6 +197,12 @@ package enum Explanations {
     case .hole(let partition, let origin, let expected, let found):
       "partition \(partition): event \(found) of \(origin) came where \(expected) was expected"
     }
+  }
+
+  /// Of a file that is not there, where another one may stand in its place.
+  static func missing(unless other: String) -> String {
+    let name = other.split(separator: "/").last ?? ""
+    return "the file is missing, unless \(name), whose header cannot be read, stands in its place"
   }
 
   package static func text(of flaw: Flaw) -> String {

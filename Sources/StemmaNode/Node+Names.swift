@@ -1,13 +1,28 @@
 import StemmaSchema
 
 extension Node {
-  /// What people may name in the node that `path` is in, read from its small files alone: for completing what
-  /// is being typed.
-  package static func names(
-    near path: String, _ ports: Ports = Ports()
-  ) throws(NodeError) -> (models: [String], remotes: [String]) {
+  /// What people may name in the node that `path` is in.
+  package struct Names: Sendable {
+    package var models: [String] = []
+    package var remotes: [String] = []
+    /// Of all nodes that have written here.
+    package var origins: [String] = []
+    /// By model.
+    package var fields: [String: [String]] = [:]
+
+    package init() {}
+  }
+
+  /// Read from the node's small files alone: for completing what is being typed.
+  package static func names(near path: String, _ ports: Ports = Ports()) throws(NodeError) -> Names {
     let directory = try nearest(from: path)
     let mark = try readMark(directory, ports)
-    return (try readSchema(directory, ports).models.map(\.name), mark.remotes.map(\.name))
+    let models = try readSchema(directory, ports).models
+    var names = Names()
+    names.models = models.map(\.name)
+    names.remotes = mark.remotes.map(\.name)
+    names.origins = mark.origins.map { mark.displayName(of: $0) }
+    for model in models { names.fields[model.name] = model.fields.map(\.name) }
+    return names
   }
 }

@@ -35,6 +35,8 @@ package struct Reversal {
 extension Node {
   /// What has to change for one record, or all of a model, to be what they were; of `fields` only, if any are
   /// named: then records that are there now and were there then. Times that the node maintains itself are left.
+  ///
+  /// - Throws: `.mutation(.notFound)` of a record that never was.
   package func restoration(
     of model: Model, key: Key?, asOf moment: Moment, fields: [Field]
   ) throws(NodeError) -> Reversal {
@@ -48,6 +50,7 @@ extension Node {
   ) throws(NodeError) -> [RecordDifference] {
     var plan: [RecordDifference] = []
     if let key {
+      _ = try existingLife(of: key, in: model)
       if let difference = try difference(of: key, in: model, from: .now, to: moment) { plan = [difference] }
     } else {
       try forEachDifference(from: .now, to: moment, of: model) { plan.append($0) }

@@ -84,7 +84,10 @@ extension Node {
         in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readOnly))
       var finding = Finding(log: log, damage: try log.verify())
-      finding.report.damage = finding.damage.map { damage in
+      finding.report.damage = log.standIns.map { missing, other in
+        .init(file: missing, what: Explanations.missing(unless: other), remedy: .repair)
+      }
+      finding.report.damage += finding.damage.map { damage in
         .init(
           file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
           what: Explanations.text(of: damage.flaw), remedy: log.isHarmless([damage]) ? .none : .repair)

@@ -153,7 +153,12 @@ package final class Node {
 
   static func bytes(of name: String, in directory: String, _ ports: Ports) throws(NodeError) -> [UInt8] {
     do { return try ports.contents(of: path(directory, name), limit: metadataLimit) } catch {
-      throw error.isNotFound && name == NodeMark.fileName ? .noNode(path: directory) : .log(error)
+      guard error.isNotFound else { throw .log(error) }
+      switch name {
+      case NodeMark.fileName: throw .noNode(path: directory)
+      case schemaFileName: throw .noSchema(path: path(directory, name))
+      default: throw .log(error)
+      }
     }
   }
 

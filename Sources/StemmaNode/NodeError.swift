@@ -13,6 +13,8 @@ package enum NodeError: Error {
   case cannotRead(path: String, errno: Int32)
   /// `stemma.json` is not what this version writes.
   case badMark(path: String, what: String)
+  /// The node's `schema.graphql` is not there.
+  case noSchema(path: String)
   case newerFormat(path: String, found: Int, supported: Int)
 
   case schema(SchemaError)
@@ -34,6 +36,8 @@ package enum NodeError: Error {
   case noRemotes
   case unacknowledged(partition: String, events: UInt64)
   case damaged(what: String)
+  /// All that can be read was given; this is what damage of the log took of it.
+  case missing(MissingEvents)
   /// The partition lost events to damage of the log, so that nothing can be added to its records.
   case damagedPartition(String)
   /// An event of another node builds on the events of a fork.

@@ -61,14 +61,32 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
 
   /// What a person should know.
   var sentences: [String] {
-    places.map { "log/\($0.file) is damaged at byte \($0.offset): \($0.what)" }
-      + partitions.sorted().map { partition in
-        let count = losses.filter { Partition($0.partition) == partition }.reduce(0) { $0 + $1.count }
-        return "\(count) events of partition \(partition) cannot be read; its records can only be read until "
-          + "`stemma repair --from PEER` has fetched them again, or `stemma verify` finds the file put back"
-      }
-      + (isVague
-        ? ["what else was lost cannot be told; nothing can be written until the log is repaired"] : [])
+    let shown = places.count > Self.placesInWords ? Self.placesInWords - 1 : places.count
+    var sentences = places.prefix(shown).map { "log/\($0.file) is damaged at byte \($0.offset): \($0.what)" }
+    if shown < places.count {
+      sentences.append(
+        "the log is damaged in \(grouped(places.count - shown)) other places; `stemma verify` lists them")
+    }
+    if let words = Self.words(losses) {
+      sentences.append(
+        words + " cannot be read; \(partitions.count == 1 ? "its" : "their") records can only be read until "
+          + "`stemma repair --from PEER` has fetched them again, or `stemma verify` finds the file put back")
+    }
+    if isVague {
+      sentences.append("what else was lost cannot be told; nothing can be written until the log is repaired")
+    }
+    return sentences
+  }
+
+  private static let placesInWords = 3
+
+  /// `1,203 events of partition site=berlin`, or of how many partitions; nil if there are none.
+  static func words(_ losses: [Loss]) -> String? {
+    let partitions = Set(losses.map(\.partition))
+    guard let first = partitions.first else { return nil }
+    let count = losses.reduce(0) { $0 + $1.count }
+    return "\(counted(count, "event")) of "
+      + (partitions.count == 1 ? "partition \(first)" : counted(partitions.count, "partition"))
   }
 
   /// The partitions that lost events.

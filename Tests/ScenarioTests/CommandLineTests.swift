@@ -238,13 +238,21 @@ struct CommandLineTests {
       let path = Tool.productsDirectory + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
       let result = try Tool.run(
         "/bin/bash", ["-c", script], in: work.path,
-        environment: ["PATH": path, "STEMMA_NODE": work.file("field")])
+        environment: words.first == "-C" ? ["PATH": path] : ["PATH": path, "STEMMA_NODE": work.file("field")])
       return result.lines.map { $0.trimmingCharacters(in: .whitespaces) }
     }
     #expect(try offered("get", "T") == ["Team"])
     #expect(try offered("log", "--model", "Me").sorted() == ["Member", "MemberPost"])
     #expect(try offered("conflicts", "--kind", "d").sorted() == ["dangling", "delete"])
     #expect(try offered("pull", "of") == ["office"])
+    #expect(try offered("log", "--op", "de") == ["delete"])
+    #expect(try offered("log", "--model", "Visit", "--field", "ro") == ["room"])
+    #expect(try offered("log", "--origin", "fi") == ["field"])
+    // With the node named before the command.
+    #expect(try offered("-C", "field", "conf") == ["conflicts"])
+    #expect(try offered("-C", "field", "get", "T") == ["Team"])
+    #expect(try offered("-C", "field", "history", "Vi") == ["Visit"])
+    #expect(try offered("get", "-C", "field", "T") == ["Team"])
   }
 
   @Test("a completion script for bash")
@@ -255,6 +263,12 @@ struct CommandLineTests {
     let check = try Tool.run("/bin/bash", ["-n", "completion.bash"], in: work.path)
     #expect(check.status == 0, "\(check.errors)")
     for command in ["conflicts", "digest", "rebuild"] { #expect(script.output.contains(command)) }
+    #expect(try work.stemma("--help").output.contains("--generate-completion-script bash"))
+    for shell in ["zsh", "fish"] {
+      #expect(try work.stemma("--generate-completion-script", shell).output.contains("conflicts"))
+    }
+    #expect(try work.attempt("--generate-completion-script", "tcsh").status == 64)
+    #expect(try work.attempt("--generate-completion-script").status == 64)
   }
 
   @Test("no escape codes when piped")

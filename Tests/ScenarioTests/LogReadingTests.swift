@@ -31,6 +31,11 @@ struct LogReadingTests {
     #expect(try positions(work, "--since", "2020-01-02") == ["1.2", "1.1"])
     #expect(try positions(work, "--until", "2020-01-01T00:00:00Z") == ["1.0"])
     #expect(try positions(work, "--since", "2020-01-01T12:00:00+01:00", "--until", "2020-01-02") == ["1.1"])
+    // Without a zone it is UTC, as all that is printed.
+    #expect(try positions(work, "--since", "2020-01-02T00:00:00") == ["1.2", "1.1"])
+    #expect(try positions(work, "--since", "2020-01-02 00:00") == ["1.2", "1.1"])
+    #expect(try positions(work, "--since", "2020-01-02 00:01") == ["1.2"])
+    #expect(try work.attempt("-C", "shop", "log", "--since", "2020-13-02T00:00:00").status == 64)
     #expect(try positions(work, "--since", "@1.1") == ["1.2", "1.1"])
     #expect(try positions(work, "--until", "@1.1", "--reverse") == ["1.0", "1.1"])
     #expect(try positions(work, "--since", "2h").isEmpty)
@@ -168,6 +173,7 @@ struct LogReadingTests {
         == "Red")
     let last = try #require(try work.stemma("-C", "shop", "log", "-n", "1", "--json").array().first)
     #expect(last.text("by") == "eve" && last.text("note") == "undo @1.1")
+    #expect(try work.attempt("-C", "shop", "restore", "Team", "nobody", "--as-of", "@1.0").status == 66)
     // What it wrote is not there any more.
     #expect(try work.stemma("-C", "shop", "undo", "@1.1", "--json").object().number("events") == 0)
     try work.stemma("-C", "shop", "delete", "Visit", "site=paris", "number=1")

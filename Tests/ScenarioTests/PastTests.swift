@@ -53,16 +53,6 @@ private struct NaiveTrees {
     for line in lines[...end] { if let line { tree[line.path] = line.blob } }
     return tree
   }
-
-  /// As `git diff --raw --no-renames`: path → what was there, what is.
-  func difference(_ a: Int, _ b: Int) -> [String: String] {
-    let (old, new) = (tree(after: a), tree(after: b))
-    var difference: [String: String] = [:]
-    for path in Set(old.keys).union(new.keys) where old[path] != new[path] {
-      difference[path] = "\(old[path] ?? "nothing") → \(new[path] ?? "nothing")"
-    }
-    return difference
-  }
 }
 
 @Suite("The past of a real history", .enabled(if: RealData.isThere))
@@ -89,6 +79,36 @@ struct PastTests {
   /// As of a commit's last event, by its position: many commits of this history share a second.
   private func moment(_ end: Int) -> Moment { .position(positions[end]) }
 
+  /// What `diff` says of paths, modes and blobs: path → what happened to them.
+  private func raw(_ difference: RecordDifference) -> (path: String, what: String)? {
+    let sides = ["mode", "blob"].map { name in
+      let change = difference.changes.first { $0.field == name }
+      return change.map { "\(name) \($0.from.json.text) → \($0.to.json.text)" } ?? ""
+    }
+    if difference.kind == .changed, sides.allSatisfy(\.isEmpty) { return nil }
+    return (difference.key.parts[1].text, "\(difference.kind) \(sides.joined(separator: " "))")
+  }
+
+  /// The same of two trees.
+  private func raw(_ a: Int, _ b: Int) -> [String: String] {
+    let (old, new) = (trees.tree(after: a), trees.tree(after: b))
+    var raw: [String: String] = [:]
+    for path in Set(old.keys).union(new.keys) where old[path] != new[path] {
+      let (before, after) = (parts(old[path]), parts(new[path]))
+      let sides = ["mode", "blob"].enumerated().map { index, name in
+        before[index] == after[index] ? "" : "\(name) \(before[index]) → \(after[index])"
+      }
+      let kind = old[path] == nil ? "added" : new[path] == nil ? "removed" : "changed"
+      raw[path] = "\(kind) \(sides.joined(separator: " "))"
+    }
+    return raw
+  }
+
+  /// Mode and blob of a file as JSON has them.
+  private func parts(_ file: String?) -> [String] {
+    file?.split(separator: " ").map { "\"\($0)\"" } ?? ["null", "null"]
+  }
+
   @Test("diff equals git's between the two commits, for 50 random pairs")
   func differencesEqualGits() throws {
     let seed: UInt64 = 50
@@ -99,21 +119,20 @@ struct PastTests {
     var found = pairs.map { _ in [String: String]() }
     let moments = pairs.flatMap { [moment($0.0), moment($0.1)] }
     try node.forEachRecord(asOf: moments, of: file) { model, key, rules, states in
-      let path = key.parts[1].text
       for index in pairs.indices {
-        let (old, new) = (states[index * 2], states[index * 2 + 1])
-        let sides = [old, new].map { state in
-          guard state.exists(rules) else { return "nothing" }
-          func text(_ name: String) -> String {
-            if case .string(let text) = state.value(of: name, rules) { text } else { "" }
-          }
-          return "\(text("mode")) \(text("blob"))"
-        }
-        if sides[0] != sides[1] { found[index][path] = "\(sides[0]) → \(sides[1])" }
+        let difference = RecordDifference(
+          model, key, from: states[index * 2], to: states[index * 2 + 1], rules)
+        if let (path, what) = difference.flatMap(raw) { found[index][path] = what }
       }
     }
-    for (index, pair) in pairs.enumerated() {
-      #expect(found[index] == trees.difference(pair.0, pair.1), "\(pair)")
+    for (index, pair) in pairs.enumerated() { #expect(found[index] == raw(pair.0, pair.1), "\(pair)") }
+    // The way that the command goes, of which the above is the inside.
+    for pair in pairs.prefix(4) {
+      var found: [String: String] = [:]
+      try node.forEachDifference(from: moment(pair.0), to: moment(pair.1), of: file) { difference in
+        if let (path, what) = raw(difference) { found[path] = what }
+      }
+      #expect(found == raw(pair.0, pair.1), "\(pair)")
     }
   }
 

@@ -31,7 +31,14 @@ struct WhyTests {
         let found = decision.candidates.map { "\($0.event) \(plain($0.value))" }
         #expect(found == conflict.candidates, "\(key) \(conflict.field)")
         #expect(plain(decision.shown) == conflict.candidates[0].split(separator: " ").dropFirst().joined())
-        #expect(decision.rule.name == naive.rules["\(key) \(conflict.field)"], "\(key) \(conflict.field)")
+        let rule = naive.rules["\(key) \(conflict.field)"] ?? "none"
+        #expect(decision.rule.name == rule, "\(key) \(conflict.field)")
+        let words = decision.words
+        #expect(words.first == "\(conflict.field) is \(decision.shown.canonicalText).")
+        #expect(words.contains("\(conflict.candidates.count) writes had not seen each other:"))
+        let winner = conflict.candidates[0].split(separator: " ")[0]
+        #expect(words.last?.hasPrefix("\(winner) is shown: ") ?? false, "\(key): \(words)")
+        #expect(words.last?.contains(Self.signs[rule] ?? "?") ?? false, "\(rule): \(words)")
       }
     }
 
@@ -48,6 +55,12 @@ struct WhyTests {
       #expect(text.contains("stemma resolve Doc"))
     }
   }
+
+  /// What only the reason of that rule says.
+  private static let signs = [
+    "version": "the longer history, goes before version", "timestamp": "the versions are equal, and",
+    "origin": "that is arbitrary, and the same on every node",
+  ]
 
   private func plain(_ value: JSON) -> String {
     switch value {

@@ -96,7 +96,7 @@ import Testing
           return true
         }
       }
-      #expect(error.map(caseName) == "log")
+      #expect(error.map(caseName) == "missing")
       #expect(count + report.losses.reduce(0) { $0 + $1.count } == 2003)
       // The rest is exchanged, and what was left out is said.
       let exchange = try a.sync(try bench(pair).open("b"))

@@ -9,7 +9,7 @@ struct ConflictOptions: ParsableArguments {
     parsing: .singleValue,
     help: "Only this record: a bare value, a JSON object, or part=value, once for each part.")
   var key: [String] = []
-  @Option(help: "Only this field or relationship.") var field: String?
+  @Option(help: "Only this field or relationship.", completion: .fieldNames) var field: String?
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp("value, delete, cardinality or dangling; may be repeated.", valueName: "kind"),

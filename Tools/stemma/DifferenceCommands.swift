@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import StemmaEvents
 import StemmaNode
 import StemmaSchema
@@ -34,6 +35,16 @@ struct Diff: ParsableCommand {
     let old = try side(a, node)
     let new = try b.map { try side($0, node) }
     let writer = DifferenceWriter(node, format, stat: stat)
+    try goingAroundDamage {
+      try compare(node, old, new, of: model, writer)
+    } thenAlways: {
+      writer.finish()
+    }
+  }
+
+  private func compare(
+    _ node: Node, _ old: Side, _ new: Side?, of model: Model?, _ writer: DifferenceWriter
+  ) throws {
     switch (old, new) {
     case (.moment(let old), nil): try node.forEachDifference(from: old, to: .now, of: model, writer.write)
     case (.moment(let old), .moment(let new)):
@@ -45,7 +56,6 @@ struct Diff: ParsableCommand {
     case (.node, .moment), (.moment, .node):
       throw Failure("another node is compared as it is now; write `now` for this one", .usage)
     }
-    writer.finish()
   }
 
   private func side(_ text: String, _ node: Node) throws -> Side {
@@ -132,7 +142,8 @@ struct Restore: ParsableCommand {
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: "The key; none: all records of the model.") var key: [String] = []
   @Option(help: ArgumentHelp("As of when; see `stemma help log`.", valueName: "when")) var asOf: String
-  @Option(parsing: .singleValue, help: "Only this field; may be repeated.") var field: [String] = []
+  @Option(parsing: .singleValue, help: "Only this field; may be repeated.", completion: .fieldNames)
+  var field: [String] = []
   @Flag(name: .short, help: "Only show what would be changed.") var n = false
   @OptionGroup var note: NoteOptions
   @OptionGroup var format: FormatOptions
@@ -209,8 +220,17 @@ extension Reversal {
     } else {
       let writer = DifferenceWriter(node, format, pages: rehearses)
       changes.forEach(writer.write)
+      if rehearses { writer.finish() }
+      if rehearses { return }
+      // Who reads only the first lines does not end the process before it has written, but is told that it did not.
+      let before = signal(SIGPIPE, SIG_IGN)
+      Output.consequence = "nothing was written to the node"
       writer.finish()
-      if !rehearses { Output.line("\(counted(try write(), "event")) appended") }
+      let events = counted(try write(), "event")
+      Output.consequence = "\(events) appended to the node"
+      Output.line("\(events) appended")
+      Output.flush()
+      signal(SIGPIPE, before)
     }
     Output.flush()
   }

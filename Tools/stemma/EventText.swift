@@ -64,9 +64,14 @@ struct EventText {
     if let changes {
       lines += changes.map { "      " + Self.text(of: $0) }
     } else {
-      lines += event.assignments.map { "      \(fieldName($0, event)) = \(Self.short($0.value.json))" }
+      lines += assignments(event).map { "      " + $0 }
     }
     return lines
+  }
+
+  /// What an event wrote, of which cannot be told what it changed.
+  func assignments(_ event: Event) -> [String] {
+    event.assignments.map { "\(fieldName($0, event)) = \(Self.short($0.value.json))" }
   }
 
   private func context(_ context: Context) -> String {

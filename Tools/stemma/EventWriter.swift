@@ -107,7 +107,8 @@ final class EventWriter {
   private func json(_ stored: StoredEvent, _ note: CommitNote, _ accounts: EventAccounts?) -> JSON {
     let json = description.json(stored, note)
     guard let accounts, case .object(let members) = json else { return json }
-    return .object(members + [("changes", .array(accounts.changes(of: stored.event).map(\.json)))])
+    let changes = accounts.changes(of: stored.event)
+    return .object(members + [("changes", changes.map { .array($0.map(\.json)) } ?? .null)])
   }
 
   func finish() throws {

@@ -22,7 +22,7 @@ struct Explanation {
 
   private static func exitCode(of error: NodeError) -> ExitCode {
     switch error {
-    case .noNode: .noInput
+    case .noNode, .noSchema: .noInput
     case .alreadyANode: .cannotCreate
     case .badMark, .newerFormat, .schema, .refusedSchema, .lineTooLong, .malformedInput: .badData
     case .mutation(let error): exitCode(of: error)
@@ -36,7 +36,7 @@ struct Explanation {
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission
     case .forkIsSpread: .no
-    case .damaged, .damagedPartition, .abandoned: .inputOutput
+    case .damaged, .missing, .damagedPartition, .abandoned: .inputOutput
     }
   }
 
@@ -87,4 +87,16 @@ struct Explanation {
     default: .badData
     }
   }
+}
+
+/// Reads, and finishes what is written also if damage of the log has kept something from being read; that is thrown
+/// then. After any other error nothing is finished.
+func goingAroundDamage(_ read: () throws -> Void, thenAlways finish: () throws -> Void) throws {
+  do { try read() } catch let error as NodeError {
+    guard case .missing = error else { throw error }
+    try finish()
+    Output.flush()
+    throw error
+  }
+  try finish()
 }

@@ -11,7 +11,7 @@ struct Inspect: ParsableCommand {
     discussion: """
       Reads segments, journals, watermarks and shipments, cut or damaged ones too, and changes nothing. \
       Blocks and frames are numbered from 1. Where one byte of a block is wrong it is found, and the block is \
-      read as it was. Exits with 1 if anything is damaged.
+      read as it was. Exits with 1 if anything is damaged, with 65 if nothing comes on standard input.
       Examples:
         stemma inspect shop/log/00000001.segment
         stemma inspect shop/log/00000001.segment --block 3 --events --json
@@ -37,6 +37,9 @@ struct Inspect: ParsableCommand {
     defer { if isInput { unlink(path) } }
     let inspection = try FileInspection(path: path)
     let name = isInput ? "standard input" : file
+    if isInput, inspection.source.size == 0 {
+      throw Failure("standard input is empty; is there a file before the pipe?", .badData)
+    }
     let request = InspectionRequest(block: block, isComplete: verify)
     let report = PartReport(inspection, showsEvents: events)
     if format.isJSON {

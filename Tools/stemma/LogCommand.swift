@@ -9,8 +9,8 @@ struct LogCommand: ParsableCommand {
     commandName: "log",
     abstract: "Show events, newest first.",
     discussion: """
-      WHEN is a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), a position (@3.17), or an event (its \
-      name, or the first digits of its digest).
+      WHEN is a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday; UTC where it names no zone), a position \
+      (@3.17), or an event (its name, or the first digits of its digest).
 
       Examples:
         stemma log -n 5 --model Book -p
@@ -33,7 +33,14 @@ struct LogCommand: ParsableCommand {
       "A line for each event: text with {\(EventFormat.placeholders.joined(separator: "}, {"))} or {fields.NAME}.",
       valueName: "text"))
   var template: String?
-  @Flag(help: "Events as mutations that `import` reads.") var mutations = false
+  @Flag(
+    help: ArgumentHelp(
+      "Events as mutations that `import` reads.",
+      discussion:
+        "With --reverse they make the same records elsewhere, if one node wrote them. What several nodes wrote "
+        + "at the same time is no sequence of changes: an import may refuse one, as it would have been refused here."
+    ))
+  var mutations = false
   @Flag(help: "Show the newest ten (or -n), oldest first, and go on with what is appended until interrupted.")
   var follow = false
   @OptionGroup var format: FormatOptions
@@ -68,18 +75,23 @@ struct LogCommand: ParsableCommand {
       } else if oneline && !graph && filter.needsNoEvents {
         try writeLines(node, filter)
       } else {
-        var shown = 0
-        if n != 0 {
-          try node.forEachEvent(filter, newestFirst: !reverse) { stored, note in
-            try writer.write(stored, note)
-            shown += 1
-            return n.map { shown < $0 } ?? true
-          }
+        try goingAroundDamage {
+          if n != 0 { try write(node, filter, writer) }
+        } thenAlways: {
+          try writer.finish()
         }
-        try writer.finish()
       }
     }
     Output.flush()
+  }
+
+  private func write(_ node: Node, _ filter: LogFilter, _ writer: EventWriter) throws {
+    var shown = 0
+    try node.forEachEvent(filter, newestFirst: !reverse) { stored, note in
+      try writer.write(stored, note)
+      shown += 1
+      return n.map { shown < $0 } ?? true
+    }
   }
 
   private func writeLines(_ node: Node, _ filter: LogFilter) throws {
@@ -87,12 +99,15 @@ struct LogCommand: ParsableCommand {
     var writer = OnelineWriter(node)
     var shown = 0
     let limit = n ?? .max
-    try node.scan(filter, newestFirst: !reverse) { event in
-      writer.write(event)
-      shown += 1
-      return shown < limit
+    try goingAroundDamage {
+      try node.scan(filter, newestFirst: !reverse) { event in
+        writer.write(event)
+        shown += 1
+        return shown < limit
+      }
+    } thenAlways: {
+      writer.flush()
     }
-    writer.flush()
   }
 
   private func form() throws -> EventWriter.Form {
@@ -124,17 +139,20 @@ struct LogCommand: ParsableCommand {
       shown += 1
       current = nil
     }
-    try node.forEachEvent(filter, newestFirst: !reverse) { stored, note in
-      if current?.commit != stored.event.commit {
-        finish()
-        if let n, shown >= n { return false }
-        current = CommitStatistics(stored.event.commit, note)
+    try goingAroundDamage {
+      try node.forEachEvent(filter, newestFirst: !reverse) { stored, note in
+        if current?.commit != stored.event.commit {
+          finish()
+          if let n, shown >= n { return false }
+          current = CommitStatistics(stored.event.commit, note)
+        }
+        current?.add(stored.event, description)
+        return true
       }
-      current?.add(stored.event, description)
-      return true
+    } thenAlways: {
+      finish()
+      if format.json { Output.line(.array(array)) }
     }
-    finish()
-    if format.json { Output.line(.array(array)) }
   }
 
   /// How often a follower looks for new events, in seconds.
@@ -143,14 +161,17 @@ struct LogCommand: ParsableCommand {
   private func follow(_ node: Node, _ filter: LogFilter, _ writer: EventWriter) throws {
     var newest: [NotedEvent] = []
     var end = node.logEnd
-    try node.forEachEvent(filter, newestFirst: true) { stored, note in
-      guard newest.count < n ?? 10 else { return false }
-      newest.append(NotedEvent(stored: stored, note: note))
-      return true
+    try goingAroundDamage {
+      try node.forEachEvent(filter, newestFirst: true) { stored, note in
+        guard newest.count < n ?? 10 else { return false }
+        newest.append(NotedEvent(stored: stored, note: note))
+        return true
+      }
+    } thenAlways: {
+      for noted in newest.reversed() { try writer.write(noted.stored, noted.note) }
+      try writer.writeWaiting()
+      Output.flush()
     }
-    for noted in newest.reversed() { try writer.write(noted.stored, noted.note) }
-    try writer.writeWaiting()
-    Output.flush()
     while true {
       Thread.sleep(forTimeInterval: Self.interval)
       guard try node.refreshLog() else { continue }
@@ -179,12 +200,15 @@ struct EventSelection: ParsableArguments {
     parsing: .singleValue, help: ArgumentHelp("Only these partitions; may be repeated.", valueName: "pattern")
   )
   var partition: [String] = []
-  @Option(help: ArgumentHelp("Only events that this node wrote.", valueName: "name")) var origin: String?
+  @Option(
+    help: ArgumentHelp("Only events that this node wrote.", valueName: "name"), completion: .originNames)
+  var origin: String?
   @Option(
     parsing: .singleValue,
-    help: ArgumentHelp("create, update, delete, link, unlink or resolve; may be repeated.", valueName: "op"))
+    help: ArgumentHelp("create, update, delete, link, unlink or resolve; may be repeated.", valueName: "op"),
+    completion: .operations)
   var op: [String] = []
-  @Option(help: "Only events that write this field.") var field: String?
+  @Option(help: "Only events that write this field.", completion: .fieldNames) var field: String?
   @Option(help: ArgumentHelp("Only events since then.", valueName: "when")) var since: String?
   @Option(help: ArgumentHelp("Only events until then.", valueName: "when")) var until: String?
   @Option(
@@ -215,7 +239,7 @@ struct EventSelection: ParsableArguments {
       guard !named.isEmpty else { throw Failure("no node named `\(origin)` has written here", .noInput) }
       filter.origins = Set(named)
     }
-    if let commit { filter.commits = Set(try node.commit(named: commit).map(\.event.commit)) }
+    if let commit { filter.commits = try node.commits(named: commit) }
     if !op.isEmpty { filter.operations = Set(try op.map(operation)) }
     if let since { filter.since = try node.moment(since) }
     if let until { filter.until = try node.moment(until) }
@@ -232,9 +256,15 @@ struct EventSelection: ParsableArguments {
     var filter = LogFilter()
     filter.field = name
     var isWritten = false
-    try node.forEachEvent(filter, newestFirst: true) { _, _ in
+    do throws(NodeError) {
+      try node.forEachEvent(filter, newestFirst: true) { _, _ in
+        isWritten = true
+        return false
+      }
+    } catch {
+      // What is missing is said when the events that have the field are read.
+      guard case .missing = error else { throw error }
       isWritten = true
-      return false
     }
     if isWritten { return name }
     let known = Set(models.flatMap { $0.fields.map(\.name) }).sorted()

@@ -15,6 +15,9 @@ struct Stemma: ParsableCommand {
       The node is the current directory, or the nearest parent that holds one; -C DIR or STEMMA_NODE names \
       another. Reading commands take --json or --ndjson.
 
+      Completions: `source <(stemma --generate-completion-script bash)` in ~/.bashrc; the same with zsh into \
+      a file _stemma of a folder in $fpath, with fish into ~/.config/fish/completions/stemma.fish.
+
       Exit codes: 0 done; 1 the answer is no; 64 usage; 65 bad data; 66 no such node, record or file; 69 peer \
       unreachable; 73 cannot create; 74 I/O or damage; 75 node in use; 77 not permitted.
       """,
@@ -52,6 +55,10 @@ struct Stemma: ParsableCommand {
     }
     signal(SIGPIPE, SIG_DFL)
     do {
+      if let script = try Completions.script(arguments) {
+        Output.line(script)
+        return Output.flush()
+      }
       var command = try parse(arguments)
       try command.run()
       Pager.end()

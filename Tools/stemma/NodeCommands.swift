@@ -62,21 +62,6 @@ func readText(_ path: String) throws -> String {
   return text
 }
 
-/// `1 event`, `2 events`, with thousands set apart.
-func counted(_ count: Int, _ noun: String) -> String {
-  "\(grouped(UInt64(count))) \(noun)\(count == 1 ? "" : "s")"
-}
-
-func grouped(_ number: UInt64) -> String {
-  var digits = Array(String(number))
-  var index = digits.count - 3
-  while index > 0 {
-    digits.insert(",", at: index)
-    index -= 3
-  }
-  return String(digits)
-}
-
 /// A size in bytes as people read it.
 func size(_ bytes: UInt64) -> String {
   if bytes < 1 << 10 { return "\(bytes) B" }

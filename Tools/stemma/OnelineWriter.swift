@@ -81,13 +81,11 @@ struct OnelineWriter: ~Copyable {
     line.appendPair(seconds / 60 % 60)
     line.append(UInt8(ascii: ":"))
     line.appendPair(seconds % 60)
-    var left = rest % 1000
-    if left > 0 { line.append(UInt8(ascii: ".")) }
-    var unit: UInt64 = 100
-    while left > 0 {
-      line.append(UInt8(ascii: "0") + UInt8(left / unit))
-      left %= unit
-      unit /= 10
+    let milliseconds = rest % 1000
+    if milliseconds > 0 {
+      line.append(UInt8(ascii: "."))
+      line.append(UInt8(ascii: "0") + UInt8(milliseconds / 100))
+      line.appendPair(milliseconds % 100)
     }
     line.append(UInt8(ascii: "Z"))
   }

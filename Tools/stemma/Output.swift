@@ -11,6 +11,9 @@ enum Output {
   private static let patienceMilliseconds = 50
   nonisolated(unsafe) private static var flushed = Int.min / 2
 
+  /// What it means that nothing more can be written.
+  nonisolated(unsafe) static var consequence: String?
+
   static let isTerminal = isatty(1) == 1
   static let isErrorTerminal = isatty(2) == 1
   /// Colour: on a terminal, unless NO_COLOR (no-color.org) is set.
@@ -97,7 +100,8 @@ enum Output {
         if errno == EINTR { continue }
         if descriptor == 1 {
           let reason = String(cString: strerror(errno))
-          Array("stemma: cannot write to standard output: \(reason)\n".utf8).withUnsafeBytes {
+          let rest = consequence.map { "; " + $0 } ?? ""
+          Array("stemma: cannot write to standard output: \(reason)\(rest)\n".utf8).withUnsafeBytes {
             write($0, to: 2)
           }
         }

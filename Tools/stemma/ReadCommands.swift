@@ -32,21 +32,27 @@ struct Get: ParsableCommand {
     let (keyJSON, rest) = try words.key(key)
     guard rest.isEmpty else { throw Failure("`\(rest.first ?? "")` is more than the key", .usage) }
     let key = try node.key(keyJSON, of: words.model)
-    guard let row = try row(node, words.model, key) else {
-      throw MutationError.notFound(model: model, key: KeyWords.text(key, of: words.model))
+    var row: JSON?
+    try goingAroundDamage {
+      try find(node, words.model, key) { row = $0 }
+    } thenAlways: {
+      guard let row else { return }
+      if format.isJSON {
+        Output.line(row)
+      } else {
+        write(row, indent: "")
+      }
+      Output.flush()
     }
-    if format.isJSON {
-      Output.line(row)
-    } else {
-      write(row, indent: "")
-    }
-    Output.flush()
+    if row == nil { throw MutationError.notFound(model: model, key: KeyWords.text(key, of: words.model)) }
   }
 
-  private func row(_ node: Node, _ model: Model, _ key: Key) throws -> JSON? {
-    guard let moment = try past.moment(node) else { return try node.row(model, key, including: include) }
-    if include.isEmpty { return try node.row(model, key, asOf: moment) }
-    return try node.withTables(asOf: moment) { try $0.row(model, key, including: include) }
+  private func find(_ node: Node, _ model: Model, _ key: Key, _ body: (JSON?) -> Void) throws {
+    guard let moment = try past.moment(node) else {
+      return body(try node.row(model, key, including: include))
+    }
+    if include.isEmpty { return body(try node.row(model, key, asOf: moment)) }
+    try node.withTables(asOf: moment) { body(try $0.row(model, key, including: include)) }
   }
 
   private func write(_ row: JSON, indent: String) {
@@ -140,14 +146,17 @@ struct List: ParsableCommand {
           })
       }
     }
-    try past.read(node, words.model) { try $0.list(listing, show) }
-    if format.json { Output.line(.array(array)) }
-    if !format.isJSON {
-      var text = TextTable(fields.map { Output.styled($0.name, .bold) })
-      for row in table { text.append(row) }
-      text.write()
+    try goingAroundDamage {
+      try past.read(node, words.model) { try $0.list(listing, show) }
+    } thenAlways: {
+      if format.json { Output.line(.array(array)) }
+      if !format.isJSON {
+        var text = TextTable(fields.map { Output.styled($0.name, .bold) })
+        for row in table { text.append(row) }
+        text.write()
+      }
+      Output.flush()
     }
-    Output.flush()
   }
 
   /// The signs of conditions, those first that begin with another one.
@@ -204,15 +213,18 @@ struct Query: ParsableCommand {
         rows.append(values.map { plain($0.json) })
       }
     }
-    try past.read(node) { try $0.query(sql, show) }
-    if format.json {
-      Output.line(.array(array))
-    } else if !format.ndjson, !rows.isEmpty {
-      var table = TextTable(header.map { Output.styled($0, .bold) })
-      for row in rows { table.append(row) }
-      table.write()
+    try goingAroundDamage {
+      try past.read(node) { try $0.query(sql, show) }
+    } thenAlways: {
+      if format.json {
+        Output.line(.array(array))
+      } else if !format.ndjson, !rows.isEmpty {
+        var table = TextTable(header.map { Output.styled($0, .bold) })
+        for row in rows { table.append(row) }
+        table.write()
+      }
+      Output.flush()
     }
-    Output.flush()
   }
 }
 

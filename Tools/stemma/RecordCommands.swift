@@ -59,45 +59,62 @@ struct History: ParsableCommand {
     let history = life.history
     let text = EventText(node)
     // The steps are those of the history, in its order.
-    var steps: [(index: Int, noted: NotedEvent, changes: [ChangeDescription])] = []
-    try node.forEachStep(of: life) { noted, changes in steps.append((steps.count, noted, changes)) }
+    var steps: [Step] = []
+    try node.forEachStep(of: life) { noted, changes in
+      let parents = history.parents(of: steps.count).map { history.events[$0].dot }
+      steps.append(Step(noted: noted, changes: changes, parents: parents))
+    }
+    let unexplained = life.unexplained
+    if !unexplained.isEmpty {
+      steps += unexplained.map { Step(noted: $0) }
+      steps.sort { ($0.event.version, $0.event.dot) < ($1.event.version, $1.event.dot) }
+    }
     if !reverse { steps.reverse() }
     if format.isJSON {
-      let lines = steps.map { step in
-        json(step.noted, step.changes, parents: history.parents(of: step.index), life, text.description)
-      }
+      let lines = steps.map { json($0, text.description) }
       if format.json { Output.line(.array(lines)) } else { lines.forEach { Output.line($0) } }
-      Output.flush()
-      return
+    } else {
+      write(steps, text)
     }
+    Output.flush()
+    if let missing = life.missing { throw NodeError.missing(missing) }
+  }
+
+  private struct Step {
+    var noted: NotedEvent
+    /// Nil, and `parents` too: damage took a cause of the event.
+    var changes: [ChangeDescription]?
+    var parents: [Dot]?
+    var event: Event { noted.event }
+  }
+
+  private func write(_ steps: [Step], _ text: EventText) {
     Pager.begin()
     var drawing = BranchDrawing<Dot>()
-    for (index, noted, changes) in steps {
-      let event = noted.event
-      let lines = [text.headline(noted)] + changes.map { "    " + EventText.text(of: $0) }
+    for step in steps {
+      let changes = step.changes?.map(EventText.text) ?? text.assignments(step.event)
+      let lines = [text.headline(step.noted)] + changes.map { "    " + $0 }
       guard graph else {
         lines.forEach { Output.line($0) }
         continue
       }
-      let drawn = drawing.draw(event.dot, parents: history.parents(of: index).map { history.events[$0].dot })
+      let drawn = drawing.draw(step.event.dot, parents: step.parents ?? [])
       if let before = drawn.before { Output.line(before) }
       Output.line(drawn.line + lines[0])
       if let after = drawn.after { Output.line(after) }
       for line in lines.dropFirst() { Output.line(drawing.beside + line) }
     }
-    Output.flush()
   }
 
-  private func json(
-    _ noted: NotedEvent, _ changes: [ChangeDescription], parents: [Int], _ life: RecordLife,
-    _ description: EventDescription
-  ) -> JSON {
-    guard case .object(let members) = description.json(noted.stored, noted.note) else { return .null }
-    let parents = parents.map {
-      JSON.string(description.name(life.history.events[$0].dot))
+  private func json(_ step: Step, _ description: EventDescription) -> JSON {
+    guard case .object(let members) = description.json(step.noted.stored, step.noted.note) else {
+      return .null
     }
     return .object(
-      members + [("changes", .array(changes.map(\.json))), ("parents", .array(parents))])
+      members + [
+        ("changes", step.changes.map { .array($0.map(\.json)) } ?? .null),
+        ("parents", step.parents.map { .array($0.map { .string(description.name($0)) }) } ?? .null),
+      ])
   }
 }
 
@@ -119,10 +136,9 @@ struct Blame: ParsableCommand {
   func run() throws {
     let node = try options.open()
     let (model, key) = try record.onlyKey(node)
+    let life = by ? try node.existingLife(of: key, in: model) : nil
     let decisions =
-      by
-      ? try node.decisions(about: try node.existingLife(of: key, in: model))
-      : try node.decisions(about: key, in: model)
+      try life.map { try node.decisions(about: $0) } ?? node.decisions(about: key, in: model)
     guard let decisions else {
       throw MutationError.notFound(model: model.name, key: KeyWords.text(key, of: model))
     }
@@ -132,6 +148,7 @@ struct Blame: ParsableCommand {
       write(decisions)
     }
     Output.flush()
+    if let missing = life?.missing { throw NodeError.missing(missing) }
   }
 
   private func write(_ decisions: [FieldDecision]) {
@@ -141,7 +158,8 @@ struct Blame: ParsableCommand {
       // That the record exists goes without saying.
       if decision.field == nil && decision.shown == .bool(true) && !decision.isConflict { continue }
       for (index, candidate) in decision.candidates.enumerated() {
-        if index > 0 && candidate.value == decision.candidates[0].value { continue }
+        // Times that merge by themselves are no conflict.
+        if index > 0 && (!decision.isConflict || candidate.value == decision.candidates[0].value) { continue }
         table.append(
           [
             index == 0 ? decision.field ?? "(exists)" : "  or",
@@ -154,62 +172,6 @@ struct Blame: ParsableCommand {
   }
 }
 
-struct Why: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "why",
-    abstract: "Explain in words why a record, or one field of it, is shown as it is.",
-    discussion: """
-      Examples:
-        stemma why Visit site=berlin number=1 room
-        stemma why Book 978-0 --json
-      """)
-  @OptionGroup var record: RecordArguments
-  @OptionGroup var format: FormatOptions
-  @OptionGroup var options: NodeOptions
-
-  func run() throws {
-    let node = try options.open()
-    let (life, rest) = try record.life(node)
-    guard rest.count < 2 else { throw Failure("`\(rest[1])` is more than a field", .usage) }
-    var decisions = try node.decisions(about: life)
-    if let name = rest.first {
-      guard let field = life.model.field(named: name) else {
-        throw MutationError.unknownField(
-          model: life.model.name, field: name, known: life.model.fields.map(\.name))
-      }
-      // Of a record that is not there, its absence is all there is to explain.
-      decisions =
-        decisions.contains { $0.field == field.name }
-        ? decisions.filter { $0.field == field.name } : decisions
-    } else if !format.isJSON, decisions.count > 1, let first = decisions.first, !first.isConflict {
-      // That a record exists whose fields are explained goes without saying.
-      decisions.removeFirst()
-    }
-    if format.isJSON {
-      Output.line(RecordJSON.decisions(decisions, life.model, life.key, node))
-    } else {
-      write(decisions, life, node)
-    }
-    Output.flush()
-  }
-
-  private func write(_ decisions: [FieldDecision], _ life: RecordLife, _ node: Node) {
-    let key = KeyWords.text(life.key, of: life.model)
-    for (index, decision) in decisions.enumerated() {
-      if index > 0 { Output.line() }
-      for (place, sentence) in decision.words.enumerated() {
-        Output.line(place == 0 ? Output.styled(sentence, .bold) : "  " + sentence)
-      }
-      if decision.isConflict {
-        let field = decision.field.map { " \($0)" } ?? ""
-        Output.line(
-          "  It is an open conflict; decide with `stemma resolve \(life.model.name) \(key)\(field) --take N`."
-        )
-      }
-    }
-  }
-}
-
 /// What several commands print of a record.
 enum RecordJSON {
   static func decisions(_ decisions: [FieldDecision], _ model: Model, _ key: Key, _ node: Node) -> JSON {
@@ -217,5 +179,15 @@ enum RecordJSON {
       ("model", .string(model.name)), ("key", node.schema.json(of: key, model: model)),
       ("fields", .array(decisions.map(\.json))),
     ])
+  }
+
+  /// As above, with the conflicts between the record and others.
+  static func decisions(
+    _ decisions: [FieldDecision], _ conflicts: [ConflictDescription], _ life: RecordLife, _ node: Node
+  ) -> JSON {
+    guard case .object(let members) = self.decisions(decisions, life.model, life.key, node) else {
+      return .null
+    }
+    return .object(members + [("conflicts", .array(conflicts.map(\.json)))])
   }
 }

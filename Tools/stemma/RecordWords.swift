@@ -46,6 +46,11 @@ struct RecordWords {
     return Failure("\(model.name) needs a key: \(form)", .usage)
   }
 
+  /// The key of a record that a relationship is to lead to.
+  func target(_ text: String, of relationship: String) throws -> JSON {
+    try fields(["\(relationship)=\(text)"])[0].value
+  }
+
   /// All words as `field=value`.
   func fields(_ words: some Swift.Sequence<String>) throws -> [(name: String, value: JSON)] {
     try words.map { word in

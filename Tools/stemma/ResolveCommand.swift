@@ -97,8 +97,7 @@ struct Resolve: ParsableCommand {
     if let set {
       guard let field else { throw Failure("--set needs the field after the key", .usage) }
       if let declared = reader.model.field(named: field) { return .set(try reader.value(set, of: declared)) }
-      let pair = try reader.fields(["\(field)=\(set)"])
-      return .set(pair[0].value)
+      return .set(try reader.target(set, of: field))
     }
     let take = take ?? ""
     if let number = Int(take) { return .take(number) }

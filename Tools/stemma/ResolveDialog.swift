@@ -65,7 +65,7 @@ struct ResolveDialog {
       case .value: "take \(numbers), (e)dit, (s)kip, (q)uit"
       case .delete: "(k)eep, (d)elete, (s)kip, (q)uit"
       case .cardinality: "take \(numbers), (s)kip, (q)uit"
-      case .dangling: "(u)nlink, (d)elete the record, (s)kip, (q)uit"
+      case .dangling: "(l)ink another, (u)nlink, (d)elete the record, (s)kip, (q)uit"
       }
     Output.bytes(Array("\(choices)? ".utf8))
     Output.flush()
@@ -82,12 +82,29 @@ struct ResolveDialog {
       return .resolution(.delete)
     case ("u", .dangling), ("unlink", .dangling): return .resolution(.set(.null))
     case ("e", .value), ("edit", .value): return try edit(conflict)
+    case ("l", .dangling), ("link", .dangling): return try linkAnother(conflict)
     default:
       if let number = Int(word), conflict.kind != .dangling, conflict.candidates.indices.contains(number - 1)
       {
         return .resolution(.take(number))
       }
       return .again("`\(line)` is none of these")
+    }
+  }
+
+  /// Asks for the key of another record to refer to.
+  private func linkAnother(_ conflict: ConflictDescription) throws -> Answer {
+    guard let field = conflict.field else { return .again("there is nothing to link") }
+    Output.bytes(Array("key of the \(conflict.record ?? "record")? ".utf8))
+    Output.flush()
+    guard let line = readLine() else { return .quit }
+    let typed = line.trimmingCharacters(in: .whitespaces)
+    if typed.isEmpty { return .again("no key, nothing was linked") }
+    let reader = try RecordWords(node, model: conflict.model)
+    do { return .resolution(.set(try reader.target(typed, of: field))) } catch let error as MutationError {
+      return .again(Output.styled(Explanations.text(of: error), .red))
+    } catch let failure as Failure {
+      return .again(Output.styled(failure.message, .red))
     }
   }
 

@@ -24,9 +24,12 @@ struct Show: ParsableCommand {
     let text = EventText(node)
     let description = text.description
     var account: EventAccount?
+    var missing: MissingEvents?
     if let model = description.model(of: noted.event) {
-      let life = try node.life(of: noted.event.key, in: model)
-      account = try node.account(of: noted.event.dot, in: life)
+      let life = try node.readableLife(of: noted.event.key, in: model)
+      missing = life.missing
+      // What became of it may stand among what is missing.
+      if missing == nil { account = try node.account(of: noted.event.dot, in: life) }
     }
     if format.isJSON {
       Output.line(json(noted, account, description))
@@ -36,6 +39,7 @@ struct Show: ParsableCommand {
       if let account { write(account, description) }
     }
     Output.flush()
+    if let missing { throw NodeError.missing(missing) }
   }
 
   private func write(_ account: EventAccount, _ description: EventDescription) {

@@ -45,6 +45,7 @@ struct Stats: ParsableCommand {
       write(statistics)
     }
     Output.flush()
+    if let missing = statistics.missing { throw NodeError.missing(missing) }
   }
 
   private func write(_ statistics: LogStatistics) {

@@ -11,6 +11,19 @@ package struct LogFileContent: Sendable {
 }
 
 extension Log {
+  /// Files that are not there, and for each the one with a header that cannot be read and which may stand in its place:
+  /// then it was replaced, and nothing is missing. Paths.
+  package var standIns: [(missing: String, other: String)] {
+    listing.standIns.sorted { $0.key < $1.key }.map {
+      (LogFileName.segment($0.key, in: directory), $0.value)
+    }
+  }
+
+  /// As `content(of:)`; nil if it cannot be read, which is noted.
+  package func content(of file: LogFile, around omissions: Omissions) throws(LogError) -> LogFileContent? {
+    try Omissions?.some(omissions).reading { () throws(LogError) in try content(of: file) }
+  }
+
   /// What a file that `files` listed holds: from the footer of a segment, by decoding a journal.
   /// Throws `.damaged`.
   package func content(of file: LogFile) throws(LogError) -> LogFileContent {

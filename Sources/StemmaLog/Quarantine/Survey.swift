@@ -9,6 +9,8 @@ package struct LostRange: Hashable, Sendable {
   package var to: Sequence
   /// The place of the file that held them; nil if no damaged file can have done so.
   package var place: UInt64?
+  /// Whether it was no other one: several files that are gone may have held parts of a run.
+  package var isPlaceSure = true
 
   package var count: UInt64 { to.rawValue - from.rawValue + 1 }
 }
@@ -26,8 +28,10 @@ package struct Survey: Sendable {
   package var partitions: [Partition] { Set(lost.map(\.partition)).sorted() }
   package var eventCount: UInt64 { lost.reduce(0) { $0 + $1.count } }
 
-  /// The damaged file that held a range.
-  package func path(of range: LostRange) -> String? { range.place.flatMap { files[$0]?.path } }
+  /// The damaged file that held a range; nil where that cannot be told.
+  package func path(of range: LostRange) -> String? {
+    range.isPlaceSure ? range.place.flatMap { files[$0]?.path } : nil
+  }
 
   /// By place: damaged files, and what their own footers say that they held.
   var files: [UInt64: DamagedFile] = [:]
@@ -101,6 +105,8 @@ extension Log {
         // stands for every number that is not accounted for.
         if surveyor.survey.files[place] == nil, placed.insert(damage.path).inserted {
           surveyor.survey.files[place] = DamagedFile(kind: .nothing(path: damage.path))
+        } else {
+          surveyor.ambiguous.insert(damage.path)
         }
       case .journal(let journal):
         if paths.contains(journal.path) {
@@ -127,6 +133,8 @@ private struct Surveyor {
   var survey = Survey()
   /// What can be read of each stream, in the order of places.
   private var present: [StreamName: [Run]] = [:]
+  /// Damaged files that stand for others, too, which may be gone.
+  var ambiguous: Set<String> = []
   private var digester = EventDigester()
 
   init(held: Knowledge?) { survey.held = held }
@@ -229,21 +237,24 @@ private struct Surveyor {
     upTo last: UInt64
   ) {
     var next = from
-    func add(_ to: UInt64, _ place: UInt64?) {
+    func add(_ to: UInt64, _ place: UInt64?, isSure: Bool = true) {
       survey.lost.append(
         LostRange(
           partition: name.partition, origin: name.origin, from: Sequence(next), to: Sequence(to),
-          place: place))
+          place: place, isPlaceSure: isSure))
       next = to + 1
     }
-    let candidate = survey.files.keys.sorted().first { place in
+    let candidates = survey.files.keys.sorted().filter { place in
       place >= after && place <= last && survey.files[place]?.isSegment == false
     }
+    let candidate = candidates.first
+    let isSure =
+      candidates.count < 2 && !candidates.contains { ambiguous.contains(survey.files[$0]?.path ?? "") }
     for (place, claim) in claims.sorted(by: { $0.1.from < $1.1.from })
     where claim.to.rawValue >= next && claim.from.rawValue <= to {
-      if claim.from.rawValue > next { add(claim.from.rawValue - 1, candidate) }
+      if claim.from.rawValue > next { add(claim.from.rawValue - 1, candidate, isSure: isSure) }
       add(min(claim.to.rawValue, to), place)
     }
-    if next <= to { add(to, candidate) }
+    if next <= to { add(to, candidate, isSure: isSure) }
   }
 }

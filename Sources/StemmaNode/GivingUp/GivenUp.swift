@@ -20,9 +20,12 @@ package struct GivenUp: Sendable, Equatable, Encodable {
 
   /// What a person should know of it.
   var sentence: String {
-    let places = partitions.isEmpty ? "" : " of \(partitions.joined(separator: ", "))"
+    let places =
+      partitions.isEmpty
+      ? ""
+      : " of \(partitions.count > 4 ? counted(partitions.count, "partition") : partitions.joined(separator: ", "))"
     return
-      "\(events) lost events\(places) were given up on \(Timestamp(milliseconds: time).utcText.prefix(10)); "
+      "\(counted(events, "lost event"))\(places) \(events == 1 ? "was" : "were") given up on \(Timestamp(milliseconds: time).utcText.prefix(10)); "
       + "`stemma verify` says which"
   }
 

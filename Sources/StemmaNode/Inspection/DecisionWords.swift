@@ -11,7 +11,7 @@ extension FieldDecision {
     }
     words.append("\(candidates.count) writes had not seen each other:")
     words += candidates.map { "  \($0.number). \($0.value.canonicalText)  \($0.words)" }
-    words.append(reason(winner, candidates.first { $0.value != winner.value } ?? winner))
+    words.append(Self.reason(rule, winner, candidates.first { $0.value != winner.value } ?? winner))
     return words
   }
 
@@ -23,7 +23,7 @@ extension FieldDecision {
   }
 
   /// What made the first candidate better than the best one that says something else.
-  private func reason(_ winner: Candidate, _ other: Candidate) -> String {
+  fileprivate static func reason(_ rule: Decision.Rule, _ winner: Candidate, _ other: Candidate) -> String {
     let wins = "\(winner.event) is shown"
     switch rule {
     case .unwritten, .only: return "Nothing was to be decided."
@@ -52,7 +52,24 @@ extension FieldDecision {
 
 extension ConflictDescription.Candidate {
   /// The write in a few words.
-  var words: String {
+  package var words: String {
     "\(event) (version \(version), \(time)\(by.map { ", by \($0)" } ?? ""))"
+  }
+}
+
+extension ConflictDescription {
+  /// Of a conflict of cardinality why the first of the records is shown; nil of others.
+  package var reason: String? {
+    guard kind == .cardinality, candidates.count > 1 else { return nil }
+    let (winner, other) = (candidates[0], candidates[1])
+    let rule: Decision.Rule =
+      if winner.version != other.version {
+        .version
+      } else if winner.timestamp != other.timestamp {
+        .timestamp
+      } else {
+        winner.dot.origin != other.dot.origin ? .origin : .sequence
+      }
+    return FieldDecision.reason(rule, winner, other)
   }
 }

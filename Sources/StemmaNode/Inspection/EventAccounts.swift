@@ -20,7 +20,8 @@ package struct EventAccounts {
   /// By partition, because a dot names an event of one only.
   private var steps: [Partition: [Dot: Step]] = [:]
 
-  /// Accounts for those of some events whose records the schema knows.
+  /// Accounts for those of some events whose records the schema knows. Goes around damage: who reads the events says
+  /// what is missing.
   package init(of events: [Event], in node: Node) throws(NodeError) {
     description = node.description
     var wanted: [RecordKey: Set<Dot>] = [:]
@@ -30,7 +31,7 @@ package struct EventAccounts {
     if wanted.count <= Self.fewRecords {
       for (record, dots) in wanted {
         guard let model = description.model(storedName: record.model) else { continue }
-        try add(dots, of: try node.life(of: record.key, in: model), in: record.partition, node)
+        try add(dots, of: try node.readableLife(of: record.key, in: model), in: record.partition, node)
       }
     } else {
       try addInOnePass(wanted, node)
@@ -86,9 +87,11 @@ package struct EventAccounts {
     for (dot, step) in found { steps[partition, default: [:]][dot] = step }
   }
 
-  /// What an event changed; where nothing older is known, from null.
-  package func changes(of event: Event) -> [ChangeDescription] {
+  /// What an event changed: of a model that the schema does not know from null. Nil if that cannot be told, as
+  /// damage took a cause of it.
+  package func changes(of event: Event) -> [ChangeDescription]? {
     if let step = steps[event.partition]?[event.dot] { return step.changes }
+    if description.model(of: event) != nil { return nil }
     return event.assignments.map { ChangeDescription(field: $0.field, from: .null, to: $0.value.json) }
   }
 

@@ -140,8 +140,12 @@ package struct EventDescription: Sendable {
 }
 
 extension Timestamp {
-  /// RFC 3339 in UTC; `-` beyond the year 9999.
+  /// RFC 3339 in UTC, with milliseconds where they are not zero: in columns there are two widths and no more. `-`
+  /// beyond the year 9999.
   package var utcText: String {
-    DateText(millisecondsSince1970: Int64(clamping: milliseconds)).utcText ?? "-"
+    let rest = milliseconds % 1000
+    let second = DateText(millisecondsSince1970: Int64(clamping: milliseconds - rest)).utcText
+    guard let second else { return "-" }
+    return rest == 0 ? second : "\(second.dropLast()).\(String(rest + 1000).dropFirst())Z"
   }
 }

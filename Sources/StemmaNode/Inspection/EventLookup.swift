@@ -35,26 +35,29 @@ extension Node {
 
   private func event(at position: Position, named text: String) throws(NodeError) -> NotedEvent {
     let end = Position(file: position.file, index: position.index + 1)
-    let found = try Self.wrapping { () throws -> NotedEvent? in
-      var reader = log.events(from: position, to: end)
-      return try reader.next().map { NotedEvent(stored: $0, note: reader.note ?? CommitNote()) }
+    let omissions = Omissions()
+    let found = try Self.wrapping { () throws -> [NotedEvent] in
+      var reader = log.events(from: position, to: end, around: omissions)
+      guard let stored = try reader.next() else { return [] }
+      return [NotedEvent(stored: stored, note: reader.note ?? CommitNote())]
     }
-    guard let found else { throw .inspection(.noSuchEvent(text)) }
-    return found
+    return try only(found, text, omissions)
   }
 
   private func event(dot text: String, in partition: String?) throws(NodeError) -> NotedEvent {
     let dots = description.dots(named: text)
     let scope = try partition.map { text throws(NodeError) in try self.scope([text]) }
+    let omissions = Omissions()
     let found = try Self.wrapping { () throws -> [NotedEvent] in
       var found: [NotedEvent] = []
       for file in try log.files() {
-        for run in try log.content(of: file).partitions where scope?.contains(run.partition) ?? true {
+        let partitions = try log.content(of: file, around: omissions)?.partitions ?? []
+        for run in partitions where scope?.contains(run.partition) ?? true {
           for stream in run.streams {
             for dot in dots where dot.origin == stream.origin {
               guard (stream.from...stream.to).contains(dot.sequence) else { continue }
               let name = EventName(partition: run.partition, dot: dot)
-              if let event = try event(name, in: file) { found.append(event) }
+              if let event = try event(name, in: file, omissions) { found.append(event) }
             }
           }
         }
@@ -63,13 +66,15 @@ extension Node {
       }
       return found
     }
-    return try only(found, text)
+    return try only(found, text, omissions, isUnique: partition != nil)
   }
 
-  private func event(_ name: EventName, in file: LogFile) throws(LogError) -> NotedEvent? {
+  private func event(
+    _ name: EventName, in file: LogFile, _ omissions: Omissions
+  ) throws(LogError) -> NotedEvent? {
     var reader = log.events(
       from: Position(file: file.place, index: 0), to: Position(file: file.place, index: file.end),
-      partitions: { $0 == name.partition })
+      partitions: { $0 == name.partition }, around: omissions)
     while let stored = try reader.next() {
       if stored.event.dot == name.dot { return NotedEvent(stored: stored, note: reader.note ?? CommitNote()) }
     }
@@ -77,20 +82,25 @@ extension Node {
   }
 
   private func event(digest prefix: String) throws(NodeError) -> NotedEvent {
+    let omissions = Omissions()
     let found = try Self.wrapping { () throws -> [NotedEvent] in
       var found: [NotedEvent] = []
       var digester = EventDigester()
-      var reader = log.events()
+      var reader = log.events(around: omissions)
       while let stored = try reader.next() {
         guard digester.digest(of: stored.event).description.hasPrefix(prefix) else { continue }
         found.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
       }
       return found
     }
-    return try only(found, prefix)
+    return try only(found, prefix, omissions, isUnique: prefix.utf8.count >= 8)
   }
 
-  private func only(_ found: [NotedEvent], _ text: String) throws(NodeError) -> NotedEvent {
+  /// The event that was found. `isUnique`: no other one is called so, so that it does not matter what is missing.
+  private func only(
+    _ found: [NotedEvent], _ text: String, _ omissions: Omissions, isUnique: Bool = true
+  ) throws(NodeError) -> NotedEvent {
+    if found.isEmpty || !isUnique, let missing = try missingEvents(omissions) { throw .missing(missing) }
     guard let first = found.first else { throw .inspection(.noSuchEvent(text)) }
     guard found.count == 1 else {
       let description = description
@@ -102,11 +112,13 @@ extension Node {
   }
 
   /// The events of a commit, which people call `NAME.NUMBER`, in the order of their arrival. Reads the log.
+  ///
+  /// - Throws: `.missing` if damage may have taken some of them.
   package func commit(named text: String) throws(NodeError) -> [NotedEvent] {
     let ids = description.commits(named: text)
-    let found = try Self.wrapping { () throws -> [NotedEvent] in
+    let found = try readingAround { omissions in
       var found: [NotedEvent] = []
-      var reader = log.events()
+      var reader = log.events(around: omissions)
       while let stored = try reader.next() {
         guard ids.contains(stored.event.commit) else { continue }
         found.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
@@ -115,5 +127,16 @@ extension Node {
     }
     if found.isEmpty { throw .inspection(.noSuchCommit(text)) }
     return found
+  }
+
+  /// The commits that people call `NAME.NUMBER`: of each node of that name one. Reads the log.
+  ///
+  /// - Throws: `.inspection(.noSuchCommit)` if no event of such a commit is there, or may have been.
+  package func commits(named text: String) throws(NodeError) -> Set<CommitID> {
+    let commits = description.commits(named: text)
+    do throws(NodeError) { _ = try commit(named: text) } catch {
+      guard case .missing = error, !commits.isEmpty else { throw error }
+    }
+    return commits
   }
 }

@@ -36,9 +36,13 @@ extension Decision.Rule {
 
 extension Node {
   /// What decided about existence, and about every field while the record exists or its existence is in conflict:
-  /// existence first, then fields in the order of the schema.
+  /// existence first, then fields in the order of the schema. Of a life that may lack events the tables tell it.
   package func decisions(about life: RecordLife) throws(NodeError) -> [FieldDecision] {
-    decisions(life.model, try life.state(), life.rules) { life.note(of: $0).by }
+    var state = try life.state()
+    if life.missing != nil {
+      state = try reading { try $0.state(of: life.key, in: life.model) } ?? state
+    }
+    return decisions(life.model, state, life.rules) { life.note(of: $0).by }
   }
 
   /// As above, from the tables alone: nobody knows there who made a commit. Nil for a record that never was.

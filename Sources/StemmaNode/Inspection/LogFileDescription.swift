@@ -75,7 +75,10 @@ extension Node {
           return describe(file, try log.content(of: file), damage: nil)
         } catch {
           guard case .damaged(_, let offset, let flaw) = error else { throw error }
-          let what = "damaged at byte \(offset): \(Explanations.text(of: flaw))"
+          let standIn = log.standIns.first { $0.missing == file.path }
+          let what =
+            standIn.map { Explanations.missing(unless: $0.other) }
+            ?? "damaged at byte \(offset): \(Explanations.text(of: flaw))"
           return describe(file, nil, damage: what)
         }
       }

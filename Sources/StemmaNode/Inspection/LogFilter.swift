@@ -108,20 +108,20 @@ package struct LogFilter: Sendable {
 }
 
 extension Node {
-  /// Gives the events that pass a filter, until `body` says false. Reads around damage, and throws it at the
-  /// end. Memory: the blocks of one segment at most;
+  /// Gives the events that pass a filter, until `body` says false. Memory: the blocks of one segment at most;
   /// with a key, the events of that record.
+  ///
+  /// - Throws: `.missing` if damage was met; all that can be read was given then.
   package func forEachEvent(
     _ filter: LogFilter, newestFirst: Bool, _ body: (StoredEvent, CommitNote) throws -> Bool
   ) throws(NodeError) {
-    try Self.wrapping {
+    try readingAround(partitions: filter.partitions) { omissions in
       if let model = filter.model, let key = filter.key {
-        try forEachEvent(of: key, in: model, filter, newestFirst: newestFirst, body)
+        try forEachEvent(of: key, in: model, filter, newestFirst: newestFirst, omissions, body)
         return
       }
       let positions = filter.positions
       let end = filter.until?.end
-      let omissions = Omissions()
       var reader =
         newestFirst
         ? log.eventsNewestFirst(
@@ -131,8 +131,6 @@ extension Node {
         guard filter.contains(stored, reader.note ?? CommitNote()) else { continue }
         if try !body(stored, reader.note ?? CommitNote()) { return }
       }
-      // All that can be read was given; that something is missing must not go unsaid.
-      if let damage = omissions.damage.first { throw damage.error }
     }
   }
 
@@ -140,20 +138,20 @@ extension Node {
   package func scan(
     _ filter: LogFilter, newestFirst: Bool, _ body: (ScannedEvent) throws -> Bool
   ) throws(NodeError) {
-    try Self.wrapping {
+    try readingAround(partitions: filter.partitions) { omissions in
       var scan = log.scan(
         from: filter.positions.lowerBound, to: filter.until?.end, partitions: filter.partitions,
-        newestFirst: newestFirst)
+        newestFirst: newestFirst, around: omissions)
       try scan.forEach { event in try !filter.contains(event) || body(event) }
     }
   }
 
   private func forEachEvent(
-    of key: Key, in model: Model, _ filter: LogFilter, newestFirst: Bool,
+    of key: Key, in model: Model, _ filter: LogFilter, newestFirst: Bool, _ omissions: Omissions,
     _ body: (StoredEvent, CommitNote) throws -> Bool
   ) throws {
     let record = RecordKey(partition: Partition(model: model, key: key), model: model.storedName, key: key)
-    var reader = log.events(of: record, to: filter.until?.end)
+    var reader = log.events(of: record, to: filter.until?.end, around: omissions)
     var events: [NotedEvent] = []
     while let stored = try reader.next() {
       let note = reader.note ?? CommitNote()

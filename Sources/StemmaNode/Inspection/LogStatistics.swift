@@ -67,19 +67,22 @@ package struct LogStatistics: Sendable {
   package var fields: [Field] = []
   /// In order; days without an event are left out.
   package var days: [Day] = []
+  /// What was not counted, as it cannot be read.
+  package var missing: MissingEvents?
 }
 
 extension Node {
-  /// Counts over the whole log. `top`: how many records, partitions and fields are listed. `isWanted`: of which
+  /// Counts over all of the log that can be read. `top`: how many records, partitions and fields are listed. `isWanted`: of which
   /// partitions. `progress` gets how many events are done, and of how many.
   package func statistics(
     top: Int, _ filter: LogFilter = LogFilter(), progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(NodeError) -> LogStatistics {
     let open = try openFields(filter)
-    return try Self.wrapping {
+    let omissions = Omissions()
+    var statistics = try Self.wrapping {
       let total = try log.files().reduce(0) { $0 + $1.events }
       var count = LogCount(description, top: top)
-      var reader = try log.eventsByKey(partitions: filter.partitions)
+      var reader = try log.eventsByKey(partitions: filter.partitions, around: omissions)
       var done: UInt64 = 0
       while let stored = try reader.next() {
         done += 1
@@ -88,6 +91,8 @@ extension Node {
       }
       return count.finish(open)
     }
+    statistics.missing = try missingEvents(omissions, partitions: filter.partitions)
+    return statistics
   }
 
   /// How many conflicts are open, by model and field.

@@ -37,7 +37,8 @@ package enum Moment: Hashable, Sendable {
     return Position(file: last.file, index: last.index + 1)
   }
 
-  /// Reads a time: RFC 3339 (`2026-11-21T05:14:01Z`), a date (its midnight in UTC), how long ago (`45s`, `30m`,
+  /// Reads a time: RFC 3339 (`2026-11-21T05:14:01Z`), the same without a zone or with a space for the `T`
+  /// (`2026-11-21 05:14`, UTC as everything that is printed), a date (its midnight in UTC), how long ago (`45s`, `30m`,
   /// `2h`, `3d`, `2w`), `now`, `today` (midnight in UTC) or `yesterday` (24 hours ago). Nil for anything else.
   ///
   /// `wall`: milliseconds since 1970. A time includes all events of its millisecond.
@@ -51,7 +52,7 @@ package enum Moment: Hashable, Sendable {
     case "today": milliseconds = wall - wall % day
     case "yesterday": milliseconds = wall - min(wall, day)
     default:
-      if let time = DateText(dateTime: text) ?? DateText(dateTime: text + "T00:00:00Z") {
+      if let time = Self.dateTime(text) {
         milliseconds = UInt64(max(0, time.millisecondsSince1970))
       } else if let ago = Self.milliseconds(text) {
         milliseconds = wall - min(wall, ago)
@@ -60,6 +61,23 @@ package enum Moment: Hashable, Sendable {
       }
     }
     self = .time(Timestamp(milliseconds: milliseconds, counter: .max))
+  }
+
+  private static func dateTime(_ text: String) -> DateText? {
+    var text = text
+    let bytes = Array(text.utf8)
+    if bytes.count > 10, bytes[10] == UInt8(ascii: " ") {
+      text = String(text.prefix(10)) + "T" + text.dropFirst(11)
+    }
+    return DateText(dateTime: text) ?? DateText(dateTime: text + "Z")
+      ?? DateText(dateTime: text + "T00:00:00Z")
+  }
+
+  /// Whether a text that names nothing was meant to be a time: it begins with a year and a month.
+  static func resemblesTime(_ text: String) -> Bool {
+    let bytes = Array(text.utf8.prefix(5))
+    return bytes.count == 5 && bytes[4] == UInt8(ascii: "-")
+      && bytes.prefix(4).allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
   }
 
   /// The milliseconds of `2h` and the like.
@@ -90,17 +108,24 @@ extension Node {
       return .position(position)
     }
     do throws(NodeError) { return .position(try event(named: text).stored.position) } catch {
-      if case .inspection(.notAMoment) = error { throw .inspection(.notAMoment(text)) }
-      throw error
+      switch error {
+      case .inspection(.notAMoment): throw .inspection(.notAMoment(text))
+      case .inspection(.noSuchEvent) where Moment.resemblesTime(text): throw .inspection(.notAMoment(text))
+      default: throw error
+      }
     }
   }
 
   /// Where the newest event stands.
   private func lastPosition() throws(NodeError) -> String? {
     var last: Position?
-    try forEachEvent(LogFilter(), newestFirst: true) { stored, _ in
-      last = stored.position
-      return false
+    do throws(NodeError) {
+      try forEachEvent(LogFilter(), newestFirst: true) { stored, _ in
+        last = stored.position
+        return false
+      }
+    } catch {
+      guard case .missing = error else { throw error }
     }
     return last?.description
   }

@@ -7,6 +7,8 @@ import StemmaTables
 
 extension Node {
   /// One record as it was; nil if it did not exist. Reads the blocks in which the record may stand.
+  ///
+  /// - Throws: `.missing` if damage may have taken events of it.
   package func row(_ model: Model, _ key: Key, asOf moment: Moment) throws(NodeError) -> JSON? {
     let life = try life(of: key, in: model, asOf: moment)
     let state = try life.state()
@@ -23,6 +25,9 @@ extension Node {
 
   /// Lets `body` read this node as it was: tables of then are made for it beside the system's other temporary
   /// files, of one model's partitions if it is named, and removed afterwards.
+  ///
+  /// - Throws: `.missing` if the log is damaged, when `body` has run, on tables without the records that may have lost
+  ///   events.
   package func withTables<Result>(
     asOf moment: Moment, of model: Model? = nil, _ body: (Node) throws -> Result
   ) throws -> Result {
@@ -31,17 +36,61 @@ extension Node {
     try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
     defer { do { try FileManager.default.removeItem(atPath: scratch) } catch {} }
     let path = scratch + "/" + Self.tablesFileName
-    let tables = try Self.wrapping {
-      var filter = LogFilter()
-      filter.model = model
+    var filter = LogFilter()
+    filter.model = model
+    return try readingAround(partitions: filter.partitions) { omissions in
+      var reader = WholeRecords(
+        try log.eventsByKey(to: moment.end, partitions: filter.partitions, around: omissions),
+        Doubt(self, omissions))
       let total = try log.files().reduce(0) { $0 + $1.events }
-      var reader = try log.eventsByKey(to: moment.end, partitions: filter.partitions)
       try Tables.rebuild(
         at: path, schema: schema, knowledge: nil, token: log.token, filter: moment.filter,
         progress: { options.progress($0.events, total) }, next: { try reader.next() })
-      return try Tables.openForReading(at: path, schema: schema)
+      let tables = try Tables.openForReading(at: path, schema: schema)
+      return try body(
+        Node(directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables))
     }
-    return try body(
-      Node(directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables))
+  }
+}
+
+/// Events in key order, without those of records that may have lost some. Memory: the events of one record.
+private struct WholeRecords {
+  private var reader: EventReader
+  private var doubt: Doubt
+  /// The events of one record, and how many of them were given.
+  private var record: [StoredEvent] = []
+  private var given = 0
+  /// The first event of the record after it.
+  private var following: StoredEvent?
+
+  init(_ reader: EventReader, _ doubt: Doubt) {
+    self.reader = reader
+    self.doubt = doubt
+  }
+
+  mutating func next() throws -> StoredEvent? {
+    while given == record.count {
+      guard let first = try following ?? reader.next() else { return nil }
+      try gather(first)
+      // What hides events of a record has been met when the last of those that can be read is.
+      if try doubt.concerns(RecordKey(first.event)) { record.removeAll(keepingCapacity: true) }
+    }
+    given += 1
+    return record[given - 1]
+  }
+
+  private mutating func gather(_ first: StoredEvent) throws {
+    record.removeAll(keepingCapacity: true)
+    record.append(first)
+    given = 0
+    following = nil
+    let key = RecordKey(first.event)
+    while let stored = try reader.next() {
+      guard RecordKey(stored.event) == key else {
+        following = stored
+        return
+      }
+      record.append(stored)
+    }
   }
 }

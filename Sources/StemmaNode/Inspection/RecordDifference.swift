@@ -16,7 +16,7 @@ package struct RecordDifference: Sendable {
   package var changes: [FieldChange]
 
   /// Nil if the states show the same.
-  init?(_ model: Model, _ key: Key, from old: RecordState, to new: RecordState, _ rules: MergeRules) {
+  package init?(_ model: Model, _ key: Key, from old: RecordState, to new: RecordState, _ rules: MergeRules) {
     let (existed, exists) = (old.exists(rules), new.exists(rules))
     guard existed || exists else { return nil }
     kind = existed && exists ? .changed : exists ? .added : .removed
@@ -76,14 +76,17 @@ extension Node {
   /// Gives the states of each record as of several moments, record by record in the order of partition, model and
   /// key; only of records that differ between two of them in the events that they are made of. One pass over the
   /// log in key order; memory: the events of one record.
+  ///
+  /// - Throws: `.missing` if damage was met; records that may have lost events were left out then.
   package func forEachRecord(
     asOf moments: [Moment], of model: Model? = nil,
     _ body: (Model, Key, MergeRules, [RecordState]) throws -> Void
   ) throws(NodeError) {
-    try Self.wrapping {
-      var filter = LogFilter()
-      filter.model = model
-      var reader = try log.eventsByKey(partitions: filter.partitions)
+    var filter = LogFilter()
+    filter.model = model
+    try readingAround(partitions: filter.partitions) { omissions in
+      var reader = try log.eventsByKey(partitions: filter.partitions, around: omissions)
+      var doubt = Doubt(self, omissions)
       let description = description
       var rules: [String: MergeRules] = [:]
       var record: [StoredEvent] = []
@@ -97,6 +100,7 @@ extension Node {
         guard parts.contains(where: { $0.count != parts[0].count }) || !Self.areNested(moments) else {
           return
         }
+        if try doubt.concerns(RecordKey(event)) { return }
         let states = try parts.map { try RecordHistory($0, modelRules).state() }
         try body(found, event.key, modelRules, states)
       }
@@ -121,15 +125,26 @@ extension Node {
 
   /// Gives what differs between two moments. Between two positions with few records touched between them only the
   /// blocks of those are read, otherwise the log in key order.
+  ///
+  /// - Throws: `.missing` if damage was met; records that may have lost events were left out then.
   package func forEachDifference(
     from old: Moment, to new: Moment, of model: Model? = nil, _ body: (RecordDifference) throws -> Void
   ) throws(NodeError) {
-    if let touched = try recordsTouched(between: old, and: new, of: model) {
+    let touched = try recordsTouched(between: old, and: new, of: model)
+    if let records = touched.records {
+      var missing = touched.missing
       try Self.wrapping {
-        for (model, key) in touched {
-          if let difference = try difference(of: key, in: model, from: old, to: new) { try body(difference) }
+        for (model, key) in records {
+          var found: RecordDifference?
+          do throws(NodeError) { found = try difference(of: key, in: model, from: old, to: new) } catch {
+            guard case .missing(var here) = error else { throw error }
+            here.record = nil
+            missing = missing ?? here
+          }
+          if let found { try body(found) }
         }
       }
+      if let missing { throw .missing(missing) }
       return
     }
     try forEachRecord(asOf: [old, new], of: model) { model, key, rules, states in
@@ -140,6 +155,8 @@ extension Node {
   }
 
   /// How one record differs between two moments.
+  ///
+  /// - Throws: `.missing` if damage may have taken events of it.
   package func difference(
     of key: Key, in model: Model, from old: Moment, to new: Moment
   ) throws(NodeError) -> RecordDifference? {
@@ -152,17 +169,20 @@ extension Node {
   /// Records that are looked up one by one at most.
   private static let touchedLimit = 256
 
-  /// The records with events between two positions, sorted; nil if there are many, or the moments are times.
+  /// The records with events between two positions, sorted; nil if there are many, or the moments are times. And what
+  /// of those events cannot be read.
   private func recordsTouched(
     between a: Moment, and b: Moment, of model: Model?
-  ) throws(NodeError) -> [(Model, Key)]? {
+  ) throws(NodeError) -> (records: [(Model, Key)]?, missing: MissingEvents?) {
     let ends: [Position?] = [a, b].map { moment in moment == .now ? log.end : moment.end }
-    guard let one = ends[0], let other = ends[1] else { return nil }
-    return try Self.wrapping {
-      var filter = LogFilter()
-      filter.model = model
+    guard let one = ends[0], let other = ends[1] else { return (nil, nil) }
+    var filter = LogFilter()
+    filter.model = model
+    let omissions = Omissions()
+    let records = try Self.wrapping { () throws -> [(Model, Key)]? in
       var touched = Set<RecordKey>()
-      var reader = log.events(from: min(one, other), to: max(one, other), partitions: filter.partitions)
+      var reader = log.events(
+        from: min(one, other), to: max(one, other), partitions: filter.partitions, around: omissions)
       while let stored = try reader.next() {
         touched.insert(RecordKey(stored.event))
         if touched.count > Self.touchedLimit { return nil }
@@ -174,6 +194,7 @@ extension Node {
         return (found, record.key)
       }
     }
+    return (records, records == nil ? nil : try missingEvents(omissions, partitions: filter.partitions))
   }
 
   /// Gives what differs between the rows of this node and those of another one, as both are now. What lies outside

@@ -8,7 +8,10 @@ package struct RecordLife: Sendable {
   package let model: Model
   package let key: Key
   package let rules: MergeRules
+  /// The events whose causes are all there.
   package let history: RecordHistory
+  /// What damage may have taken of it.
+  package internal(set) var missing: MissingEvents?
   private let noted: [Dot: NotedEvent]
 
   init(_ model: Model, _ key: Key, _ events: [NotedEvent]) {
@@ -19,10 +22,15 @@ package struct RecordLife: Sendable {
     noted = Dictionary(events.map { ($0.event.dot, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  package var isEmpty: Bool { history.isEmpty }
+  package var isEmpty: Bool { noted.isEmpty }
 
-  /// The events in an order that keeps causes before effects.
-  package var events: [NotedEvent] { history.events.compactMap { noted[$0.dot] } }
+  /// The events of which a cause is missing, in the order of the others: what they met cannot be told.
+  package var unexplained: [NotedEvent] {
+    let explained = Set(history.events.map(\.dot))
+    return noted.values.filter { !explained.contains($0.event.dot) }.sorted {
+      ($0.event.version, $0.event.dot) < ($1.event.version, $1.event.dot)
+    }
+  }
 
   package func event(_ dot: Dot) -> NotedEvent? { noted[dot] }
   package func note(of dot: Dot) -> CommitNote { noted[dot]?.note ?? CommitNote() }
@@ -46,26 +54,47 @@ extension NodeError {
 
 extension Node {
   /// The events of one record that this node held at a moment. Reads the blocks in which the record may stand.
+  ///
+  /// - Throws: `.missing` if damage may have taken some of them.
   package func life(
+    of key: Key, in model: Model, asOf moment: Moment = .now
+  ) throws(NodeError) -> RecordLife {
+    let life = try readableLife(of: key, in: model, asOf: moment)
+    if let missing = life.missing { throw .missing(missing) }
+    return life
+  }
+
+  /// As `life`, of what can be read: `missing` says whether that is all.
+  package func readableLife(
     of key: Key, in model: Model, asOf moment: Moment = .now
   ) throws(NodeError) -> RecordLife {
     let record = RecordKey(
       partition: Partition(model: model, key: key), model: model.storedName, key: key)
-    return try Self.wrapping {
+    let omissions = Omissions()
+    var life = try Self.wrapping {
       var events: [NotedEvent] = []
-      var reader = log.events(of: record, to: moment.end)
+      var reader = log.events(of: record, to: moment.end, around: omissions)
       while let stored = try reader.next() {
         guard moment.includes(stored) else { continue }
         events.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
       }
       return RecordLife(model, key, events)
     }
+    var doubt = Doubt(self, omissions)
+    if try doubt.concerns(record) {
+      life.missing = try missingEvents(omissions) { $0 == record.partition }
+      life.missing?.record = "\(model.name) \(description.keyText(key, model))"
+    }
+    return life
   }
 
-  /// The life of a record of which there is at least one event.
+  /// The readable life of a record of which there is at least one event.
   package func existingLife(of key: Key, in model: Model) throws(NodeError) -> RecordLife {
-    let life = try life(of: key, in: model)
-    if life.isEmpty { throw .mutation(.notFound(model: model.name, key: KeyWords.text(key, of: model))) }
+    let life = try readableLife(of: key, in: model)
+    if life.isEmpty {
+      if let missing = life.missing { throw .missing(missing) }
+      throw .mutation(.notFound(model: model.name, key: KeyWords.text(key, of: model)))
+    }
     return life
   }
 }

@@ -1,0 +1,259 @@
+import Foundation
+import Testing
+
+/// One block of the log is damaged: every command that reads gives all that can be read, says once what is missing,
+/// and is silent about records that would be wrong without it.
+@Suite("reading around damage")
+struct DamagedReadingTests {
+  /// Two nodes alike, one with a wrong byte in the second block of its first segment. Each of 900 visits was made in
+  /// one file and changed in the next.
+  private struct Pair {
+    let work: Workplace
+    /// Events of the whole node by position, and those that can be read in the other one.
+    let all: [[String: Any]]
+    let readable: [[String: Any]]
+
+    init() throws {
+      work = try Shop.open()
+      func lines(_ operation: String, _ word: String) -> String {
+        (0..<900).map { number in
+          let room = String(repeating: "\(word) \(number * 7919 % 1000) ", count: 12)
+          return
+            #"{"op":"\#(operation)","model":"Visit","key":{"site":"s","number":\#(number)},"fields":{"room":"\#(room)"}}"#
+        }.joined(separator: "\n") + "\n"
+      }
+      let team = #"{"op":"create","model":"Team","key":"red","fields":{"name":"Red"}}"# + "\n"
+      for text in [lines("create", "room"), lines("update", "hall") + team] {
+        try work.stemma("-C", "shop", "import", "-", "--segment-size", "50000", "--batch", "901", input: text)
+      }
+      try FileManager.default.copyItem(atPath: work.file("shop"), toPath: work.file("hurt"))
+      let path = "hurt/log/00000001.segment"
+      let block = try #require(
+        try work.stemma("inspect", path, "--block", "2", "--json").object().array("parts").first)
+      var bytes = try work.bytes(path)
+      bytes[try #require(block.number("offset")) + 50] ^= 1
+      try bytes.write(to: URL(fileURLWithPath: work.file(path)))
+      all = try work.stemma("-C", "shop", "log", "--ndjson", "--reverse").objects()
+      readable = try work.attempt("-C", "hurt", "log", "--ndjson", "--reverse").objects()
+    }
+
+    var lost: Int { all.count - readable.count }
+
+    /// The numbers of the visits that lost an event.
+    var lostVisits: Set<Int> {
+      let positions = Set(readable.compactMap { $0.text("position") })
+      return Set(
+        all.filter { !positions.contains($0.text("position") ?? "") }.compactMap {
+          $0.object("key").number("number")
+        })
+    }
+
+    /// The same command on both.
+    func run(_ words: String...) throws -> (whole: Tool.Result, hurt: Tool.Result) {
+      let whole = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
+      #expect(whole.status == 0, "\(words): \(whole.errors)")
+      return (whole, try Tool.run(Tool.path, ["-C", "hurt"] + words, in: work.path))
+    }
+
+    /// That a command ended as one that has read around the damage does.
+    func expectMissing(_ result: Tool.Result, _ what: String) {
+      #expect(result.status == 74, "\(what): \(result.errors)")
+      let lines = result.errors.split(separator: "\n")
+      #expect(lines.count == 1, "\(what) says it once: \(result.errors)")
+      #expect(
+        result.errors.contains("\(lost) events of partition site=s cannot be read")
+          && result.errors.contains(
+            "log/00000001.segment is damaged at byte"),
+        "\(what): \(result.errors)")
+    }
+  }
+
+  @Test("log gives all events that can be read, in every form")
+  func log() throws {
+    let pair = try Pair()
+    #expect(pair.lost > 20 && pair.lost < 500)
+    var lines: [String] = []
+    for words in [
+      ["--oneline"], ["--oneline", "--reverse"], ["--graph"], ["--mutations"],
+      ["--format", "{event} {fields}"],
+      ["--ndjson"], ["--field", "room", "--oneline"], ["--commit", "shop.1", "--oneline"],
+    ] {
+      let whole = try Tool.run(Tool.path, ["-C", "shop", "log"] + words, in: pair.work.path)
+      let hurt = try Tool.run(Tool.path, ["-C", "hurt", "log"] + words, in: pair.work.path)
+      pair.expectMissing(hurt, "\(words)")
+      #expect(whole.lines.count - hurt.lines.count == pair.lost, "\(words)")
+      let left = Set(hurt.lines)
+      #expect(whole.lines.filter { left.contains($0) } == hurt.lines, "\(words)")
+      if words == ["--oneline"] { lines = hurt.lines }
+      if words == ["--graph"] { #expect(hurt.lines == lines.map { "* " + $0 }) }
+    }
+    let (_, array) = try pair.run("log", "--json")
+    #expect(try array.array().count == pair.readable.count)
+    let (_, commits) = try pair.run("log", "--stat", "--json")
+    #expect(try commits.array().reduce(0) { $0 + ($1.number("events") ?? 0) } == pair.readable.count)
+    // What is not damaged is read without a word.
+    let (_, team) = try pair.run("log", "--model", "Team")
+    #expect(team.status == 0 && team.errors.isEmpty)
+  }
+
+  @Test("log -p shows what an event changed, or that it cannot be told")
+  func changes() throws {
+    let pair = try Pair()
+    let (whole, hurt) = try pair.run("log", "-p", "--ndjson", "--reverse")
+    pair.expectMissing(hurt, "-p")
+    let right = Dictionary(
+      uniqueKeysWithValues: try whole.objects().map { ($0.text("position") ?? "", $0.array("changes")) })
+    let lost = pair.lostVisits
+    var untold = 0
+    for event in try hurt.objects() {
+      guard let changes = event["changes"] as? [[String: Any]] else {
+        #expect(lost.contains(event.object("key").number("number") ?? -1))
+        untold += 1
+        continue
+      }
+      #expect(
+        "\(changes.map { "\($0["from"] ?? "")" })"
+          == "\(right[event.text("position") ?? "", default: []].map { "\($0["from"] ?? "")" })")
+    }
+    #expect(untold == lost.count, "of each the change whose create is lost")
+    let (_, text) = try pair.run("log", "-p")
+    #expect(text.lines.count { $0.hasPrefix("event ") } == pair.readable.count)
+  }
+
+  @Test("stats count what can be read")
+  func stats() throws {
+    let pair = try Pair()
+    let (_, hurt) = try pair.run("stats", "--json")
+    pair.expectMissing(hurt, "stats")
+    #expect(try hurt.object().number("events") == pair.readable.count)
+  }
+
+  @Test("the past leaves out the records that lost events, and no others")
+  func past() throws {
+    let pair = try Pair()
+    let last = try #require(pair.all.last?.text("position"))
+    let lost = pair.lostVisits
+    for words in [
+      ["diff", "@1.0", "now", "--ndjson"], ["diff", "2020-01-01", "now", "--ndjson", "--model", "Visit"],
+      ["list", "Visit", "--as-of", "@" + last, "--ndjson"],
+      ["query", "--as-of", "@" + last, "--ndjson", "SELECT number, room FROM visits ORDER BY number"],
+    ] {
+      let whole = try Tool.run(Tool.path, ["-C", "shop"] + words, in: pair.work.path)
+      let hurt = try Tool.run(Tool.path, ["-C", "hurt"] + words, in: pair.work.path)
+      #expect(whole.status == 0, "\(whole.errors)")
+      pair.expectMissing(hurt, "\(words)")
+      let left = Set(hurt.lines)
+      #expect(whole.lines.filter { left.contains($0) } == hurt.lines, "\(words): nothing is wrong")
+      let missing = try whole.objects().filter { object in
+        !left.contains {
+          $0.contains("\"number\":\(object.object("key").number("number") ?? object.number("number") ?? -1)")
+        }
+      }.count
+      #expect(whole.lines.count - hurt.lines.count >= lost.count && missing <= lost.count + 2, "\(words)")
+    }
+    let one = String(try #require(lost.min()) + 1)
+    for words in [["get", "--as-of", "@" + last], ["restore", "--as-of", "@" + last, "-n"]] {
+      let result = try Tool.run(
+        Tool.path, ["-C", "hurt", words[0], "Visit", "site=s", "number=\(one)"] + words.dropFirst(),
+        in: pair.work.path)
+      #expect(result.status == 74 && result.output.isEmpty, "\(words)")
+      #expect(result.errors.contains("Visit site=s number=\(one) may have lost events"), "\(result.errors)")
+    }
+    let (whole, hurt) = try pair.run("get", "Visit", "site=s", "number=0", "--as-of", "@" + last)
+    #expect(hurt.status == 0 && hurt.output == whole.output)
+  }
+
+  @Test("one record that lost events: what is left of its history, and its state from the tables")
+  func record() throws {
+    let pair = try Pair()
+    let one = "number=\(try #require(pair.lostVisits.min()) + 1)"
+    let (history, left) = try pair.run("history", "Visit", "site=s", one, "--json")
+    #expect(left.status == 74)
+    #expect(try history.array().count == 2)
+    let events = try left.array()
+    #expect(events.count == 1 && events[0].text("op") == "update" && events[0]["changes"] is NSNull)
+    for command in ["history", "log"] {
+      let words =
+        command == "log" ? ["--model", "Visit", "--key", "site=s", "--key", one] : ["Visit", "site=s", one]
+      let result = try Tool.run(Tool.path, ["-C", "hurt", command] + words, in: pair.work.path)
+      #expect(result.status == 74 && result.output.contains("update"), "\(command)")
+    }
+    let (blame, same) = try pair.run("blame", "Visit", "site=s", one)
+    #expect(same.status == 0 && same.output == blame.output)
+    let (why, told) = try pair.run("why", "Visit", "site=s", one, "room")
+    #expect(told.status == 74 && told.output == why.output)
+    let event = try #require(events[0].text("position"))
+    let (_, shown) = try pair.run("show", "@" + event)
+    #expect(
+      shown.status == 74 && shown.output.contains("update") && !shown.output.contains("is what is shown"))
+    let lost = try #require(try history.array().last?.text("position"))
+    #expect(try pair.run("show", "@" + lost).hurt.status == 74)
+    for words in [["segments"], ["status"], ["conflicts"], ["export"], ["list", "Visit"], ["digest"]] {
+      let result = try Tool.run(Tool.path, ["-C", "hurt"] + words, in: pair.work.path)
+      #expect(result.status == 0, "\(words): \(result.errors)")
+    }
+    // Once it is on record, every command says it in two lines, and the end only that something was left out.
+    #expect(try pair.work.attempt("-C", "hurt", "verify").status == 1)
+    let told2 = try pair.work.attempt("-C", "hurt", "log", "--oneline")
+    #expect(told2.errors.split(separator: "\n").count == 3, "\(told2.errors)")
+    #expect(told2.errors.contains("what cannot be read is left out"))
+  }
+
+  /// A node with a log of four segments.
+  private func fourFiles() throws -> Workplace {
+    let work = try Shop.open()
+    for file in 1...4 {
+      let text = (0..<300).map {
+        #"{"op":"create","model":"Post","key":"\#(file)-\#($0)","fields":{"title":"t\#($0)"}}"#
+      }
+      try work.stemma(
+        "-C", "shop", "import", "-", "--segment-size", "1000", "--batch", "300",
+        input: text.joined(separator: "\n") + "\n")
+    }
+    return work
+  }
+
+  @Test(
+    "two neighbouring losses are told apart, and nothing is said of which file held an event that either may have"
+  )
+  func neighbours() throws {
+    func log(_ work: Workplace) throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: work.file("shop/log")).filter { $0.first == "0" }
+        .sorted()
+    }
+    func check(_ work: Workplace, _ damaged: [String]) throws {
+      let report = try work.attempt("-C", "shop", "verify", "--json").object()
+      let files = report.array("damage").compactMap {
+        $0.text("file")?.split(separator: "/").last.map(String.init)
+      }
+      #expect(files == damaged)
+      #expect(report.array("missing").allSatisfy { $0["file"] is NSNull }, "\(report.array("missing"))")
+      #expect(
+        report.array("missing").reduce(0) { $0 + ($1.number("to") ?? 0) - ($1.number("from") ?? 0) + 1 }
+          == 600)
+      let rows = try work.attempt("-C", "shop", "segments", "--json").array().filter {
+        $0.text("kind") == "damaged"
+      }
+      #expect(rows.compactMap { $0.text("file") } == damaged)
+    }
+    let first = try fourFiles()
+    try FileManager.default.removeItem(atPath: first.file("shop/log/00000001.segment"))
+    var bytes = try first.bytes("shop/log/00000002.segment")
+    bytes[30] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: first.file("shop/log/00000002.segment")))
+    try check(first, ["00000001.segment", "00000002.segment"])
+    #expect(
+      try first.attempt("-C", "shop", "verify").output.contains(
+        "unless 00000002.segment, whose header cannot be read, stands in its place"))
+
+    let last = try fourFiles()
+    let names = try log(last)
+    #expect(names.count == 5)
+    for name in names.suffix(2) { try FileManager.default.removeItem(atPath: last.file("shop/log/" + name)) }
+    let report = try last.attempt("-C", "shop", "verify", "--json").object()
+    let files = report.array("damage").compactMap {
+      $0.text("file")?.split(separator: "/").last.map(String.init)
+    }
+    #expect(files == Array(names.suffix(2)))
+  }
+}
