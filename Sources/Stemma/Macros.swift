@@ -4,7 +4,9 @@
 /// several parts is a nested `@Selection struct`, whose properties become columns.
 ///
 /// - Parameters:
-///   - name: the table's name; without it, the type's in lower camel case and plural.
+///   - name: the table's name; without it, the model's in lower camel case and plural.
+///   - model: the model's name in the schema; without it, the type's. A type that was renamed keeps its records with
+///     it.
 ///   - policy: how concurrent writes of a record are merged.
 ///   - deletes: what is shown when a record was deleted here and changed there.
 ///   - partition: the leading key parts that name the partition a record is in; `[]` for one partition of all records.
@@ -19,8 +21,8 @@
   named(init), named(write))
 @attached(memberAttribute)
 public macro Table(
-  _ name: String = "", policy: ConflictPolicy = .automerge, deletes: DeletePolicy = .byVersion,
-  partition: [String]? = nil
+  _ name: String = "", model: String = "", policy: ConflictPolicy = .automerge,
+  deletes: DeletePolicy = .byVersion, partition: [String]? = nil
 ) = #externalMacro(module: "StemmaMacros", type: "TableMacro")
 
 /// What `@Table` puts on each property that is a column, so that a copy of a row knows what was set in it. `first` is the

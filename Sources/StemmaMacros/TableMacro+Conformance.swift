@@ -7,9 +7,9 @@ extension TableDeclaration {
     try ExtensionDeclSyntax(
       """
       extension \(type.trimmed): Stemma.Table {
-        \(raw: access)static var modelName: String { "\(raw: name)" }
+        \(raw: access)static var modelName: String { "\(raw: modelName)" }
         \(raw: access)static let description = Stemma.ModelDescription(
-          "\(raw: name)", table: \(raw: tableName.map { "\"\($0)\"" } ?? "nil")\(raw: options),
+          "\(raw: modelName)", table: \(raw: tableName.map { "\"\($0)\"" } ?? "nil")\(raw: options),
           key: [
             \(raw: Self.lines(key.columns.map(outside).map(\.description), 6))
           ],

@@ -41,6 +41,13 @@ public final class Store: Sendable {
     try await self.init(URL(fileURLWithPath: directory), options, models, isTemporary: false)
   }
 
+  /// Opens the store in a directory, or makes one, with models in an array.
+  public convenience init(
+    at directory: URL, options: Options = Options(), models: [any Table.Type]
+  ) async throws {
+    try await self.init(directory, options, models, isTemporary: false)
+  }
+
   /// A store that leaves nothing behind: for tests and previews. Everything works as in any other; its files are in a
   /// temporary directory that is deleted with the store.
   public static func temporary(
