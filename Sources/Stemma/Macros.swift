@@ -3,6 +3,8 @@
 /// A property named `id` is the primary key, unless another is marked with `@Column(primaryKey: true)`. A key of
 /// several parts is a nested `@Selection struct`, whose properties become columns.
 ///
+/// A model whose key is called `id` is `Identifiable`.
+///
 /// - Parameters:
 ///   - name: the table's name; without it, the model's in lower camel case and plural.
 ///   - model: the model's name in the schema; without it, the type's. A type that was renamed keeps its records with
@@ -15,7 +17,7 @@
   member,
   names: named(Draft), named(Columns), named(Relationships), named(_record), named(init), arbitrary)
 @attached(
-  extension, conformances: Table, RefusedTable,
+  extension, conformances: Table, RefusedTable, Identifiable,
   names: named(PrimaryKey), named(Draft), named(Columns), named(Relationships), named(modelName),
   named(description), named(columns), named(relationships), named(primaryKey),
   named(init), named(write))

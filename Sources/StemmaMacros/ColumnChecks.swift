@@ -45,6 +45,25 @@ extension TableDeclaration {
     }
   }
 
+  /// A list of lists, which no column holds as such; JSON of any depth can be stored.
+  static func checkDepth(_ type: TypeSyntax, of name: String, _ variable: VariableDeclSyntax) throws {
+    let column = variable.attributes.named("Column")
+    guard column?.expression("as") == nil, let list = bared(type).as(ArrayTypeSyntax.self),
+      bared(list.element).is(ArrayTypeSyntax.self)
+    else { return }
+    let representation = "\(type.trimmedDescription).JSONRepresentation"
+    var marked = variable
+    marked.leadingTrivia = []
+    marked.trailingTrivia = []
+    throw Misuses.error(
+      "nestedList", "a list of lists is no column; store `\(name)` as JSON", at: type,
+      fix: column != nil
+        ? nil
+        : .replace(
+          "store it as JSON", variable,
+          by: DeclSyntax(stringLiteral: "@Column(as: \(representation).self) \(marked)")))
+  }
+
   /// Without attributes, parentheses and question marks.
   private static func bared(_ type: TypeSyntax) -> TypeSyntax {
     if let attributed = type.as(AttributedTypeSyntax.self) { return bared(attributed.baseType) }

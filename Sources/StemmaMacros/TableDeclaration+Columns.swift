@@ -73,7 +73,10 @@ extension TableDeclaration {
       }
       guard binding.isStored, let name = binding.name else { continue }
       let value = binding.initializer?.value.trimmed
-      if let type { try check(type, of: name) }
+      if let type {
+        try check(type, of: name)
+        try checkDepth(type, of: name, variable)
+      }
       guard let text = type?.trimmedDescription ?? value?.literalType else {
         throw untyped(name, binding)
       }

@@ -29,6 +29,10 @@ extension TableDeclaration {
       """)
   }
 
+  /// Whether the key is an `id` as Swift's own protocol wants it. Another nested type of that protocol's name for it would
+  /// be taken for the key's.
+  var isIdentifiable: Bool { key.property == "id" && (members["ID"] == nil || key.type == "ID") }
+
   /// Everything is read before anything is stored, and a memberwise initialiser stores it: one that stores and can throw
   /// would make the value in one place and copy it to another. Columns are numbered: key parts, then the others, then
   /// `_state`.
