@@ -10,6 +10,11 @@ import Testing
   var effort: Double = 0
   var due: Date?
   var ownerId: Int?
+  var cost = Cost()
+  @Selection struct Cost {
+    var price: Decimal = 0
+    var unit: String?
+  }
   @BelongsTo("ownerId") var owner: Worker?
 }
 

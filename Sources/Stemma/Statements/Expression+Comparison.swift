@@ -139,10 +139,13 @@ extension ExpressionProtocol {
   where Value == Wrapped? { among(query.text) }
 
   private func among(_ query: StatementText) -> Expression<Bool> {
-    var listed = StatementText("(")
+    let compared = Self.compared(StatementText("value"))
+    var listed = StatementText("(WITH listed(value) AS (")
     listed.append(query)
-    listed.append(")")
-    return Expression(.combination(text, " IN ", listed))
+    listed.append(") SELECT ")
+    listed.append(compared)
+    listed.append(" FROM listed)")
+    return Expression(.combination(comparedText, " IN ", listed))
   }
 
   /// From `lower` up to and including `upper`.
