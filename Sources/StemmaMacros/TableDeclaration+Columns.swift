@@ -136,9 +136,9 @@ extension TableDeclaration.Column {
     return text + "),"
   }
 
-  /// Whether the node maintains it: `createdAt` and `updatedAt`.
+  /// Whether the node maintains it: `createdAt` and `updatedAt`, where they are stored as points in time.
   var isMaintained: Bool {
-    ["createdAt", "updatedAt"].contains(name) && ["Date", "Date?"].contains(type)
+    ["createdAt", "updatedAt"].contains(name) && ["Date", "Date?"].contains(type) && representation == nil
   }
 }
 

@@ -62,3 +62,8 @@ func keys(_ custom: inout Custom) {
   var part: Beside
   var other: Beside?
 }
+
+@Table struct Represented {  // refused: write `as:` with a question mark
+  let id: UUID
+  @Column(as: Date.DayRepresentation.self) var day: Date?
+}

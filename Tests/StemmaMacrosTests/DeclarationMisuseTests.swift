@@ -176,6 +176,52 @@ struct DeclarationMisuseTests {
       "@Table writes `primaryKey`; call this one otherwise", line: 3, column: 7)
   }
 
+  @Test("a dictionary, and a set")
+  func dictionary() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var pages: [String: Int]?
+      }
+      """,
+      "a dictionary is no column; store `pages` as JSON", line: 3, column: 14, fix: "store it as JSON",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Column(as: [String: Int]?.JSONRepresentation.self) var pages: [String: Int]?
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var pages: Set<Int>
+      }
+      """,
+      "a set is no column; store `pages` as JSON", line: 3, column: 14, fix: "store it as JSON",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Column(as: Set<Int>.JSONRepresentation.self) var pages: Set<Int>
+        }
+        """)
+  }
+
+  @Test("what is said of a column, on a relationship")
+  func markedRelationship() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var shelfId: Int?
+        @BelongsTo("shelfId") @Index var shelf: Shelf?
+      }
+      """,
+      "what @BelongsTo leads to is no column, and one relationship; leave out @Index, or @BelongsTo", line: 4,
+      column: 25)
+  }
+
   @Test("a list of lists")
   func nestedList() {
     expectMisuse(

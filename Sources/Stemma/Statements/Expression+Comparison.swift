@@ -138,6 +138,9 @@ extension ExpressionProtocol {
   public func `in`<Columns, Wrapped>(_ query: Query<Columns, Wrapped>) -> Expression<Bool>
   where Value == Wrapped? { among(query.text) }
 
+  /// Whether the value is among those that a statement reads, some of which may be null.
+  public func `in`<Columns>(_ query: Query<Columns, Value?>) -> Expression<Bool> { among(query.text) }
+
   private func among(_ query: StatementText) -> Expression<Bool> {
     let compared = Self.compared(StatementText("value"))
     var listed = StatementText("(WITH listed(value) AS (")
