@@ -48,6 +48,11 @@ public struct TextRepresentation<Kind: TextKind>: ColumnRepresentation, Hashable
 
 extension TextRepresentation: TableKey, KeyValue {}
 
+extension TextRepresentation: ExpressibleByStringLiteral {
+  /// As `init(representing:)`: the rule of the kind is checked when it is written.
+  public init(stringLiteral text: String) { self.init(representing: text) }
+}
+
 /// The kinds of text that the schema knows.
 public enum TextKinds {
   /// Text that names something; `String.ID`.
