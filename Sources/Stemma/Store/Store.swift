@@ -142,7 +142,9 @@ public final class Store: Sendable {
     do {
       result = try await writer.commit(CommitNote(by: by, note: note)) { [self] write, schemaChanges in
         takeIn(write.schema, schemaChanges)
-        return try body(Transaction(self, write, moved))
+        let transaction = Transaction(self, write, moved)
+        defer { transaction.end() }
+        return try body(transaction)
       }
     } catch {
       moved.takeBack()
