@@ -112,7 +112,7 @@ private struct Notes<Note: Noted> {
 }
 
 /// Two stores exchange edits, conflict, show what the policy of `@Table` says, and agree on a decision.
-@Suite("Policies of @Table over two stores", .timeLimit(.minutes(2)))
+@Suite("Policies of @Table over two stores", .timeLimit(.minutes(20)))
 struct PolicyTests {
   @Test("automerge: each field by itself; the longer history is shown, and the other value can be taken")
   func automerge() async throws {

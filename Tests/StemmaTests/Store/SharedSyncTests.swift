@@ -81,7 +81,7 @@ private final class HeldFile: File {
   func close() { base.close() }
 }
 
-@Suite("Writers and readers of a slow disk", .timeLimit(.minutes(2)))
+@Suite("Writers and readers of a slow disk", .timeLimit(.minutes(20)))
 struct SharedSyncTests {
   @Test("reads see the last commit while one is being made; commits that wait meanwhile share their syncs")
   func slowDisk() async throws {
