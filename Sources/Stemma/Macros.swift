@@ -3,8 +3,12 @@
 /// A property named `id` is the primary key, unless another is marked with `@Column(primaryKey: true)`. A key of
 /// several parts is a nested `@Selection struct`, whose properties become columns.
 ///
+/// A model whose key is called `id` is `Identifiable`.
+///
 /// - Parameters:
-///   - name: the table's name; without it, the type's in lower camel case and plural.
+///   - name: the table's name; without it, the model's in lower camel case and plural.
+///   - model: the model's name in the schema; without it, the type's. A type that was renamed keeps its records with
+///     it.
 ///   - policy: how concurrent writes of a record are merged.
 ///   - deletes: what is shown when a record was deleted here and changed there.
 ///   - partition: the leading key parts that name the partition a record is in; `[]` for one partition of all records.
@@ -13,14 +17,14 @@
   member,
   names: named(Draft), named(Columns), named(Relationships), named(_record), named(init), arbitrary)
 @attached(
-  extension, conformances: Table, RefusedTable,
+  extension, conformances: Table, RefusedTable, Identifiable,
   names: named(PrimaryKey), named(Draft), named(Columns), named(Relationships), named(modelName),
   named(description), named(columns), named(relationships), named(primaryKey),
   named(init), named(write))
 @attached(memberAttribute)
 public macro Table(
-  _ name: String = "", policy: ConflictPolicy = .automerge, deletes: DeletePolicy = .byVersion,
-  partition: [String]? = nil
+  _ name: String = "", model: String = "", policy: ConflictPolicy = .automerge,
+  deletes: DeletePolicy = .byVersion, partition: [String]? = nil
 ) = #externalMacro(module: "StemmaMacros", type: "TableMacro")
 
 /// What `@Table` puts on each property that is a column, so that a copy of a row knows what was set in it. `first` is the

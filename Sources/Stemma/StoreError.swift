@@ -29,6 +29,8 @@ public enum StoreError: Error, Sendable, Equatable {
   case fixedReference(model: String, relationship: String, field: String)
   /// The store was closed.
   case closed
+  /// The transaction is used outside of the closure that it was given to. Nothing was read or written.
+  case ended
   /// The store was opened for reading only.
   case readOnly
   /// What was to be written is written; but a decision that a resolver made of the conflicts that are open could not be.
@@ -62,6 +64,7 @@ extension StoreError: CustomStringConvertible {
     case .fixedReference(let model, let relationship, let field):
       "\(field) is a part of the key of this \(model): \(relationship) can only be a record with the same value there"
     case .closed: "the store is closed"
+    case .ended: "the transaction has ended; use it inside of the closure that it was given to"
     case .readOnly: "the store was opened for reading only"
     case .unresolved(let what): "a conflict stays open, because the resolver's decision does not fit: \(what)"
     case .models(let what), .failed(let what): what
@@ -86,11 +89,21 @@ extension StoreError {
     case .mutation(.revisionMismatch(let model, let key, let expected, let current)):
       self = .revisionMismatch(model: model, key: key, expected: expected, current: current)
     case .schema, .refusedSchema: self = .models(Explanations.text(of: error))
+    case .tables(let error): self.init(error)
     default: self = .failed(Explanations.text(of: error))
     }
   }
 
-  init(_ error: TablesError) { self = .failed(Explanations.text(of: error)) }
+  init(_ error: TablesError) {
+    // SQLite has no code of its own for this.
+    if case .sqlite(_, _, let message) = error, let start = message.firstRange(of: "no such table: ") {
+      self = .models(
+        "no model has the table \(message[start.upperBound...]): it was not among those that the store was opened with"
+      )
+    } else {
+      self = .failed(Explanations.text(of: error))
+    }
+  }
 
   /// Any error of a body: ours in our words, others as they are.
   static func translated(_ error: any Error) -> any Error {

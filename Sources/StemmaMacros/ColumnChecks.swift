@@ -45,6 +45,47 @@ extension TableDeclaration {
     }
   }
 
+  /// Lists of lists, dictionaries and sets, which no column holds as such; JSON of any depth can be stored.
+  static func checkDepth(_ type: TypeSyntax, of name: String, _ variable: VariableDeclSyntax) throws {
+    let column = variable.attributes.named("Column")
+    guard column?.expression("as") == nil, let what = collection(bared(type)) else { return }
+    let representation = "\(type.trimmedDescription).JSONRepresentation"
+    var marked = variable
+    marked.leadingTrivia = []
+    marked.trailingTrivia = []
+    throw Misuses.error(
+      "collection", "\(what) is no column; store `\(name)` as JSON", at: type,
+      fix: column != nil
+        ? nil
+        : .replace(
+          "store it as JSON", variable,
+          by: DeclSyntax(stringLiteral: "@Column(as: \(representation).self) \(marked)")))
+  }
+
+  private static func collection(_ type: TypeSyntax) -> String? {
+    if type.is(DictionaryTypeSyntax.self) { return "a dictionary" }
+    if let list = type.as(ArrayTypeSyntax.self) {
+      return bared(list.element).is(ArrayTypeSyntax.self) ? "a list of lists" : nil
+    }
+    let generic = type.as(IdentifierTypeSyntax.self)
+    guard generic?.genericArgumentClause != nil else { return nil }
+    return ["Set": "a set", "Dictionary": "a dictionary"][generic?.name.text ?? ""]
+  }
+
+  /// What stands beside the attribute of a relationship: nothing about columns, and no second relationship.
+  static func checkMarks(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
+    let marks = Relationship.Kind.allCases.map(\.rawValue)
+    let relationships = marks.filter { variable.attributes.named($0) != nil }
+    guard let kind = relationships.first else { return }
+    for name in ["Column", "Index"] + relationships.dropFirst() {
+      guard let attribute = variable.attributes.named(name) else { continue }
+      misuses.add(
+        "markedRelationship",
+        "what @\(kind) leads to is no column, and one relationship; leave out @\(name), or @\(kind)",
+        at: attribute)
+    }
+  }
+
   /// Without attributes, parentheses and question marks.
   private static func bared(_ type: TypeSyntax) -> TypeSyntax {
     if let attributed = type.as(AttributedTypeSyntax.self) { return bared(attributed.baseType) }

@@ -40,6 +40,7 @@ struct MemberReader {
       }
       guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { continue }
       TableDeclaration.checkEphemeral(variable, &misuses)
+      TableDeclaration.checkMarks(variable, &misuses)
       let relationship = try misuses.collect { try TableDeclaration.Relationship(variable) }
       if let relationship { relationships.append(relationship) }
       if TableDeclaration.Relationship.Kind.allCases.contains(where: {

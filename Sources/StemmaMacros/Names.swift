@@ -28,8 +28,12 @@ enum Names {
 extension TableDeclaration {
   /// Names that a schema would refuse when a store opens, and columns that would be one.
   func checkNames(_ node: AttributeSyntax, _ misuses: inout Misuses) {
-    if !Names.isPlain(name.withoutTicks) {
-      misuses.add("name", "`\(name)` cannot name a model: \(Names.rule)", at: declaration.name)
+    if !Names.isPlain(modelName.withoutTicks) {
+      if modelName == name {
+        misuses.add("name", "`\(name)` cannot name a model: \(Names.rule)", at: declaration.name)
+      } else {
+        misuses.add("name", "`\(modelName)` cannot name a model: \(Names.rule)", at: node)
+      }
     }
     if let tableName, !Names.isTable(tableName) {
       misuses.add(

@@ -10,7 +10,9 @@ extension TableDeclaration {
     let reserved = ["Draft", "Columns", "Relationships", "PrimaryKey", "Stemma"]
     if reserved.contains(name) {
       misuses.add(
-        "reservedName", "a model cannot be called \(name): what @Table writes has this name",
+        "reservedName",
+        "a type with @Table cannot be called \(name): what that writes has this name; the model can, with "
+          + "@Table(model: \"\(name)\")",
         at: declaration.name)
     }
     checkMembers(&misuses)

@@ -73,7 +73,10 @@ extension TableDeclaration {
       }
       guard binding.isStored, let name = binding.name else { continue }
       let value = binding.initializer?.value.trimmed
-      if let type { try check(type, of: name) }
+      if let type {
+        try check(type, of: name)
+        try checkDepth(type, of: name, variable)
+      }
       guard let text = type?.trimmedDescription ?? value?.literalType else {
         throw untyped(name, binding)
       }
@@ -133,9 +136,9 @@ extension TableDeclaration.Column {
     return text + "),"
   }
 
-  /// Whether the node maintains it: `createdAt` and `updatedAt`.
+  /// Whether the node maintains it: `createdAt` and `updatedAt`, where they are stored as points in time.
   var isMaintained: Bool {
-    ["createdAt", "updatedAt"].contains(name) && ["Date", "Date?"].contains(type)
+    ["createdAt", "updatedAt"].contains(name) && ["Date", "Date?"].contains(type) && representation == nil
   }
 }
 

@@ -52,6 +52,8 @@ struct TableDeclaration {
   }
 
   let name: String
+  /// The model's name in the schema: the type's, unless `model:` says otherwise.
+  let modelName: String
   let access: String
   let tableName: String?
   /// The arguments of `@Table` for its policies, as they are written.
@@ -87,6 +89,7 @@ struct TableDeclaration {
     self.declaration = declaration
     self.isNested = isNested
     name = declaration.name.text
+    modelName = node.label("model") ?? name
     access = declaration.modifiers.accessPrefix
     tableName = node.strings.first
     policies = ["policy", "deletes"].compactMap { label in

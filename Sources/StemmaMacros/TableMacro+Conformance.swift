@@ -7,9 +7,9 @@ extension TableDeclaration {
     try ExtensionDeclSyntax(
       """
       extension \(type.trimmed): Stemma.Table {
-        \(raw: access)static var modelName: String { "\(raw: name)" }
+        \(raw: access)static var modelName: String { "\(raw: modelName)" }
         \(raw: access)static let description = Stemma.ModelDescription(
-          "\(raw: name)", table: \(raw: tableName.map { "\"\($0)\"" } ?? "nil")\(raw: options),
+          "\(raw: modelName)", table: \(raw: tableName.map { "\"\($0)\"" } ?? "nil")\(raw: options),
           key: [
             \(raw: Self.lines(key.columns.map(outside).map(\.description), 6))
           ],
@@ -28,6 +28,10 @@ extension TableDeclaration {
       }
       """)
   }
+
+  /// Whether the key is an `id` as Swift's own protocol wants it. Another nested type of that protocol's name for it would
+  /// be taken for the key's.
+  var isIdentifiable: Bool { key.property == "id" && (members["ID"] == nil || key.type == "ID") }
 
   /// Everything is read before anything is stored, and a memberwise initialiser stores it: one that stores and can throw
   /// would make the value in one place and copy it to another. Columns are numbered: key parts, then the others, then

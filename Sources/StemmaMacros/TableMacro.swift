@@ -42,7 +42,11 @@ extension TableMacro: ExtensionMacro {
     do {
       table = try TableDeclaration(node, declaration, isNested: !context.lexicalContext.isEmpty)
     } catch { return try TableDeclaration.refused(declaration, type) }
-    return [try table.conformance(of: type)]
+    let conformance = try table.conformance(of: type)
+    // Only if it is not declared already.
+    let isMissing = protocols.contains { $0.trimmedDescription.split(separator: ".").last == "Identifiable" }
+    guard isMissing, table.isIdentifiable else { return [conformance] }
+    return [conformance, try ExtensionDeclSyntax("extension \(type.trimmed): Swift.Identifiable {}")]
   }
 }
 

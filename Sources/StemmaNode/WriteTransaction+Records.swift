@@ -25,9 +25,7 @@ extension WriteTransaction {
   /// - Throws: `value` if that type does not allow it.
   package func value(_ value: Value, of field: Field, _ model: Model) throws(NodeError) -> Value {
     if value.isNull { return value }
-    do { return try schema.value(value.json, for: field, of: model.name) } catch {
-      throw .mutation(.value(error))
-    }
+    do { return try checked(value, field, model) } catch { throw .mutation(.value(error)) }
   }
 
   /// Whether a record is there, changes of this commit included.

@@ -81,7 +81,7 @@ extension WriteTransaction {
     return values
   }
 
-  private func checked(_ value: Value, _ field: Field, _ model: Model) throws(ValueError) -> Value {
+  func checked(_ value: Value, _ field: Field, _ model: Model) throws(ValueError) -> Value {
     switch (value, field.type.scalar) {
     case (.null, _), (.bool, .boolean), (.int, .int), (.int, .awsTimestamp): return value
     case (.string(let text), .string) where text.utf8.count <= Limits.value: return value

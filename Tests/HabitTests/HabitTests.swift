@@ -136,6 +136,31 @@ struct HabitTests {
     #expect(!target.contains("NIO"))
   }
 
+  @Test("what an app links that imports the library is on this list, and no network stack is")
+  func libraryIsLean() throws {
+    let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)
+    var needed: [String: [String]] = [:]
+    for target in manifest.matches(of: /module\(\s*"(\w+)"(?:,\s*\[([^\]]*)\])?/) {
+      needed[String(target.1)] = (target.2 ?? "").split(separator: ",").map {
+        $0.trimmingCharacters(in: .init(charactersIn: " \n\""))
+      }
+    }
+    var linked: Set<String> = []
+    var open = ["Stemma"]
+    while let name = open.popLast() {
+      if linked.insert(name).inserted { open += needed[name] ?? [] }
+    }
+    #expect(linked.subtracting(Self.layers) == ["grdb", "sqlite", "crypto"])
+    #expect(!linked.contains("StemmaSimulation"))
+    for file in try Self.files(in: "Sources") {
+      for line in file.lines where line.hasPrefix("import ") {
+        for word in ["Network", "NIO", "HTTP"] where line.contains(word) {
+          Issue.record("\(file.path): \(line)")
+        }
+      }
+    }
+  }
+
   @Test("the table of faults names tests that are there")
   func faultsHaveTests() throws {
     let page = try String(contentsOf: Self.root.appendingPathComponent("docs/HACKING.md"), encoding: .utf8)

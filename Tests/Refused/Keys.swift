@@ -47,3 +47,23 @@ func drafts() {
 func keys(_ custom: inout Custom) {
   custom.code = "b"  // refused: 'code' is a 'let' constant
 }
+
+@Selection struct Beside: Hashable {
+  let a: String
+  let b: Int
+}
+
+@Table struct KeyBeside {  // refused: declare the @Selection inside of the model
+  let id: Beside
+}
+
+@Table struct GroupBeside {  // refused: declare the @Selection inside of the model
+  let id: UUID
+  var part: Beside
+  var other: Beside?
+}
+
+@Table struct Represented {  // refused: write `as:` with a question mark
+  let id: UUID
+  @Column(as: Date.DayRepresentation.self) var day: Date?
+}

@@ -33,7 +33,7 @@ import Stemma
 }
 
 enum Named {
-  @Table struct Draft {  // refused: a model cannot be called Draft
+  @Table struct Draft {  // refused: a type with @Table cannot be called Draft
     let id: UUID
   }
 }

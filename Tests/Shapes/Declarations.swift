@@ -169,6 +169,52 @@ func columns(_ store: Store) async throws {
   _ = try await Article.where { $0.title == "T" && $0.span.end == nil && $0.key.site == "a" }.fetchAll(store)
 }
 
+// What a statement selects, outside of any table; a key under another name.
+
+@Selection struct Load {
+  var name: String
+  var tasks: Int
+  var last: Date?
+}
+
+@Table struct Depot {
+  @Column("depot_no", primaryKey: true) let number: Int
+  var name: String
+  var at: Date?
+  @HasOne(\Crane.depotNumber) var crane: Crane?
+}
+
+@Table struct Crane {
+  let id: UUID
+  var depotNumber: Int?
+  @BelongsTo(\Crane.depotNumber) var depot: Depot?
+}
+
+func loads(_ store: Store) async throws -> [Load] {
+  try await Depot.all.select { Load.Columns(name: $0.name, tasks: $0.number, last: $0.at) }.fetchAll(store)
+}
+
+// A model is Identifiable by its `id`, whether or not it says so; one whose key is called otherwise is not, unless it says
+// how, and one whose name for the protocol's type is taken is not.
+
+@Table struct Said: Identifiable { let id: UUID }
+@Table struct Keyed: Identifiable {
+  @Column(primaryKey: true) let code: String
+  var id: String { code }
+}
+@Table struct Extended { let id: Int }
+extension Extended: Identifiable {}
+@Table struct Confused {
+  struct ID {}
+  let id: UUID
+}
+
+func identities(_ store: Store) async throws -> [UUID] {
+  func ids<Row: Identifiable>(_ rows: [Row]) -> [Row.ID] { rows.map(\.id) }
+  let moved = try await Order.all.fetchAll(store)
+  return try await ids(Employee.all.fetchAll(store)) + ids(moved).map(\.id)
+}
+
 // Keys of every kind.
 
 enum Level: String, KeyValue, CaseIterable { case low, high }

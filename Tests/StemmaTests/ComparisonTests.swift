@@ -14,6 +14,19 @@ import Testing
   static let prices = ["-2", "9.5", "10.25", "100", "0", "-10", "0.001", "1.5"]
 }
 
+@Table struct Tick {
+  let id: Int
+  var at: Date
+}
+
+/// The same model, with times as they are spelled.
+enum Zoned {
+  @Table struct Tick {
+    let id: Int
+    @Column(as: String.AWSDateTime.self) var at: String
+  }
+}
+
 @Table struct Reading {
   @Selection struct ID: Hashable {
     let sensor: String
@@ -88,6 +101,22 @@ struct ComparisonTests {
     #expect(try await Ware.where { $0.discount.in([nil, 3]) }.fetchAll(store).map(\.id) == [1, 4])
     #expect(try await Ware.where { $0.discount.in([3]) }.fetchAll(store).map(\.id) == [4])
     #expect(try await Ware.where { !$0.discount.in([nil, 3]) }.fetchCount(store) == 6)
+  }
+
+  @Test("a point in time is among those of a statement whatever zone each is written in")
+  func listedTimes() async throws {
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("stemma-zones-\(UUID())")
+    defer { do { try FileManager.default.removeItem(at: directory) } catch {} }
+    let zoned = try await Store(at: directory, models: Zoned.Tick.self)
+    for (id, text) in ["2024-01-01T12:00:00Z", "2024-01-01T13:00:00.0+01:00", "2024-01-01T13:00:00Z"]
+      .enumerated()
+    {
+      try await zoned.insert(Zoned.Tick.Draft(id: id, at: text))
+    }
+    await zoned.close()
+    let store = try await Store(at: directory, models: Tick.self)
+    let first = Tick.where { $0.id == 0 }
+    #expect(try await Tick.where { $0.at.in(first.select { $0.at }) }.fetchAll(store).map(\.id) == [0, 1])
   }
 
   @Test("a second as a part of a key")

@@ -50,14 +50,14 @@ struct GenerationTests {
         @Table(policy: .latest, deletes: .deleteWins)
         @Index("name", "size")
         struct Team {
-          let id: UUID
+          let id: String.ID
           var name: String = "red"
           var size: Int? = 3
           var mail: [String.AWSEmail]
           var mood: Mood?
           @Column(as: Address?.JSONRepresentation.self) var address: Address?
           @Column(as: Date.UnixTimeRepresentation.self) var since: Date
-          var createdAt: Date?
+          var createdAt: Date
           @HasMany("teamId", onDelete: .restrict) var members: Related<Member>
         }
 
@@ -65,11 +65,11 @@ struct GenerationTests {
         struct Member {
           @Selection struct ID: Hashable {
             let country: String
-            let id: UUID
+            let id: String.ID
           }
           let id: ID
           @Column(as: String.ID?.self) var code: String?
-          var teamId: UUID?
+          var teamId: String.ID?
           var `in`: Bool
           @BelongsTo("teamId") var team: Team?
           @ManyToMany(through: MemberTags.self) var tags: Related<Tag>
@@ -86,7 +86,7 @@ struct GenerationTests {
         struct MemberTags {
           @Selection struct ID: Hashable {
             let memberCountry: String
-            let memberid: UUID
+            let memberid: String.ID
             let tagName: String.ID
           }
           let id: ID

@@ -10,16 +10,33 @@ struct SampleTests {
   func syncs() async throws {
     let laptop = try await Store.temporary(models: reminders.RemindersList.self, reminders.Reminder.self)
     let phone = try await Store.temporary(models: reminders.RemindersList.self, reminders.Reminder.self)
-    #expect(try await Reminders.perform(["add", "Shopping", "Milk"], laptop) == [])
-    #expect(try await Reminders.perform(["add", "Shopping", "Bread"], phone) == [])
-    #expect(
-      try await Reminders.perform(["sync", phone.directory.path], laptop) == ["took 2 events, gave 2"])
-    #expect(try await Reminders.perform(["done", "Milk"], phone) == [])
-    #expect(
-      try await Reminders.perform(["sync", laptop.directory.path], phone) == ["took 0 events, gave 1"])
-    let shown = try await Reminders.perform(["show"], laptop)
+    func run(_ words: String..., on store: Store) async throws -> [String] {
+      try await Reminders.perform(try #require(Command(words)), store)
+    }
+    #expect(try await run("add", "Shopping", "Milk", on: laptop) == [])
+    #expect(try await run("add", "Shopping", "Bread", on: phone) == [])
+    #expect(try await run("sync", phone.directory.path, on: laptop) == ["took 2 events, gave 2"])
+    #expect(try await run("done", "Milk", on: phone) == [])
+    #expect(try await run("sync", phone.directory.path, on: laptop) == ["took 1 event, gave 0"])
+    let shown = try await run("show", on: laptop)
     #expect(shown == ["Shopping", "  [x] Milk", "  [ ] Bread"])
-    #expect(try await Reminders.perform(["show", "Shopping"], phone) == shown)
-    #expect(try await Reminders.perform(["conflicts"], phone) == [])
+    #expect(try await run("show", "Shopping", on: phone) == shown)
+    #expect(try await run("conflicts", on: phone) == [])
+    for words in [["done", "Tea"], ["remove", "Tea"]] {
+      await #expect(throws: Reminders.Failure(description: "there is no reminder Tea")) {
+        try await Reminders.perform(#require(Command(words)), phone)
+      }
+    }
+    #expect(try await run("remove", "Bread", on: phone) == [])
+    #expect(try await run("show", on: phone) == ["Shopping", "  [x] Milk"])
+  }
+
+  @Test(
+    "words that ask for nothing are no command",
+    arguments: [["bogus"], ["-C"], ["add", "x"], ["show", "a", "b"]])
+  func usage(_ words: [String]) {
+    #expect(Command(words) == nil)
+    #expect(Command([]) == .show(list: nil))
+    #expect(Command(["--help"]) == .help)
   }
 }

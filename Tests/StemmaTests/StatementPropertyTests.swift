@@ -64,6 +64,9 @@ struct StatementPropertyTests {
     #expect(numbers?.1 == found.map(\.id).max(), "\(place)")
     #expect(numbers?.2 == found.compactMap(\.due).min(), "\(place)")
     #expect(numbers?.3 == found.compactMap(\.rank).count, "\(place)")
+    #expect(
+      try await query.select { $0.cost.price.max() }.fetchAll(store) == [found.map(\.cost.price).max()],
+      "\(place)")
     let groups = try await query.group { $0.isDone }.select { ($0.isDone, $0.id.count()) }.fetchAll(store)
     let plain = Dictionary(grouping: found, by: \.isDone).sorted { !$0.key && $1.key }
     #expect(groups.map(\.0) == plain.map(\.key) && groups.map(\.1) == plain.map(\.value.count), "\(place)")
@@ -98,7 +101,7 @@ extension SplitMix64 {
     let (id, owners) = (below(12), 5)
     let chore = chore(id: id, owners: owners)
     let condition = condition()
-    switch below(9) {
+    switch below(11) {
     case 0, 1:
       return PlainChange(name: "insert \(id)") {
         try Chore.insert { chore }.execute($0)
@@ -130,7 +133,8 @@ extension SplitMix64 {
         model.chores = model.chores.filter { !condition.holds($0.value) }
       }
     case 6: return rowUpdate(chore)
-    case 7:
+    case 7, 8: return staleUpdates(chore)
+    case 9:
       let worker = Worker(id: below(owners), name: word(), bossId: below(2) == 0 ? nil : below(owners))
       return PlainChange(name: "upsert worker \(worker.id)") {
         try Worker.upsert { Worker.Draft(worker) }.execute($0)
@@ -154,6 +158,7 @@ extension SplitMix64 {
       row.title = chore.title
       row.rank = chore.rank
       row.ownerId = chore.ownerId
+      row.cost.price += chore.cost.price
       row.isDone.toggle()
     }
     return PlainChange(name: "update some") {
@@ -164,6 +169,30 @@ extension SplitMix64 {
         change(&row)
         model.chores[row.id] = row
       }
+    }
+  }
+
+  /// Copies of a row that was read before others changed it: each records what was set in it, and takes nothing back.
+  private func staleUpdates(_ chore: Chore) -> PlainChange {
+    PlainChange(name: "update copies of \(chore.id)") { tx in
+      let old = try tx.find(Chore.self, chore.id)
+      try Chore.find(chore.id).update {
+        $0.title = chore.title
+        $0.cost.price = chore.cost.price
+      }.execute(tx)
+      var (first, second) = (old, old)
+      first.rank = chore.rank
+      try tx.update(first)
+      second.cost.unit = chore.cost.unit
+      try tx.update(second)
+      first.effort = chore.effort
+      try tx.update(first)
+      try tx.update(old)
+    } apply: { model in
+      guard var row = model.chores[chore.id] else { throw Taken() }
+      (row.title, row.cost) = (chore.title, chore.cost)
+      (row.rank, row.effort) = (chore.rank, chore.effort)
+      model.chores[chore.id] = row
     }
   }
 
@@ -197,7 +226,7 @@ extension Chore {
   /// All that counts of it.
   fileprivate var words: String {
     let values: [(any Sendable)?] = [
-      id, title, isDone, rank, effort, due?.timeIntervalSince1970, ownerId,
+      id, title, isDone, rank, effort, due?.timeIntervalSince1970, ownerId, cost.price, cost.unit,
     ]
     return values.map { $0.map { "\($0)" } ?? "-" }.joined(separator: "|")
   }

@@ -10,6 +10,11 @@ import Testing
   var effort: Double = 0
   var due: Date?
   var ownerId: Int?
+  var cost = Cost()
+  @Selection struct Cost {
+    var price: Decimal = 0
+    var unit: String?
+  }
   @BelongsTo("ownerId") var owner: Worker?
 }
 
@@ -87,6 +92,8 @@ struct ReadStatementTests {
     #expect(try await ids(Chore.where { [1, 4].contains($0.id) }) == [1, 4])
     #expect(try await ids(Chore.where { $0.id.in([]) }) == [])
     #expect(try await ids(Chore.find([4, 1, 9])) == [1, 4])
+    let owners = Worker.where { $0.id.in(Chore.all.select { $0.ownerId }) }
+    #expect(try await owners.fetchAll(Self.store()).map(\.id) == [2, 3])
     #expect(
       try await ids(Chore.where { $0.ownerId.in(Worker.where { $0.name == "Ben" }.select { $0.id }) }) == [
         1, 3,

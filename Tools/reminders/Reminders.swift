@@ -4,15 +4,13 @@ import Stemma
 /// A sample of an app: reminders in the terminal, in a directory, exchanged with another directory.
 @main
 struct Reminders {
-  static let usage = """
-    reminders [-C DIRECTORY] add LIST TITLE   a reminder; the list is made if it is not there
-    reminders [-C DIRECTORY] show [LIST]      what is to be done, and what is done
-    reminders [-C DIRECTORY] done TITLE       ticks it off
-    reminders [-C DIRECTORY] remove TITLE     deletes it
-    reminders [-C DIRECTORY] sync OTHER       exchanges changes with another directory
-    reminders [-C DIRECTORY] conflicts        what was changed apart and could not be merged
-    The directory is a node: `stemma -C DIRECTORY log` tells what happened in it. Without -C it is `reminders`.
-    """
+  /// As sysexits.h has it.
+  private static let usageError: Int32 = 64
+
+  /// What went wrong, in words.
+  struct Failure: Error, Equatable, CustomStringConvertible {
+    var description: String
+  }
 
   static func main() async {
     var words = Array(CommandLine.arguments.dropFirst())
@@ -21,35 +19,47 @@ struct Reminders {
       directory = words[1]
       words.removeFirst(2)
     }
+    guard let command = Command(words) else {
+      complain(Command.usage)
+      exit(usageError)
+    }
+    if command == .help { return print(Command.usage) }
     do {
       let store = try await Store(at: directory, models: RemindersList.self, Reminder.self)
-      for line in try await perform(words, store) { print(line) }
+      for line in try await perform(command, store) { print(line) }
     } catch {
-      FileHandle.standardError.write(Data("reminders: \(error)\n".utf8))
+      complain("reminders: \(error)")
       exit(1)
     }
   }
 
-  /// Does what the words say, and returns the lines to print.
-  static func perform(_ words: [String], _ store: Store) async throws -> [String] {
-    switch (words.first, words.count) {
-    case ("add", 3): try await add(words[2], to: words[1], store)
-    case ("show", 1), (nil, _): return try await show(RemindersList.all, store)
-    case ("show", 2): return try await show(RemindersList.find(words[1]), store)
-    case ("conflicts", 1):
+  private static func complain(_ text: String) { FileHandle.standardError.write(Data("\(text)\n".utf8)) }
+
+  /// Does what it is asked for, and returns the lines to print.
+  static func perform(_ command: Command, _ store: Store) async throws -> [String] {
+    switch command {
+    case .add(let list, let title): try await add(title, to: list, store)
+    case .show(nil): return try await show(RemindersList.all, store)
+    case .show(let list?):
+      let lines = try await show(RemindersList.find(list), store)
+      if lines.isEmpty { throw Failure(description: "there is no list \(list)") }
+      return lines
+    case .conflicts:
       return try await store.conflicts().map {
         "\($0.key) \($0.field ?? "existence"): \($0.candidates.count) candidates"
       }
-    case ("done", 2):
-      let title = words[1]
-      try await Reminder.where { $0.title == title }.update { $0.isDone = true }.execute(store)
-    case ("remove", 2):
-      let title = words[1]
-      try await Reminder.where { $0.title == title }.delete().execute(store)
-    case ("sync", 2):
-      let report = try await store.sync(with: URL(fileURLWithPath: words[1]))
-      return ["took \(report.pulled?.events ?? 0) events, gave \(report.pushed?.events ?? 0)"]
-    default: return [usage]
+    case .done(let title):
+      let done = try await Reminder.where { $0.title == title }.update { $0.isDone = true }.returning(\.id)
+        .fetchAll(store)
+      if done.isEmpty { throw Failure(description: "there is no reminder \(title)") }
+    case .remove(let title):
+      let removed = try await Reminder.where { $0.title == title }.delete().returning(\.id).fetchAll(store)
+      if removed.isEmpty { throw Failure(description: "there is no reminder \(title)") }
+    case .sync(let other):
+      let report = try await store.sync(with: URL(fileURLWithPath: other))
+      let (taken, given) = (report.pulled?.events ?? 0, report.pushed?.events ?? 0)
+      return ["took \(taken) \(taken == 1 ? "event" : "events"), gave \(given)"]
+    case .help: return [Command.usage]
     }
     return []
   }

@@ -9,7 +9,7 @@ public protocol Table: Sendable {
   /// The relationships, as `including` and `loaded` see them.
   associatedtype Relationships: Sendable
 
-  /// The model's name in the schema: that of the type.
+  /// The model's name in the schema: that of the type, or what `@Table(model:)` says.
   static var modelName: String { get }
   /// What the schema is made of. Always the same for a type.
   static var description: ModelDescription { get }

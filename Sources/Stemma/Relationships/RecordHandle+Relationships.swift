@@ -1,4 +1,5 @@
-/// What the accessors that the macros write call.
+/// What the accessors that the macros write call. They read what is there now; what was read along with a record is for
+/// `loaded` alone, so that an accessor never shows what was true once.
 extension RecordHandle {
   /// The record that a reference leads to; nil if the reference is null, or nothing is there.
   public func parent<Target: Table>(
@@ -6,8 +7,6 @@ extension RecordHandle {
   ) async throws -> Target? {
     let store = try store(of: model)
     guard let key = Target.PrimaryKey(optionalParts: parts) else { return nil }
-    // Read along, unless the reference was set to another record since.
-    if let known = loaded?.related(name) as? [Target], known.first?.primaryKey == key { return known.first }
     return try await store.get(type, byIdentifier: key)
   }
 
@@ -34,7 +33,6 @@ extension RecordHandle {
     _ reference: (Target) -> Owner.PrimaryKey.OptionalParts
   ) async throws -> Target? {
     let store = try store(of: Owner.modelName)
-    if let known = loaded?.related(name) as? [Target] { return known.first }
     let fields = try Owner.description.route(name).relationship.fields
     let key = owner.keyValues
     return try await store.read { connection in

@@ -138,11 +138,17 @@ extension ExpressionProtocol {
   public func `in`<Columns, Wrapped>(_ query: Query<Columns, Wrapped>) -> Expression<Bool>
   where Value == Wrapped? { among(query.text) }
 
+  /// Whether the value is among those that a statement reads, some of which may be null.
+  public func `in`<Columns>(_ query: Query<Columns, Value?>) -> Expression<Bool> { among(query.text) }
+
   private func among(_ query: StatementText) -> Expression<Bool> {
-    var listed = StatementText("(")
+    let compared = Self.compared(StatementText("value"))
+    var listed = StatementText("(WITH listed(value) AS (")
     listed.append(query)
-    listed.append(")")
-    return Expression(.combination(text, " IN ", listed))
+    listed.append(") SELECT ")
+    listed.append(compared)
+    listed.append(" FROM listed)")
+    return Expression(.combination(comparedText, " IN ", listed))
   }
 
   /// From `lower` up to and including `upper`.

@@ -155,6 +155,8 @@ extension Field {
 extension FieldType {
   /// Whether the Swift type takes whatever the node's stricter one allows: a `String` property a field of type AWSEmail.
   fileprivate func holdsAll(of strict: FieldType) -> Bool {
+    // A `Codable` value and a list of them are JSON here; the schema may say more of it.
+    if !isList, base == .scalar(.awsJSON), case .embedded = strict.base { return true }
     guard isList == strict.isList, elementsRequired == strict.elementsRequired || !isList else {
       return false
     }

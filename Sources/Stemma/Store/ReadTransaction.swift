@@ -6,12 +6,19 @@ extension Store {
   public class ReadTransaction {
     let store: Store
     private let prepared: (String) throws -> Statement
+    private var hasEnded = false
 
     /// `prepared` gives a statement without parameters that nobody steps.
     init(_ store: Store, _ prepared: @escaping (String) throws -> Statement) {
       self.store = store
       self.prepared = prepared
     }
+
+    /// Says that the closure has returned that the transaction was given to.
+    final func end() { hasEnded = true }
+
+    /// - Throws: `ended`.
+    final func checkIsOpen() throws(StoreError) { if hasEnded { throw .ended } }
 
     /// The record with a key; nil if there is none.
     public func get<Row: Table>(_ type: Row.Type, byIdentifier key: Row.PrimaryKey) throws -> Row? {
@@ -30,7 +37,8 @@ extension Store {
     /// Runs a statement and lets `body` read its rows.
     @usableFromInline
     final func read<Result>(_ text: StatementText, _ body: (RowCursor) throws -> Result) throws -> Result {
-      try prepared(text.sql).read(text, store, body)
+      try checkIsOpen()
+      return try prepared(text.sql).read(text, store, body)
     }
   }
 
@@ -39,7 +47,11 @@ extension Store {
     _ body: @escaping @Sendable (ReadTransaction) throws -> Result
   ) async throws -> Result {
     try await read { [self] (connection: ReadConnection) in
-      try connection.snapshot { try body(ReadTransaction(self) { try connection.statement($0) }) }
+      try connection.snapshot {
+        let transaction = ReadTransaction(self) { try connection.statement($0) }
+        defer { transaction.end() }
+        return try body(transaction)
+      }
     }
   }
 

@@ -1,22 +1,6 @@
 #if THREAD_SANITIZER
-  import Foundation
+  import StemmaLog
 
-  /// Stands for `Synchronization.Mutex` in builds for ThreadSanitizer, which knows the locks of the system, but not what
-  /// orders two threads that wait for a futex: it reports each contended use of that one as a race.
-  ///
-  /// Unchecked, because the value is only touched between `lock` and `unlock`.
-  final class Mutex<Value>: @unchecked Sendable {
-    private let lock = NSLock()
-    private var value: Value
-
-    init(_ value: consuming sending Value) { self.value = value }
-
-    func withLock<Result, Failure: Error>(
-      _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-      lock.lock()
-      defer { lock.unlock() }
-      return try body(&value)
-    }
-  }
+  /// In the place of the one of `Synchronization`, wherever this module says `Mutex`.
+  typealias Mutex = SanitizedMutex
 #endif

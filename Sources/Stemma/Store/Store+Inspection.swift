@@ -21,6 +21,7 @@ extension Store {
     if writer.isClosed { throw StoreError.closed }
     var opening = Node.OpeningOptions(mode: mode)
     opening.wait = options.wait
+    opening.ports = options.ports
     do { return try await Inspector().run(at: directory.path, opening, body) } catch {
       throw StoreError.translated(error)
     }

@@ -20,7 +20,7 @@ public final class Store: Sendable {
   let options: Options
   let changes: ChangeFeed
   let resolvers = Resolvers()
-  /// Whether the directory goes when the store does.
+  /// Whether the directory goes with the store.
   private let isTemporary: Bool
 
   /// Opens the store in a directory, or makes one.
@@ -41,21 +41,28 @@ public final class Store: Sendable {
     try await self.init(URL(fileURLWithPath: directory), options, models, isTemporary: false)
   }
 
-  /// A store that leaves nothing behind: for tests and previews. Everything works as in any other; its files are in a
-  /// temporary directory that is deleted with the store.
+  /// Opens the store in a directory, or makes one, with models in an array.
+  public convenience init(
+    at directory: URL, options: Options = Options(), models: [any Table.Type]
+  ) async throws {
+    try await self.init(directory, options, models, isTemporary: false)
+  }
+
+  /// A store in memory that leaves nothing behind: for tests and previews. Everything works as in any other, the tool and
+  /// other stores too: it has a directory, which is in memory on Linux, where `/dev/shm` has a gigabyte of room, and
+  /// otherwise where the system has temporary files. It is deleted when the store is closed or released, or the process
+  /// exits; if that is killed, when the next process makes a temporary store.
   public static func temporary(
     options: Options = Options(), models: any Table.Type...
   ) async throws -> Store {
     try await temporary(options: options, models: models)
   }
 
-  /// A store that leaves nothing behind, with models in an array.
+  /// A store in memory that leaves nothing behind, with models in an array.
   public static func temporary(
     options: Options = Options(), models: [any Table.Type]
   ) async throws -> Store {
-    let directory = FileManager.default.temporaryDirectory
-      .appendingPathComponent("stemma-\(UUID().uuidString)")
-    return try await Store(directory, options, models, isTemporary: true)
+    try await Store(TemporaryFolder.newStore(), options, models, isTemporary: true)
   }
 
   private init(
@@ -76,17 +83,21 @@ public final class Store: Sendable {
     declared = Mutex((Self.models(of: tables, in: schema), 0))
   }
 
-  deinit {
-    guard isTemporary else { return }
-    // Nobody is left who could be told; the system clears its temporary directory by itself.
-    do { try FileManager.default.removeItem(at: directory) } catch {}
-  }
+  deinit { removeTemporaryFiles() }
 
-  /// Ends the store: what is being written is finished, then reads, writes and observations end with `closed`.
+  /// Ends the store: what is being written is finished, then reads, writes and observations end with `closed`. The files
+  /// of a temporary store are gone then.
   public func close() async {
     await writer.close()
     readers.close()
     changes.finish()
+    removeTemporaryFiles()
+  }
+
+  private func removeTemporaryFiles() {
+    guard isTemporary else { return }
+    // What cannot be removed, or was before, goes with the folder of the process.
+    do { try FileManager.default.removeItem(at: directory) } catch {}
   }
 
   private static func models(
@@ -138,7 +149,9 @@ public final class Store: Sendable {
     do {
       result = try await writer.commit(CommitNote(by: by, note: note)) { [self] write, schemaChanges in
         takeIn(write.schema, schemaChanges)
-        return try body(Transaction(self, write, moved))
+        let transaction = Transaction(self, write, moved)
+        defer { transaction.end() }
+        return try body(transaction)
       }
     } catch {
       moved.takeBack()

@@ -1,3 +1,5 @@
+import StemmaNode
+
 extension Store {
   /// How a store is opened.
   public struct Options: Sendable {
@@ -9,6 +11,8 @@ extension Store {
     public var isReadOnly = false
     /// How long a write waits for another process's commit, in seconds.
     public var wait: Double = 5
+    /// What commits are written through, and when and by what chance.
+    var ports = Ports()
 
     /// What is not given is as usual: the host's name, all partitions, for reading and writing, 5 seconds of
     /// patience.

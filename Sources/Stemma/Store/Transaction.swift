@@ -21,6 +21,7 @@ extension Store {
 
     /// Does something to the commit at the node's level; its errors in the store's words.
     func writing<Result>(_ body: (WriteTransaction) throws -> Result) throws -> Result {
+      try checkIsOpen()
       do { return try body(write) } catch { throw StoreError.translated(error) }
     }
 

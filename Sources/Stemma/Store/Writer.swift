@@ -45,6 +45,7 @@ actor Writer {
   func open(_ directory: String, _ declared: DeclaredModels, _ settings: Store.Options) throws -> Schema {
     var options = Node.OpeningOptions(mode: settings.isReadOnly ? .read : .write)
     options.wait = settings.wait
+    options.ports = settings.ports
     let node: Node
     do throws(NodeError) { node = try Node.open(at: directory, options) } catch {
       guard case .noNode = error, !settings.isReadOnly else { throw error }
@@ -91,6 +92,9 @@ actor Writer {
     node = nil
     closed.store(true, ordering: .releasing)
   }
+
+  /// How many commits wait for the one that is being made.
+  nonisolated var waitingCount: Int { waiting.withLock { $0.count } }
 
   nonisolated var isClosed: Bool { closed.load(ordering: .acquiring) }
 

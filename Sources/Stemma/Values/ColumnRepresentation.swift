@@ -48,6 +48,24 @@ public struct TextRepresentation<Kind: TextKind>: ColumnRepresentation, Hashable
 
 extension TextRepresentation: TableKey, KeyValue {}
 
+extension TextRepresentation: ExpressibleByStringLiteral, CustomStringConvertible, Codable {
+  /// Takes any text, as `init(representing:)`.
+  public init(_ text: String) { represented = text }
+  /// Takes any text, as `init(representing:)`.
+  public init(stringLiteral text: String) { represented = text }
+  /// The text.
+  public var description: String { represented }
+  /// Decodes a text, whether or not the kind's rule allows it.
+  public init(from decoder: any Decoder) throws {
+    represented = try decoder.singleValueContainer().decode(String.self)
+  }
+  /// Encodes the text alone.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(represented)
+  }
+}
+
 /// The kinds of text that the schema knows.
 public enum TextKinds {
   /// Text that names something; `String.ID`.

@@ -77,12 +77,8 @@ extension ColumnValue where Self: RawRepresentable, RawValue: ColumnValue {
 extension ColumnValue where Self: RawRepresentable & CaseIterable, RawValue == String {
   /// The schema lists the cases, if all of them can be names there.
   public static var columnType: ColumnType {
-    var type = ColumnType.text
-    let cases = allCases.map(\.rawValue)
-    if cases.allSatisfy({ $0.wholeMatch(of: /[A-Za-z][A-Za-z0-9_]*/) != nil }) {
-      type.enumeration = "\(Self.self)"
-      type.cases = cases
-    }
-    return type
+    let type = ColumnType.enumeration("\(Self.self)", of: Self.self)
+    let areNames = type.cases.allSatisfy { $0.wholeMatch(of: /[A-Za-z][A-Za-z0-9_]*/) != nil }
+    return areNames ? type : .text
   }
 }

@@ -83,6 +83,19 @@ public struct ColumnType: Sendable, Hashable {
   /// `AWSIPAddress`: text as `2001:db8::/32`.
   public static let ipAddress = ColumnType(.awsIPAddress)
 
+  /// An enum whose cases the schema lists: what a type says of itself that is called otherwise there.
+  ///
+  /// - Parameter name: the enum's name in the schema. Names and raw values that cannot be names there are refused when a
+  ///   store opens.
+  public static func enumeration<Enumeration: CaseIterable & RawRepresentable<String>>(
+    _ name: String, of type: Enumeration.Type
+  ) -> ColumnType {
+    var column = ColumnType(.string)
+    column.enumeration = name
+    column.cases = Enumeration.allCases.map(\.rawValue)
+    return column
+  }
+
   /// Of one element, if it is a list.
   var base: FieldType.Base { enumeration.map { .enumeration($0) } ?? .scalar(scalar) }
 

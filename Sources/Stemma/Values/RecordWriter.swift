@@ -17,10 +17,17 @@ public struct RecordWriter {
   /// Takes the next column that is no part of the key.
   public mutating func value(_ value: some ColumnValue) { values.append(value.datum.value) }
 
-  /// Takes a value that is stored as a representation of it; nil is null.
+  /// Takes a value that is stored as a representation of it.
+  public mutating func represented<Representation: ColumnRepresentation>(
+    _ value: Representation.Represented, as type: Representation.Type
+  ) { values.append(Representation(representing: value).datum.value) }
+
+  /// Refuses an optional whose representation knows no null: null would be written, and could not be read.
+  @available(
+    *, unavailable,
+    message: "the property can be nil: write `as:` with a question mark, as in `Date.DayRepresentation?.self`"
+  )
   public mutating func represented<Representation: ColumnRepresentation>(
     _ value: Representation.Represented?, as type: Representation.Type
-  ) {
-    values.append(value.map { Representation(representing: $0).datum.value } ?? .null)
-  }
+  ) { preconditionFailure("cannot be called") }
 }

@@ -1,13 +1,21 @@
-/// Writes a schema as the Swift structs that an app declares it with.
+/// Writes a schema as the Swift structs that an app declares it with, so that they read whatever the node holds.
 ///
-/// Types are those of docs/TYPES.md. An `ID` that is minted, and what refers to it, is a `UUID`; other `ID`s are
-/// `String.ID`, which takes any text. A key of several parts becomes a nested `@Selection`.
+/// Types are those of docs/TYPES.md. An `ID`, minted or not, is any text: `String.ID`. A key of several parts becomes a
+/// nested `@Selection`. A name that Swift cannot take is written otherwise, with the schema's beside it.
 package struct SwiftSource {
   private let schema: Schema
+  private let names: SwiftNames
+  private let types: SwiftTypes
+
+  private init(_ schema: Schema) {
+    self.schema = schema
+    names = SwiftNames(schema)
+    types = SwiftTypes(names: names)
+  }
 
   /// The text of a source file, in the order of the schema: enums, embedded types, models.
   package static func text(of schema: Schema) -> String {
-    let source = SwiftSource(schema: schema)
+    let source = SwiftSource(schema)
     let parts =
       schema.enums.map(source.declaration) + schema.embeddedTypes.map(source.declaration)
       + schema.models.map(source.declaration)
@@ -15,52 +23,80 @@ package struct SwiftSource {
   }
 
   private func declaration(_ type: EnumType) -> String {
-    var names: Set<String> = []
-    let cases = type.cases.map { value -> String in
-      let camel = Self.caseName(value)
-      let name = names.insert(camel).inserted ? camel : value
-      names.insert(name)
-      return name == value
-        ? "  case \(Self.quoted(name))\n" : "  case \(Self.quoted(name)) = \"\(value)\"\n"
+    let name = names.type(type.name)
+    var lines = zip(SwiftNames.cases(type.cases), type.cases).map { name, value in
+      name == value
+        ? "  case \(SwiftNames.quoted(name))\n" : "  case \(SwiftNames.quoted(name)) = \"\(value)\"\n"
     }
-    return "enum \(type.name): String, Codable, CaseIterable, KeyValue {\n\(cases.joined())}\n"
+    if name != type.name {
+      lines.append(
+        "  static var columnType: ColumnType { .enumeration(\"\(type.name)\", of: Self.self) }\n")
+    }
+    return "enum \(name): String, Codable, CaseIterable, KeyValue {\n\(lines.joined())}\n"
   }
 
+  /// An embedded type, which is coded as JSON: there the properties' names are those of the schema.
   private func declaration(_ type: EmbeddedType) -> String {
     let fields = type.fields.map { field in
-      "  var \(Self.quoted(field.name)): \(plainType(field.type))\(field.isRequired ? "" : "?")\n"
+      "  var \(SwiftNames.quoted(field.name)): \(types.embedded(field.type))\(field.isRequired ? "" : "?")\n"
     }
-    return "struct \(type.name): Codable, Hashable, Sendable {\n\(fields.joined())}\n"
+    return "struct \(names.type(type.name)): Codable, Hashable, Sendable {\n\(fields.joined())}\n"
   }
 
   private func declaration(_ model: Model) -> String {
     var text = ""
     for index in model.indexes {
-      let fields = index.fields.map { "\"\($0)\"" }.joined(separator: ", ")
       let name = index.name == Naming.index(on: index.fields) ? "" : ", name: \"\(index.name)\""
-      text += "@Index(\(fields)\(name))\n"
+      text += "@Index(\(properties(index.fields, model))\(name))\n"
     }
-    text = "@Table\(arguments(model))\n\(text)struct \(model.name) {\n\(key(model))"
+    text = "@Table\(arguments(model))\n\(text)struct \(names.type(model.name)) {\n\(key(model))"
     for (position, field) in model.fields.enumerated() where !model.isKeyField(position) {
       text += "  \(property(field, model))\n"
     }
-    for relationship in model.relationships {
-      if let line = self.relationship(relationship, model) { text += "  \(line)\n" }
-    }
+    for relationship in model.relationships { text += "  \(self.relationship(relationship, model))\n" }
     return text + "}\n"
   }
 
   private func arguments(_ model: Model) -> String {
     var arguments: [String] = []
     if model.tableName != Naming.tableName(ofModel: model.name) { arguments.append("\"\(model.tableName)\"") }
+    if names.type(model.name) != model.name { arguments.append("model: \"\(model.name)\"") }
     if model.conflictPolicy != .automerge { arguments.append("policy: .\(model.conflictPolicy)") }
     if model.deletePolicy != .byVersion { arguments.append("deletes: .\(model.deletePolicy)") }
     let key = model.keyFields.map { model.fields[$0] }
     if model.partitionDepth != SchemaReader.standardPartitionDepth(key: key) {
-      let names = key.prefix(model.partitionDepth).map { "\"\($0.name)\"" }.joined(separator: ", ")
-      arguments.append("partition: [\(names)]")
+      let parts = key.prefix(model.partitionDepth).map(\.name)
+      arguments.append("partition: [\(properties(parts, model))]")
     }
     return arguments.isEmpty ? "" : "(\(arguments.joined(separator: ", ")))"
+  }
+
+  // MARK: Names
+
+  /// The property of a field.
+  private func property(_ name: String, _ model: Model?) -> String {
+    guard let model else { return name }
+    return names.property(name, besides: model.fields.map(\.name) + model.relationships.map(\.name))
+  }
+
+  /// Properties as macros are told them.
+  private func properties(_ fields: [String], _ model: Model?) -> String {
+    fields.map { "\"\(property($0, model))\"" }.joined(separator: ", ")
+  }
+
+  /// What stands in front of a property that is not stored as it is called, or as it is typed.
+  private func column(
+    _ field: Field, _ model: Model, isKey: Bool = false, representation: String? = nil
+  ) -> String {
+    var arguments: [String] = []
+    if property(field.name, model) != field.name { arguments.append("\"\(field.name)\"") }
+    if isKey { arguments.append("primaryKey: true") }
+    if let representation { arguments.append("as: \(representation).self") }
+    return arguments.isEmpty ? "" : "@Column(\(arguments.joined(separator: ", "))) "
+  }
+
+  private func quoted(_ field: Field, _ model: Model) -> String {
+    SwiftNames.quoted(property(field.name, model))
   }
 
   // MARK: Keys
@@ -68,106 +104,35 @@ package struct SwiftSource {
   private func key(_ model: Model) -> String {
     let parts = model.keyFields.map { model.fields[$0] }
     if parts.count == 1 {
-      let mark = parts[0].name == "id" ? "" : "@Column(primaryKey: true) "
-      return "  \(mark)let \(Self.quoted(parts[0].name)): \(keyType(parts[0], model))\n"
+      let mark = column(parts[0], model, isKey: parts[0].name != "id")
+      return "  \(mark)let \(quoted(parts[0], model)): \(types.keyType(parts[0]))\n"
+    }
+    let lines = parts.map {
+      "    \(column($0, model))let \(quoted($0, model)): \(types.keyType($0))\n"
     }
     // Another property may be called `id`; a part may, too, inside of the key.
-    let isTaken =
-      model.fields.contains { field in field.name == "id" && !parts.contains { $0.name == "id" } }
-      || model.relationships.contains { $0.name == "id" }
-    let lines = parts.map { "    let \(Self.quoted($0.name)): \(keyType($0, model))\n" }.joined()
-    let (type, property) = isTaken ? ("Key", "@Column(primaryKey: true) let key") : ("ID", "let id")
-    return "  @Selection struct \(type): Hashable {\n\(lines)  }\n  \(property): \(type)\n"
-  }
-
-  /// The type of a key part. One that holds another record's key has the type of that.
-  private func keyType(_ field: Field, _ model: Model, depth: Int = 0) -> String {
-    switch field.type.base {
-    case .scalar(.id):
-      if depth < 8, let (target, part) = referred(field, model) {
-        return keyType(part, target, depth: depth + 1)
-      }
-      let isMinted = model.keyFields.contains { model.fields[$0].name == field.name } && field.isMinted
-      return isMinted ? "UUID" : "String.ID"
-    case .scalar(let scalar): return Self.elementType(scalar)
-    case .enumeration(let name), .embedded(let name): return name
+    let others = model.fields.filter { field in !parts.contains { $0.name == field.name } }.map(\.name)
+    let taken = Set(others + model.relationships.map(\.name))
+    guard taken.contains("id") else {
+      return "  @Selection struct ID: Hashable {\n\(lines.joined())  }\n  let id: ID\n"
     }
-  }
-
-  /// The key part of another model that a field holds.
-  private func referred(_ field: Field, _ model: Model) -> (Model, Field)? {
-    for reference in model.references {
-      guard let place = reference.fields.firstIndex(of: field.name),
-        let target = schema.model(named: reference.target), place < target.keyFields.count,
-        target.name != model.name || !model.keyFields.contains(where: { model.fields[$0].name == field.name })
-      else { continue }
-      return (target, target.fields[target.keyFields[place]])
-    }
-    return nil
+    let key = SwiftNames.free("key", taken.union(parts.map(\.name)))
+    return "  @Selection struct Key: Hashable {\n\(lines.joined())  }\n"
+      + "  @Column(primaryKey: true) let \(key): Key\n"
   }
 
   // MARK: Columns
 
   private func property(_ field: Field, _ model: Model) -> String {
-    let name = Self.quoted(field.name)
     let mark = field.isRequired ? "" : "?"
-    if referred(field, model) != nil, !field.type.isList {
-      return "var \(name): \(keyType(field, model))\(mark)"
+    let head = "var \(quoted(field, model))"
+    if types.isReference(field, model) {
+      return "\(column(field, model))\(head): \(types.keyType(field))\(mark)"
     }
-    if field.name == model.createdAt || field.name == model.updatedAt, field.type.scalar == .awsDateTime {
-      return "var \(name): Date?"
-    }
-    let type = plainType(field.type)
-    guard let representation = representation(field.type) else {
-      return "var \(name): \(type)\(mark)\(standard(field))"
-    }
-    return "@Column(as: \(representation.replacing("?", with: mark)).self) var \(name): \(type)\(mark)"
-  }
-
-  /// The type behind `as:`, with a question mark where that of an optional property stands.
-  private func representation(_ type: FieldType) -> String? {
-    if case .embedded = type.base { return "\(plainType(type))?.JSONRepresentation" }
-    guard !type.isList, case .scalar(let scalar) = type.base else { return nil }
-    switch scalar {
-    case .id, .awsDate, .awsTime, .awsEmail, .awsPhone, .awsIPAddress, .awsJSON:
-      return "\(Self.elementType(scalar))?"
-    case .awsTimestamp: return "Date.UnixTimeRepresentation?"
-    default: return nil
-    }
-  }
-
-  private func plainType(_ type: FieldType) -> String {
-    let element: String
-    switch type.base {
-    case .enumeration(let name), .embedded(let name): element = name
-    case .scalar(let scalar):
-      element = type.isList ? Self.elementType(scalar) : Self.propertyType(scalar)
-    }
-    return type.isList ? "[\(element)\(type.elementsRequired ? "" : "?")]" : element
-  }
-
-  /// The type of a property of its own.
-  private static func propertyType(_ scalar: Scalar) -> String {
-    switch scalar {
-    case .id, .awsDate, .awsTime, .awsEmail, .awsPhone, .awsIPAddress, .awsJSON: "String"
-    case .awsTimestamp: "Date"
-    default: elementType(scalar)
-    }
-  }
-
-  /// The type of an element of a list, or of a key part: one that is a column's by itself.
-  private static func elementType(_ scalar: Scalar) -> String {
-    switch scalar {
-    case .id: "String.ID"
-    case .string: "String"
-    case .int: "Int"
-    case .float: "Double"
-    case .boolean: "Bool"
-    case .awsDate, .awsTime, .awsEmail, .awsPhone, .awsIPAddress, .awsJSON: "String.\(scalar.rawValue)"
-    case .awsDateTime: "Date"
-    case .awsTimestamp: "Date.UnixTimeRepresentation"
-    case .awsURL: "URL"
-    }
+    let representation = types.representation(field.type)?.replacing("?", with: mark)
+    let standard = representation == nil ? standard(field) : ""
+    return column(field, model, representation: representation)
+      + "\(head): \(types.property(field.type))\(mark)\(standard)"
   }
 
   /// The default of a column whose type has literals.
@@ -185,48 +150,29 @@ package struct SwiftSource {
 
   // MARK: Relationships
 
-  private func relationship(_ relationship: Relationship, _ model: Model) -> String? {
-    let name = Self.quoted(relationship.name)
-    let fields = relationship.referenceFields.map { "\"\($0)\"" }.joined(separator: ", ")
+  private func relationship(_ relationship: Relationship, _ model: Model) -> String {
+    let target = names.type(relationship.target)
+    guard !names.isTaken(relationship.name) else {
+      return "// `\(relationship.name)` leads to \(target); Swift has no property of that name."
+    }
+    let name = SwiftNames.quoted(relationship.name)
+    let child = relationship.storesReference ? model : schema.model(named: relationship.target)
+    let fields = properties(relationship.referenceFields, child)
     let rule = relationship.deleteRule == .restrict ? ", onDelete: .restrict" : ""
     if let join = relationship.joinModel {
       let far = schema.model(named: join)?.relationships.filter { $0.target == model.name } ?? []
       let by = far.count < 2 ? nil : far.first { $0.referenceFields == relationship.referenceFields }?.name
-      return "@ManyToMany(through: \(join).self\(by.map { ", by: \"\($0)\"" } ?? "")) "
-        + "var \(name): Related<\(relationship.target)>"
+      return "@ManyToMany(through: \(names.type(join)).self\(by.map { ", by: \"\($0)\"" } ?? "")) "
+        + "var \(name): Related<\(target)>"
     }
     if relationship.storesReference {
       let free = model.freeReferenceFields(of: relationship)
       let isRequired = free.allSatisfy { model.field(named: $0)?.isRequired == true }
-      return "@BelongsTo(\(fields)) var \(name): \(relationship.target)\(isRequired ? "" : "?")"
+      return "@BelongsTo(\(fields)) var \(name): \(target)\(isRequired ? "" : "?")"
     }
     if relationship.kind == .hasMany {
-      return "@HasMany(\(fields)\(rule)) var \(name): Related<\(relationship.target)>"
+      return "@HasMany(\(fields)\(rule)) var \(name): Related<\(target)>"
     }
-    return "@HasOne(\(fields)\(rule)) var \(name): \(relationship.target)?"
+    return "@HasOne(\(fields)\(rule)) var \(name): \(target)?"
   }
-
-  // MARK: Names
-
-  /// `IN_PROGRESS` → `inProgress`.
-  private static func caseName(_ value: String) -> String {
-    guard value.contains("_") || value == value.uppercased() else { return Naming.small(value) }
-    let words = value.lowercased().split(separator: "_").map(String.init)
-    let name = words.enumerated().map { $0 == 0 ? $1 : Naming.capital($1) }.joined()
-    return name.first?.isLetter == true ? name : value
-  }
-
-  /// Words that a Swift declaration cannot be called without quotes.
-  private static let keywords: Set<String> = [
-    "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do",
-    "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if",
-    "import",
-    "in", "init", "inout", "internal", "is", "let", "nil", "operator", "precedencegroup", "private",
-    "protocol",
-    "public", "repeat", "rethrows", "return", "self", "static", "struct", "subscript", "super", "switch",
-    "throw",
-    "throws", "true", "try", "typealias", "var", "where", "while", "Any", "Self", "Type",
-  ]
-
-  private static func quoted(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
 }

@@ -80,14 +80,14 @@ import Stemma
   var title: String
   var content: String
   var authorName: String?
-  var authorDoB: String?
+  var authorDoB: String.AWSDate?
   @BelongsTo("authorName", "authorDoB") var author: Writer?
 }
 
 @Table struct Writer {
   @Selection struct ID: Hashable {
     let name: String
-    let dateOfBirth: String
+    let dateOfBirth: String.AWSDate
   }
   let id: ID
   @HasMany("authorName", "authorDoB") var authoredPosts: Related<Novel>

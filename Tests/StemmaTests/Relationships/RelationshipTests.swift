@@ -59,6 +59,26 @@ struct RelationshipTests {
     #expect(try circle.loaded(\.officers)[0].loaded(\.heads)[0].loaded(\.head)?.id == officer.id)
   }
 
+  @Test("after an eager read the accessors still read what is there now, and `loaded` what was read along")
+  func accessorsReadAnew() async throws {
+    let store = try await Store.temporary(models: Team.self, Member.self, Customer.self, Cart.self)
+    let team = try await store.insert(Team.Draft(mantra: "One"))
+    let id = try await store.insert(Member.Draft(name: "Tim", team: team)).id
+    let member = try #require(
+      try await store.get(Member.self, byIdentifier: id, including: { [$0.team] }))
+    try await Team.find(team.id).update { $0.mantra = "Two" }.execute(store)
+    #expect(try await member.team?.mantra == "Two")
+    #expect(try member.loaded(\.team)?.mantra == "One")
+    try await Team.find(team.id).delete().execute(store)
+    #expect(try await member.team == nil)
+    let customer = try await store.insert(Customer.Draft(name: "Ana"))
+    let eager = try #require(
+      try await store.get(Customer.self, byIdentifier: customer.id, including: { [$0.activeCart] }))
+    try await store.insert(Cart.Draft(items: ["Ice"], customer: customer))
+    #expect(try await eager.activeCart?.items == ["Ice"])
+    #expect(try eager.loaded(\.activeCart) == nil)
+  }
+
   @Test("an employee who manages himself is read and deleted like any other")
   func selfReference() async throws {
     let store = try await Store.temporary(models: Employee.self)

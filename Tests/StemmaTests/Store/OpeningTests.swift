@@ -197,6 +197,47 @@ struct OpeningTests {
     #expect(try await team.members.count() == 1)
   }
 
+  @Test("a type that was not declared is neither read nor written, and both say so")
+  func undeclared() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    func refusal(_ body: () async throws -> Void) async -> String {
+      do {
+        try await body()
+        return "nothing"
+      } catch StoreError.models(let what) { return what } catch { return "\(error)" }
+    }
+    let reads = [
+      await refusal { _ = try await Book.all.fetchAll(store) },
+      await refusal { _ = try await store.get(Book.self, byIdentifier: "1") },
+      await refusal { _ = try await store.read { try Book.count().fetchAll($0) } },
+      await refusal { _ = try await store.write { try Book.count().fetchAll($0) } },
+    ]
+    let what = "no model has the table books: it was not among those that the store was opened with"
+    #expect(reads == Array(repeating: what, count: 4))
+    #expect(
+      await refusal { try await store.insert(Book(isbn: "1", title: "One")) }
+        == "Book was not among the models that the store was opened with")
+  }
+
+  @Test("a transaction that outlives its closure reads and writes nothing")
+  func endedTransactions() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    // The compiler forbids to keep it; whoever silences that is told.
+    nonisolated(unsafe) var kept: [Store.ReadTransaction] = []
+    nonisolated(unsafe) var write: Store.Transaction?
+    try await store.write { tx in
+      write = tx
+      kept.append(tx)
+    }
+    try await store.read { kept.append($0) }
+    for transaction in kept {
+      #expect(throws: StoreError.ended) { try Reminder.all.fetchAll(transaction) }
+      #expect(throws: StoreError.ended) { try transaction.get(Reminder.self, byIdentifier: UUID()) }
+    }
+    #expect(throws: StoreError.ended) { try write?.insert(Reminder.Draft(title: "late")) }
+    #expect(try await Reminder.all.fetchCount(store) == 0)
+  }
+
   @Test("what is wrong with declared models is said of model and property")
   func wrongModels() async throws {
     let twice = await wrong(Wrong.Child.self)

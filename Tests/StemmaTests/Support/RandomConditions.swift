@@ -31,10 +31,18 @@ extension SplitMix64 {
     element([nil, 0, 0.5, 0.001, 60, -86_400]).map { ReadStatementTests.date($0) }
   }
 
+  /// As text they are in another order than as numbers.
+  mutating func price() -> Decimal {
+    Decimal(
+      sign: below(2) == 0 ? .minus : .plus, exponent: -2,
+      significand: Decimal(element([0, 5, 95, 1025, 10_000])))
+  }
+
   mutating func chore(id: Int, owners: Int) -> Chore {
     Chore(
       id: id, title: word(), isDone: below(2) == 0, rank: rank(), effort: effort(), due: due(),
-      ownerId: below(2) == 0 ? nil : below(owners))
+      ownerId: below(2) == 0 ? nil : below(owners),
+      cost: Chore.Cost(price: price(), unit: below(3) == 0 ? nil : word()))
   }
 
   mutating func condition(depth: Int = 2) -> Condition {
@@ -56,7 +64,8 @@ extension SplitMix64 {
 
   private mutating func comparison() -> Condition {
     let (rank, number, effort, due) = (rank(), below(9), effort(), due())
-    switch below(8) {
+    let price = price()
+    switch below(11) {
     case 0: return Condition({ $0.rank == rank }, { $0.rank == rank })
     case 1: return Condition({ $0.rank != rank }, { $0.rank != rank })
     case 2: return Condition({ $0.rank < number }, { $0.rank.map { $0 < number } ?? false })
@@ -64,6 +73,9 @@ extension SplitMix64 {
     case 4: return Condition({ $0.effort > effort }, { $0.effort > effort })
     case 5: return Condition({ $0.effort <= effort }, { $0.effort <= effort })
     case 6: return Condition({ $0.due == due }, { $0.due == due })
+    case 7: return Condition({ $0.cost.price > price }, { $0.cost.price > price })
+    case 8: return Condition({ $0.cost.price.in([price, 0]) }, { [price, 0].contains($0.cost.price) })
+    case 9: return Condition({ $0.cost.unit == nil }, { $0.cost.unit == nil })
     default:
       let due = due ?? ReadStatementTests.date(0)
       return Condition({ $0.due >= due }, { $0.due.map { $0 >= due } ?? false })
@@ -106,7 +118,7 @@ extension SplitMix64 {
   }
 
   mutating func order() -> Order {
-    switch below(6) {
+    switch below(7) {
     case 0: return Order(term: { $0.id.desc() }, precedes: { $0.id > $1.id })
     case 1:
       return Order(
@@ -121,6 +133,7 @@ extension SplitMix64 {
         term: { $0.due.desc(nulls: .last) },
         precedes: { a, b in a.due.map { a in b.due.map { a > $0 } ?? true } ?? false })
     case 4: return Order(term: { $0.isDone.asc() }, precedes: { !$0.isDone && $1.isDone })
+    case 5: return Order(term: { $0.cost.price.asc() }, precedes: { $0.cost.price < $1.cost.price })
     default: return Order(term: { $0.effort.desc() }, precedes: { $0.effort > $1.effort })
     }
   }

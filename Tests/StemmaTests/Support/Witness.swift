@@ -65,7 +65,8 @@ final class Witness: Sendable {
   }
 
   private func storedEvents() async throws -> [String] {
-    try await store.writer.access { node in
+    // A node of its own, which also sees what a peer's sync has brought.
+    try await store.inspect { node in
       let describer = node.description
       var lines: [String] = []
       try node.forEachEvent(LogFilter(), newestFirst: false) { stored, _ in

@@ -1,0 +1,242 @@
+import Testing
+
+/// What `@Table` refuses of a declaration as a whole.
+@Suite("Misuses of declarations")
+struct DeclarationMisuseTests {
+  @Test("a generic struct")
+  func generic() {
+    expectMisuse(
+      """
+      @Table struct Box<Value> {
+        let id: Int
+      }
+      """,
+      "a model cannot be generic", line: 1, column: 18)
+  }
+
+  @Test("a type that is called as what is written into it")
+  func reservedName() {
+    expectMisuse(
+      """
+      @Table struct Draft {
+        let id: Int
+      }
+      """,
+      "a type with @Table cannot be called Draft: what that writes has this name; the model can, with "
+        + "@Table(model: \"Draft\")", line: 1, column: 15)
+  }
+
+  @Test("a model whose other name no schema takes")
+  func modelName() {
+    expectMisuse(
+      """
+      @Table(model: "a b") struct Book {
+        let id: Int
+      }
+      """,
+      "`a b` cannot name a model: a name is made of A-Z, a-z, 0-9 and _, begins with a letter, and has at most 255 of them",
+      line: 1, column: 1)
+  }
+
+  @Test("a model inside of a function")
+  func local() {
+    expectMisuse(
+      """
+      func shelve() {
+        @Table struct Book {
+          let id: Int
+        }
+      }
+      """,
+      "a model cannot be declared inside of a function; declare it in a file or a type", line: 2, column: 3)
+  }
+
+  @Test("a column that depends on the build")
+  func conditional() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        #if DEBUG
+        var trace: String
+        #endif
+      }
+      """,
+      "a column cannot stand inside of #if; take it out, or mark it @Ephemeral", line: 4, column: 3)
+  }
+
+  @Test("columns that differ in case only")
+  func sameName() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var title: String
+        var Title: String
+      }
+      """,
+      "`Title` and `title` would be one column, `Title`", line: 4, column: 7)
+  }
+
+  @Test("a partition that is not the first parts of the key")
+  func partition() {
+    expectMisuse(
+      """
+      @Table(partition: ["b"]) struct Book {
+        @Selection struct ID: Hashable {
+          let a: String
+          let b: String
+        }
+        let id: ID
+      }
+      """,
+      "a partition is named by the first parts of the key, [\"a\", \"b\"], in this order", line: 1, column: 33
+    )
+  }
+
+  @Test("an index of nothing")
+  func emptyIndex() {
+    expectMisuse(
+      """
+      @Index @Table struct Book {
+        let id: Int
+      }
+      """,
+      "name the properties of the index: @Index(\"title\")", line: 1, column: 1)
+  }
+
+  @Test("a key that can be nil, and a part of one")
+  func optionalKeys() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int?
+      }
+      """,
+      "the primary key `id` cannot be nil", line: 2, column: 7)
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Selection struct ID: Hashable {
+          let shelf: String?
+        }
+        let id: ID
+      }
+      """,
+      "the key part `shelf` cannot be nil", line: 3, column: 9)
+  }
+
+  @Test("a key without parts")
+  func emptyKey() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Selection struct ID: Hashable {
+        }
+        let id: ID
+      }
+      """,
+      "the key `ID` has no part", line: 2, column: 21)
+  }
+
+  @Test("a relationship with a value")
+  func initialValue() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var shelfId: Int?
+        @BelongsTo("shelfId") var shelf: Shelf? = nil
+      }
+      """,
+      "what @BelongsTo leads to has no initial value", line: 4, column: 29)
+  }
+
+  @Test("a reference by what is no column")
+  func unknownField() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @BelongsTo("shelfId") var shelf: Shelf?
+      }
+      """,
+      "Book has no column `shelfId`; it has id", line: 3, column: 3)
+  }
+
+  @Test("a member that the conformance has: the key")
+  func clashKey() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var primaryKey: Int { 1 }
+      }
+      """,
+      "@Table writes `primaryKey`; call this one otherwise", line: 3, column: 7)
+  }
+
+  @Test("a dictionary, and a set")
+  func dictionary() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var pages: [String: Int]?
+      }
+      """,
+      "a dictionary is no column; store `pages` as JSON", line: 3, column: 14, fix: "store it as JSON",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Column(as: [String: Int]?.JSONRepresentation.self) var pages: [String: Int]?
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var pages: Set<Int>
+      }
+      """,
+      "a set is no column; store `pages` as JSON", line: 3, column: 14, fix: "store it as JSON",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Column(as: Set<Int>.JSONRepresentation.self) var pages: Set<Int>
+        }
+        """)
+  }
+
+  @Test("what is said of a column, on a relationship")
+  func markedRelationship() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var shelfId: Int?
+        @BelongsTo("shelfId") @Index var shelf: Shelf?
+      }
+      """,
+      "what @BelongsTo leads to is no column, and one relationship; leave out @Index, or @BelongsTo", line: 4,
+      column: 25)
+  }
+
+  @Test("a list of lists")
+  func nestedList() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var grid: [[Int]]
+      }
+      """,
+      "a list of lists is no column; store `grid` as JSON", line: 3, column: 13, fix: "store it as JSON",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Column(as: [[Int]].JSONRepresentation.self) var grid: [[Int]]
+        }
+        """)
+  }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Testing
+
+/// All Swift of the documentation compiles.
+///
+/// Each article becomes a namespace; a block's declarations stand in it, its statements in a function whose parameters are
+/// what the articles speak of without declaring it.
+@Suite("The code of the articles")
+struct ArticleCodeTests {
+  private static let catalogue = URL(fileURLWithPath: #filePath)
+    .appendingPathComponent("../../../Sources/Stemma/Stemma.docc").standardizedFileURL
+
+  /// A line of the source that is compiled, and where it comes from.
+  private struct Line {
+    var text: String
+    var origin: String
+  }
+
+  @Test("each block of each article compiles")
+  func compiles() throws {
+    var lines = Self.prelude.split(separator: "\n", omittingEmptySubsequences: false)
+      .map { Line(text: String($0), origin: "the prelude") }
+    var blocks = 0
+    let articles = try FileManager.default.contentsOfDirectory(atPath: Self.catalogue.path)
+    for name in articles.sorted() where name.hasSuffix(".md") {
+      let page = try String(contentsOf: Self.catalogue.appendingPathComponent(name), encoding: .utf8)
+      let found = Self.blocks(of: page, name)
+      blocks += found.count
+      lines.append(Line(text: "enum Article\(name.dropLast(3)) {", origin: name))
+      for block in found { lines += Self.members(block, number: lines.count) }
+      lines.append(Line(text: "}", origin: name))
+    }
+    #expect(blocks > 15)
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent("Articles-\(UUID()).swift")
+    defer { do { try FileManager.default.removeItem(at: file) } catch {} }
+    try lines.map(\.text).joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
+    for complaint in try Compiler.complaints(about: file) {
+      let line = lines[complaint.line - 1]
+      Issue.record("\(line.origin): \(complaint.message)\n\(line.text)")
+    }
+  }
+
+  private static func blocks(of page: String, _ name: String) -> [[Line]] {
+    var blocks: [[Line]] = []
+    var isInside = false
+    for (index, text) in page.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+      if text.hasPrefix("```") {
+        isInside = text == "```swift"
+        if isInside { blocks.append([]) }
+      } else if isInside {
+        blocks[blocks.count - 1].append(Line(text: String(text), origin: "\(name):\(index + 1)"))
+      }
+    }
+    return blocks
+  }
+
+  /// The block's declarations, and a function of its statements.
+  private static func members(_ block: [Line], number: Int) -> [Line] {
+    var declarations: [Line] = []
+    var statements: [Line] = []
+    var isDeclaration = false
+    /// Whether there were only attributes of a declaration so far.
+    var isOpen = false
+    for line in block where !line.text.hasPrefix("import ") {
+      var line = line
+      line.text = line.text.replacing("#expect(", with: "expect(").replacing("@Test ", with: "")
+      let begins = line.text.first.map { !" })]".contains($0) } ?? false
+      if begins {
+        isDeclaration = isOpen || line.text.contains(/^(@|(struct|enum|func|extension) )/)
+        isOpen = isDeclaration && !line.text.contains(#/(struct|enum|func|extension) /#)
+      }
+      if isDeclaration { declarations.append(line) } else { statements.append(line) }
+    }
+    if statements.allSatisfy(\.text.isEmpty) { return declarations }
+    let origin = statements[0].origin
+    let head = "static func block\(number)(\(parameters)) async throws {"
+    return declarations + [Line(text: head, origin: origin)] + statements + [Line(text: "}", origin: origin)]
+  }
+
+  private static let parameters = """
+    store: Store, here: Store, there: Store, id: UUID, reminder: Reminder, team: Team, member: Member, \
+    yesterday: Date, show: ([Reminder]) -> Void
+    """
+
+  /// What the articles take for granted: models that stand in other articles, and what a test and a view are made of.
+  private static let prelude = """
+    import Foundation
+    import Stemma
+
+    @Table struct Reminder { let id: UUID; var title: String; var isDone = false }
+    @Table struct Team {
+      let id: UUID
+      var mantra: String
+      @HasMany("teamId") var members: Related<Member>
+    }
+    @Table struct Member {
+      let id: UUID
+      var name: String
+      var teamId: UUID?
+      @BelongsTo("teamId") var team: Team?
+    }
+    @Table struct Worker {
+      let id: UUID
+      var name: String
+      @HasMany("workerId") var tasks: Related<Job>
+    }
+    @Table struct Job {
+      let id: UUID
+      var workerId: UUID?
+      @BelongsTo("workerId") var worker: Worker?
+    }
+    struct Tag: Codable, Hashable, Sendable { var name: String }
+
+    func expect(_ condition: Bool) {}
+    @MainActor protocol View { associatedtype Body; var body: Body { get } }
+    struct Text { init(_ text: String) {} }
+    struct ForEach<Data: RandomAccessCollection, ID: Hashable>: View {
+      var body: Void { () }
+      init<Content>(_ data: Data, id: KeyPath<Data.Element, ID>, content: (Data.Element) -> Content) {}
+    }
+
+    """
+}

@@ -1,0 +1,184 @@
+import Foundation
+import Testing
+
+@testable import Stemma
+
+/// The events, rows and SQL that the articles show are those that come.
+@Suite("The events of the articles", .timeLimit(.minutes(20)))
+struct ArticleEventTests {
+  private static func page(_ name: String) throws -> String {
+    let file = URL(fileURLWithPath: #filePath)
+      .appendingPathComponent("../../../Sources/Stemma/Stemma.docc/\(name).md").standardizedFileURL
+    return try String(contentsOf: file, encoding: .utf8)
+  }
+
+  /// Appends exactly these events, each of which the article shows.
+  @discardableResult
+  private func expect<Result>(
+    _ witness: Witness, _ page: String, appends events: String...,
+    location: Testing.SourceLocation = #_sourceLocation, _ body: () async throws -> Result
+  ) async throws -> Result {
+    for event in events {
+      let shown = event.replacing(/#\d+/, with: "019a…")
+      #expect(page.contains("`\(shown)`"), "\(shown)", sourceLocation: location)
+    }
+    return try await witness.expect(location, body) { events.joined(separator: "\n") }
+  }
+
+  /// The article shows these statements, without the columns that make a record, and the table's name before others.
+  private func expectShown(
+    _ statements: [StatementText], _ page: String, _ location: Testing.SourceLocation = #_sourceLocation
+  ) {
+    for statement in statements {
+      let models: [ModelDescription] = [
+        Reminder.description, Team.description, Member.description, Article.description, Tag.description,
+      ]
+      var sql = statement.sql
+      for model in models { sql = sql.replacing(model.selectedColumns, with: "…") }
+      sql = sql.replacing("\"reminders\".", with: "")
+      #expect(page.contains("`\(sql)`"), "\(sql)", sourceLocation: location)
+    }
+  }
+
+  @Test("Reading: the SQL of each statement")
+  func reading() throws {
+    let page = try Self.page("Reading")
+    let id = UUID()
+    expectShown(
+      [
+        Reminder.all.text, Reminder.where { !$0.isDone && $0.title.hasPrefix("G") }.text,
+        Reminder.find(id).text, Reminder.find([id]).text,
+        Reminder.order { $0.title.desc() }.limit(10, offset: 20).text,
+        Reminder.select { ($0.title, $0.isDone) }.text, Reminder.count().text,
+        Reminder.group { $0.isDone }.select { ($0.isDone, $0.id.count()) }.text,
+        Member.join { $0.team }.text, Article.join { $0.tags }.text,
+      ], page)
+    expectShown([Reminder.where { !$0.isDone }.order { $0.title }.text], try Self.page("Stemma"))
+  }
+
+  private func titles(_ stores: Store...) async throws -> [String] {
+    var titles: [String] = []
+    for store in stores {
+      titles += try await SQL<String>("SELECT \"title\" FROM \"reminders\"").fetchAll(store)
+    }
+    return titles
+  }
+
+  @Test("Conflicts: two updates, a sync, a decision, a sync")
+  func conflicts() async throws {
+    let page = try Self.page("Conflicts")
+    let (here, there) = (try await Witness(Reminder.self), try await Witness(Reminder.self))
+    let id = try await here.store.insert(Reminder.Draft(title: "Rest")).id
+    #expect(here.number(of: id) == 1 && there.number(of: id) == 1)
+    try await here.store.sync(with: there.store)
+    try await expect(here, page, appends: "update Reminder #1 title=\"Walk\"") {
+      try await Reminder.find(id).update { $0.title = "Walk" }.execute(here.store)
+    }
+    #expect(try await titles(here.store, there.store) == ["Walk", "Rest"])
+    // The other one is to be the later one, by the clock.
+    let last = try #require(try await here.store.history(of: Reminder.self, id).last).time
+    while Date() <= last.addingTimeInterval(0.002) {}
+    try await expect(there, page, appends: "update Reminder #1 title=\"Run\"") {
+      try await Reminder.find(id).update { $0.title = "Run" }.execute(there.store)
+    }
+    #expect(try await titles(here.store, there.store) == ["Walk", "Run"])
+    try await here.store.sync(with: there.store)
+    #expect(try await titles(here.store, there.store) == ["Run", "Run"])
+    let conflict = try await here.store.conflicts(of: Reminder.self)[0]
+    #expect(try conflict.candidates.map { try $0.value(as: String.self) } == ["Run", "Walk"])
+    try await expect(here, page, appends: "resolve Reminder #1 title=\"Walk\"") {
+      try await here.store.resolve(conflict, .take(conflict.candidates[1]))
+    }
+    #expect(try await titles(here.store, there.store) == ["Walk", "Run"])
+    try await here.store.sync(with: there.store)
+    #expect(try await titles(here.store, there.store) == ["Walk", "Walk"])
+    for store in [here.store, there.store] { #expect(try await store.conflicts().isEmpty) }
+  }
+
+  @Test("Sync: what one side inserts and the other one changes")
+  func sync() async throws {
+    let page = try Self.page("Sync")
+    let (here, stick) = (try await Witness(Reminder.self), try await Witness(Reminder.self))
+    let reminder = try await expect(here, page, appends: "create Reminder #1 isDone=false title=\"Rest\"") {
+      try await here.store.insert(Reminder.Draft(title: "Rest"))
+    }
+    #expect(stick.number(of: reminder.id) == 1)
+    var report = try await here.store.sync(with: stick.store.directory)
+    #expect(report.pushed?.events == 1 && report.pulled?.events == 0)
+    try await expect(stick, page, appends: "update Reminder #1 isDone=true") {
+      try await Reminder.find(reminder.id).update { $0.isDone = true }.execute(stick.store)
+    }
+    report = try await here.store.sync(with: stick.store.directory)
+    #expect(report.pushed?.events == 0 && report.pulled?.events == 1)
+    for store in [here.store, stick.store] {
+      let count = "SELECT count(*) FROM \"reminders\" WHERE \"isDone\""
+      #expect(page.contains("`\(count)`"))
+      #expect(try await SQL<Int>("SELECT count(*) FROM \"reminders\" WHERE \"isDone\"").fetchOne(store) == 1)
+    }
+  }
+
+  @Test("Observing: which commits yield, and the SQL that runs")
+  func observing() async throws {
+    let page = try Self.page("Observing")
+    let witness = try await Witness(Reminder.self)
+    let store = witness.store
+    let open = Reminder.where { !$0.isDone }.order { $0.title }
+    expectShown([open.text], page)
+    var rows = store.observe(open).makeAsyncIterator()
+    #expect(try await rows.next()?.isEmpty == true)
+    let rest = try await expect(witness, page, appends: "create Reminder #1 isDone=false title=\"Rest\"") {
+      try await store.insert(Reminder.Draft(title: "Rest"))
+    }
+    #expect(try await rows.next()?.map(\.title) == ["Rest"])
+    try await expect(witness, page, appends: "create Reminder #2 isDone=true title=\"Old\"") {
+      try await store.insert(Reminder.Draft(title: "Old", isDone: true))
+    }
+    await #expect(throws: StoreError.alreadyExists(model: "Reminder", key: rest.id.uuidString.lowercased())) {
+      try await store.write { try $0.insert(rest) }
+    }
+    try await expect(witness, page, appends: "update Reminder #1 isDone=true") {
+      try await Reminder.find(rest.id).update { $0.isDone = true }.execute(store)
+    }
+    // Nothing came between.
+    #expect(try await rows.next()?.isEmpty == true)
+    let peer = try await Store.temporary(models: Reminder.self)
+    for number in 0..<10 { try await peer.insert(Reminder.Draft(title: "\(number)")) }
+    try await store.sync(with: peer)
+    #expect(try await rows.next()?.count == 10)
+  }
+
+  @Test("Observing: after a peer's write of the same value, what is yielded is saved without a conflict")
+  func observingEqualValues() async throws {
+    let (here, there) = (try await Witness(Reminder.self), try await Witness(Reminder.self))
+    let id = try await here.store.insert(Reminder.Draft(title: "Sleep")).id
+    try await here.store.sync(with: there.store)
+    var rows = here.store.observe(Reminder.all).makeAsyncIterator()
+    for witness in [here, there] {
+      try await expect(witness, try Self.page("Observing"), appends: "update Reminder #1 title=\"Rest\"") {
+        try await Reminder.find(id).update { $0.title = "Rest" }.execute(witness.store)
+      }
+    }
+    _ = try await rows.next()
+    try await here.store.sync(with: there.store)
+    var reminder = try #require(try await rows.next()?.first)
+    #expect(reminder.title == "Rest")
+    reminder.title = "Walk"
+    try await here.store.update(reminder)
+    #expect(try await here.store.conflicts().isEmpty)
+  }
+
+  @Test("Testing your app: the events of its test; Relationships: those of a join model")
+  func testing() async throws {
+    let page = try Self.page("TestingYourApp")
+    let witness = try await Witness(Reminder.self)
+    let reminder = try await expect(witness, page, appends: "create Reminder #1 isDone=false title=\"Rest\"")
+    {
+      try await witness.store.insert(Reminder.Draft(title: "Rest"))
+    }
+    try await expect(witness, page, appends: "update Reminder #1 isDone=true") {
+      try await Reminder.find(reminder.id).update { $0.isDone = true }.execute(witness.store)
+    }
+    #expect(Reminder.find(reminder.id).text.sql.contains("\"id\" = ?"))
+    #expect(page.contains("WHERE \"id\" = ?"))
+  }
+}

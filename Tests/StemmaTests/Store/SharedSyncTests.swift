@@ -1,0 +1,119 @@
+import Dispatch
+import StemmaLog
+import Synchronization
+import Testing
+
+@testable import Stemma
+
+/// Real files of which a test counts the syncs, and can hold one back.
+private final class HeldFileSystem: FileSystem {
+  private struct State {
+    var syncs = 0
+    var isHeld = false
+    var waiting: CheckedContinuation<Void, Never>?
+  }
+
+  private let base = POSIXFileSystem()
+  private let state = Mutex(State())
+  private let gate = DispatchSemaphore(value: 0)
+
+  var syncs: Int { state.withLock { $0.syncs } }
+
+  /// The next sync waits until `release`.
+  func hold() { state.withLock { $0.isHeld = true } }
+
+  /// Returns as soon as a sync waits.
+  func isHolding() async {
+    await withCheckedContinuation { continuation in
+      let isThere = state.withLock { state in
+        if !state.isHeld { return true }
+        state.waiting = continuation
+        return false
+      }
+      if isThere { continuation.resume() }
+    }
+  }
+
+  func release() { gate.signal() }
+
+  fileprivate func sync() {
+    let (isHeld, waiting) = state.withLock { state in
+      state.syncs += 1
+      defer { (state.isHeld, state.waiting) = (false, nil) }
+      return (state.isHeld, state.waiting)
+    }
+    guard isHeld else { return }
+    waiting?.resume()
+    gate.wait()
+  }
+
+  func open(_ path: String, _ access: FileAccess) throws(LogError) -> any File {
+    HeldFile(try base.open(path, access), self)
+  }
+  func list(_ directory: String) throws(LogError) -> [String] { try base.list(directory) }
+  func createDirectory(_ path: String) throws(LogError) { try base.createDirectory(path) }
+  func rename(_ path: String, to target: String) throws(LogError) { try base.rename(path, to: target) }
+  func remove(_ path: String) throws(LogError) { try base.remove(path) }
+  func syncDirectory(_ path: String) throws(LogError) { try base.syncDirectory(path) }
+}
+
+private final class HeldFile: File {
+  private let base: any File
+  private let system: HeldFileSystem
+
+  init(_ base: any File, _ system: HeldFileSystem) {
+    self.base = base
+    self.system = system
+  }
+
+  func read(at offset: UInt64, count: Int) throws(LogError) -> [UInt8] {
+    try base.read(at: offset, count: count)
+  }
+  func write(_ bytes: [UInt8], at offset: UInt64) throws(LogError) { try base.write(bytes, at: offset) }
+  func sync() throws(LogError) {
+    system.sync()
+    try base.sync()
+  }
+  func truncate(to size: UInt64) throws(LogError) { try base.truncate(to: size) }
+  func size() throws(LogError) -> UInt64 { try base.size() }
+  func identity() throws(LogError) -> FileIdentity { try base.identity() }
+  func tryLock() throws(LogError) -> Bool { try base.tryLock() }
+  func close() { base.close() }
+}
+
+@Suite("Writers and readers of a slow disk", .timeLimit(.minutes(20)))
+struct SharedSyncTests {
+  @Test("reads see the last commit while one is being made; commits that wait meanwhile share their syncs")
+  func slowDisk() async throws {
+    let files = HeldFileSystem()
+    var options = Store.Options()
+    options.ports.fileSystem = files
+    let store = try await Store.temporary(options: options, models: Reminder.self)
+    let rest = try await store.insert(Reminder.Draft(title: "Rest"))
+    let before = files.syncs
+    try await Reminder.find(rest.id).update { $0.isDone = true }.execute(store)
+    let syncsOfOne = files.syncs - before
+    #expect(syncsOfOne > 0)
+
+    files.hold()
+    let start = files.syncs
+    let commits = 40
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await store.insert(Reminder.Draft(title: "slow")) }
+      await files.isHolding()
+      for number in 0..<commits {
+        group.addTask { try await store.insert(Reminder.Draft(title: "\(number)")) }
+      }
+      // Nobody writes: the disk is busy. Everybody reads.
+      while store.writer.waitingCount < commits { await Task.yield() }
+      #expect(try await Reminder.all.fetchAll(store).map(\.title) == ["Rest"])
+      #expect(try await store.find(Reminder.self, rest.id).isDone)
+      #expect(try await store.read { try Reminder.all.fetchCount($0) } == 1)
+      files.release()
+      try await group.waitForAll()
+    }
+    #expect(try await Reminder.all.fetchCount(store) == commits + 2)
+    // Those of the slow commit, and of one group.
+    #expect(files.syncs - start <= 3 * syncsOfOne, "\(files.syncs - start) syncs")
+  }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import StemmaLog
+import Testing
+
+@testable import Stemma
+
+/// Holds a store until the process exits, as a global of a program would.
+private let kept = Kept()
+
+private actor Kept {
+  private var store: Store?
+  func keep(_ store: Store) { self.store = store }
+}
+
+@Suite("Temporary stores")
+struct TemporaryStoreTests {
+  private func isThere(_ directory: URL) -> Bool { FileManager.default.fileExists(atPath: directory.path) }
+
+  @Test("the files are gone when the store is closed, or released")
+  func closedOrReleased() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    try await store.insert(Reminder.Draft(title: "Rest"))
+    #expect(isThere(store.directory))
+    await store.close()
+    #expect(!isThere(store.directory))
+    var released: Store? = try await Store.temporary(models: Reminder.self)
+    let directory = try #require(released?.directory)
+    #expect(isThere(directory))
+    released = nil
+    #expect(!isThere(directory))
+  }
+
+  @Test("the files are gone when the process exits that still holds the store")
+  func exited() async throws {
+    let result = try await #require(
+      processExitsWith: .exitCode(7), observing: [\.standardOutputContent]
+    ) {
+      let store = try await Store.temporary(models: Reminder.self)
+      try await store.insert(Reminder.Draft(title: "Rest"))
+      await kept.keep(store)
+      print("directory=\(store.directory.path)=")
+      exit(7)
+    }
+    let output = String(decoding: result.standardOutputContent, as: UTF8.self)
+    let directory = URL(fileURLWithPath: String(try #require(output.split(separator: "=").dropFirst().first)))
+    #expect(!isThere(directory))
+    #expect(!isThere(directory.deletingLastPathComponent()))
+  }
+
+  @Test("what a process that was killed has left is removed by the next one, and nothing else is")
+  func killed() throws {
+    let place = FileManager.default.temporaryDirectory.appendingPathComponent("place-\(UUID())")
+    defer { do { try FileManager.default.removeItem(at: place) } catch {} }
+    let alive = try TemporaryFolder(in: place)
+    let foreign = place.appendingPathComponent("stemma-notes")
+    let unlocked = place.appendingPathComponent("stemma-stores-\(UUID())")
+    for directory in [foreign, unlocked] {
+      let store = directory.appendingPathComponent("1")
+      try FileManager.default.createDirectory(at: store, withIntermediateDirectories: true)
+      try Data("1".utf8).write(to: directory.appendingPathComponent("lock"))
+    }
+    let next = try TemporaryFolder(in: place)
+    #expect(!isThere(unlocked))
+    #expect(isThere(alive.directory) && isThere(foreign) && isThere(next.directory))
+    next.remove()
+    #expect(!isThere(next.directory))
+  }
+}
