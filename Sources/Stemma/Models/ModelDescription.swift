@@ -90,18 +90,15 @@ public final class ModelDescription: Sendable {
       self.target = target
     }
 
-    /// A reference to one record, which this model stores.
-    ///
-    /// - Parameters:
-    ///   - fields: the properties that hold it, one for each part of the target's key, in its order.
-    ///   - isRequired: whether it is never null: it can be made to lead to another record, but not to none.
+    /// A reference to one record, which this model stores in the properties `fields`, one for each part of the target's
+    /// key, in its order. One that is required is never null: it can be made to lead to another record, but not to none.
     public static func belongsTo<Target: Table>(
       _ name: String, _ target: Target.Type, fields: [String], isRequired: Bool
     ) -> Relationship {
       Relationship(name, .belongsTo, fields, isRequired: isRequired) { Target.self }
     }
 
-    /// - Parameter fields: the properties of a child that hold the reference, one for each part of this model's key.
+    /// The records whose properties `fields` hold a reference to this one, a property for each part of this model's key.
     public static func hasMany<Target: Table>(
       _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
     ) -> Relationship {
@@ -115,10 +112,8 @@ public final class ModelDescription: Sendable {
       Relationship(name, .hasOne, fields, rule) { Target.self }
     }
 
-    /// Records on the far side of a join model, which belongs to both sides; any number on each.
-    ///
-    /// - Parameter relationship: the join model's relationship to this side; nil: the first that leads to
-    ///   this model.
+    /// Records on the far side of a join model, which belongs to both sides; any number on each. `relationship` is the
+    /// join model's one to this side; nil: the first that leads to this model.
     public static func manyToMany<Target: Table, Join: Table>(
       _ name: String, _ target: Target.Type, through join: Join.Type, by relationship: String? = nil
     ) -> Relationship {
@@ -152,10 +147,14 @@ public final class ModelDescription: Sendable {
   /// - Parameters:
   ///   - name: the model's name, that of the Swift type.
   ///   - table: the table's name; nil: the model's in lower camel case and plural.
+  ///   - policy: how concurrent writes of fields merge.
+  ///   - deletes: what a deletion beside other changes shows.
   ///   - partition: the properties of the key that name the partition; `[]`: one partition of all records;
   ///     nil: the first part of a key of several, unless it is an `id`.
+  ///   - indexes: those of the table, beside its primary key.
   ///   - key: the columns of the primary key, in its order.
   ///   - columns: the others.
+  ///   - relationships: to and from other models.
   public init(
     _ name: String, table: String? = nil, policy: ConflictPolicy = .automerge,
     deletes: DeletePolicy = .byVersion, partition: [String]? = nil, indexes: [Index] = [], key: [Column],

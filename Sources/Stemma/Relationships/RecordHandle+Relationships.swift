@@ -24,10 +24,8 @@ extension RecordHandle {
     return target
   }
 
-  /// The record whose reference leads to `owner`.
-  ///
-  /// - Parameter reference: the reference fields of that record. Nobody calls it: it is there for the compiler to check that
-  ///   they are what the owner's key consists of.
+  /// The record whose reference leads to `owner`. Nobody calls `reference`, which gives the reference fields of that
+  /// record: it is there for the compiler to check that they are what the owner's key consists of.
   public func child<Owner: Table, Target: Table>(
     _ type: Target.Type, _ name: String, of owner: Owner,
     _ reference: (Target) -> Owner.PrimaryKey.OptionalParts

@@ -20,10 +20,8 @@ public struct Related<Target: Table>: Sendable {
     key = owner.keyValues
   }
 
-  /// As above.
-  ///
-  /// - Parameter reference: the reference fields of a related record. Nobody calls it: it is there for the compiler to
-  ///   check that they are what the owner's key consists of.
+  /// As above. Nobody calls `reference`, which gives the reference fields of a related record: it is there for the compiler
+  /// to check that they are what the owner's key consists of.
   public init<Owner: Table>(
     of owner: Owner, _ name: String, _ reference: (Target) -> Owner.PrimaryKey.OptionalParts
   ) {

@@ -2,10 +2,8 @@
 public protocol ChangeStatement<Row>: Sendable {
   /// The type of the records that it changes.
   associatedtype Row: Table
-  /// Makes the change.
-  ///
-  /// - Parameter result: gets each record as the change leaves it, or, if it deletes it, as it was. Nil: nobody wants
-  ///   to know, which spares making them.
+  /// Makes the change. `result` gets each record as the change leaves it, or, if it deletes it, as it was. Nil: nobody
+  /// wants to know, which spares making them.
   func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws
 }
 

@@ -21,9 +21,7 @@ extension ExpressionProtocol where Value: TextValue {
   }
 
   /// `%` stands for any text, `_` for one character; Latin letters match in upper and lower case. Up to 50 000
-  /// bytes.
-  ///
-  /// - Parameter escape: before `%` or `_`, these stand for themselves.
+  /// bytes. Behind `escape`, `%` and `_` stand for themselves.
   public func like(_ pattern: String, escape: Character? = nil) -> Expression<Bool> {
     var pattern = StatementText(value: pattern)
     if let escape { pattern.append(.escape(escape)) }

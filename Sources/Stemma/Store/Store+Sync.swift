@@ -37,7 +37,7 @@ extension Store {
   ///
   /// What has come is durable and in the tables when this returns; conflicts that it made have been given to the resolvers.
   /// Writes and reads go on meanwhile.
-  /// - Parameter partitions: narrows this run to some of the partitions that both hold.
+  /// `partitions` narrows this run to some of those that both hold.
   /// - Throws: `failed` if the peer cannot be reached or is refused; what came before stays.
   @discardableResult
   public func sync(with peer: String? = nil, partitions: [String] = []) async throws -> [SyncReport] {
@@ -110,7 +110,7 @@ extension Store {
   /// Changes which partitions this node holds. Those that no pattern covers any more are purged; what is added comes with
   /// the next sync.
   ///
-  /// - Parameter discards: purges partitions too of which a peer has not confirmed this node's own events.
+  /// With `discards`, partitions are purged too of which no peer has confirmed this node's own events.
   /// - Returns: the purged partitions.
   /// - Throws: `failed` if own events are not confirmed; nothing was changed then.
   @discardableResult

@@ -138,6 +138,7 @@ public final class Store: Sendable {
   /// - Parameters:
   ///   - by: who makes the change.
   ///   - note: why.
+  ///   - body: makes the changes, on the thread that writes.
   /// - Returns: what `body` returned. The commit is durable then, and every read that begins later shows it.
   @discardableResult
   public func write<Result: Sendable>(
