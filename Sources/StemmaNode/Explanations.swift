@@ -65,6 +65,9 @@ package enum Explanations {
     case .notAMoment(let text):
       "`\(text)` is no point in history; write a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), "
         + "a position (@3.17) or an event (NAME:SEQUENCE, or the first digits of its digest)"
+    case .notAnEvent(let text):
+      "`\(text)` names nothing in the log; write a position (@3.17), an event (NAME:SEQUENCE, or the first digits of its "
+        + "digest) or, where one is taken, a commit (NAME.NUMBER; `stemma log --stat` shows them)"
     case .noSuchEvent(let text): "there is no event `\(text)` in this node; `stemma log` lists them"
     case .beyondTheEnd(let text, let last):
       "`\(text)` lies beyond the end of the log; \(last.map { "the last event is @\($0)" } ?? "it has no events")"

@@ -14,6 +14,8 @@ package struct RepairReport: Sendable {
   /// Partitions of which the peer holds other events than were lost.
   package var refused: [String] = []
   package var notices: [String] = []
+  /// Whether the damaged files may have held more than anybody here could tell.
+  package var isVague = false
 
   package var isWhole: Bool { missing.isEmpty }
 }
@@ -23,13 +25,14 @@ extension Node {
   /// streams, and writes the damaged files anew. The tables are rebuilt then, and equal to what they were.
   ///
   /// A file for which the peer has not all events stays as it is, and is named in the report. Repeating is
-  /// harmless, after a crash too.
+  /// harmless, after a crash too. Where nobody here can tell what a file held, all that the peer has and this node lacks
+  /// is pulled then.
   /// - Throws: `.notAPeer`, or `.log` if a file cannot be read or written.
   package func repair(
     from remote: RemotePeer, progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> RepairReport {
     let peer = try peerForReading(remote)
-    return try locked { () throws(NodeError) in
+    var report = try locked { () throws(NodeError) in
       let found = try Self.wrapping { try log.verify() }
       guard !found.isEmpty || mark.damage != nil else { return RepairReport() }
       let survey = try self.survey(found)
@@ -38,10 +41,12 @@ extension Node {
       var report = RepairReport()
       report.files = mended.files.map { String($0.split(separator: "/").last ?? "") }
       report.events = mended.events
+      // Tables that were made again around the damage no longer tell that there was more.
+      report.isVague = !survey.vague.isEmpty || mark.damage?.isVague == true
       report.refused = Set(mended.forged.map { $0.partition.description }).sorted()
       let left = try Self.wrapping { try log.verify() }
       if left.isEmpty, mended.missing.isEmpty {
-        try finishRepair(wasVague: !survey.vague.isEmpty, progress)
+        try finishRepair(wasVague: report.isVague, progress)
       } else {
         let damage = RecordedDamage(try self.survey(left))
         mark.damage = damage
@@ -51,6 +56,11 @@ extension Node {
       report.notices = notices
       return report
     }
+    if report.isVague, report.isWhole {
+      let pulled = try exchange(with: remote, pulls: true, pushes: false, partitions: [], progress: progress)
+      report.events += pulled.pulled?.events ?? 0
+    }
+    return report
   }
 
   /// The log is whole again; the record of the damage goes only when the tables follow it. `givenUp`: what was given

@@ -35,6 +35,14 @@ struct LogReadingTests {
     #expect(try positions(work, "--since", "2020-01-02T00:00:00") == ["1.2", "1.1"])
     #expect(try positions(work, "--since", "2020-01-02 00:00") == ["1.2", "1.1"])
     #expect(try positions(work, "--since", "2020-01-02 00:01") == ["1.2"])
+    for first in ["2020", "2020-01"] {
+      for bound in ["--since", "--until"] {
+        #expect(
+          try positions(work, bound, first) == positions(work, bound, "2020-01-01"), "\(bound) \(first)")
+      }
+    }
+    let unnamed = try work.attempt("-C", "shop", "undo", "nobody.99")
+    #expect(unnamed.status == 64 && unnamed.errors.contains("a commit (NAME.NUMBER"))
     #expect(try work.attempt("-C", "shop", "log", "--since", "2020-13-02T00:00:00").status == 64)
     #expect(try positions(work, "--since", "@1.1") == ["1.2", "1.1"])
     #expect(try positions(work, "--until", "@1.1", "--reverse") == ["1.0", "1.1"])

@@ -154,6 +154,23 @@ import Testing
     #expect(try pair.verify("a").damage.isEmpty)
   }
 
+  @Test func whereNobodyKnowsWhatWasLostAllThatThePeerHasIsFetched() throws {
+    let pair = try Pair()
+    let segment = try #require(try pair.logFiles(".segment").first)
+    try FileManager.default.removeItem(atPath: pair.bench.path("a/log/" + segment))
+    for name in ["tables.sqlite", "tables.sqlite-wal", "tables.sqlite-shm"] {
+      let path = pair.bench.path("a/" + name)
+      if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
+    }
+    #expect(try pair.verify("a").isVague)
+    let repaired = try pair.repair()
+    #expect(repaired.isWhole && repaired.isVague && repaired.events > 0)
+    let (a, b) = (try pair.bench.open("a"), try pair.bench.open("b"))
+    try a.checkInvariants()
+    #expect(try a.digestTexts == b.digestTexts)
+    #expect(try Pair.export(of: a) == Pair.export(of: b))
+  }
+
   @Test func tablesThatAreLostTooShowWhatStandsBeforeTheDamage() throws {
     let pair = try Pair()
     try pair.damage(try #require(try pair.logFiles(".segment").first), at: 0.4)

@@ -66,6 +66,9 @@ struct Repair: ParsableCommand {
             ? "nothing to repair"
             : "repaired \(counted(report.files.count, "file")) with \(counted(Int(report.events), "event")) of \(from)"
         )
+        if report.isVague {
+          Output.line("what these files held could not be told: all that \(from) has was fetched")
+        }
       }
     }
     Output.flush()

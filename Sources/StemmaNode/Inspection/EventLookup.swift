@@ -29,7 +29,7 @@ extension Node {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
         || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
     }
-    guard isHexadecimal, digits.count >= 4 else { throw .inspection(.notAMoment(text)) }
+    guard isHexadecimal, digits.count >= 4 else { throw .inspection(.notAnEvent(text)) }
     return try event(digest: text)
   }
 

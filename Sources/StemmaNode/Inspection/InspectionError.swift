@@ -4,6 +4,8 @@ import StemmaEvents
 package enum InspectionError: Error {
   /// Neither a time, nor a position, nor an event.
   case notAMoment(String)
+  /// Neither a position, nor an event's name or digest.
+  case notAnEvent(String)
   case noSuchEvent(String)
   /// A position behind the last one; nil: there is no event.
   case beyondTheEnd(String, last: String?)

@@ -38,7 +38,8 @@ package enum Moment: Hashable, Sendable {
   }
 
   /// Reads a time: RFC 3339 (`2026-11-21T05:14:01Z`), the same without a zone or with a space for the `T`
-  /// (`2026-11-21 05:14`, UTC as everything that is printed), a date (its midnight in UTC), how long ago (`45s`, `30m`,
+  /// (`2026-11-21 05:14`, UTC as everything that is printed), a date, month or year (`2026-11-21`, `2026-11`, `2026`: its first
+  /// moment in UTC; no other four digits are a year than those of 1900 to 2099), how long ago (`45s`, `30m`,
   /// `2h`, `3d`, `2w`), `now`, `today` (midnight in UTC) or `yesterday` (24 hours ago). Nil for anything else.
   ///
   /// `wall`: milliseconds since 1970. A time includes all events of its millisecond.
@@ -69,6 +70,8 @@ package enum Moment: Hashable, Sendable {
     if bytes.count > 10, bytes[10] == UInt8(ascii: " ") {
       text = String(text.prefix(10)) + "T" + text.dropFirst(11)
     }
+    if bytes.count == 4, text.hasPrefix("19") || text.hasPrefix("20") { text += "-01" }
+    if text.utf8.count == 7 { text += "-01" }
     return DateText(dateTime: text) ?? DateText(dateTime: text + "Z")
       ?? DateText(dateTime: text + "T00:00:00Z")
   }
@@ -109,7 +112,7 @@ extension Node {
     }
     do throws(NodeError) { return .position(try event(named: text).stored.position) } catch {
       switch error {
-      case .inspection(.notAMoment): throw .inspection(.notAMoment(text))
+      case .inspection(.notAnEvent): throw .inspection(.notAMoment(text))
       case .inspection(.noSuchEvent) where Moment.resemblesTime(text): throw .inspection(.notAMoment(text))
       default: throw error
       }
