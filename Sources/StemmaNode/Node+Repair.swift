@@ -7,13 +7,12 @@ import StemmaTables
 package struct RepairReport: Sendable {
   /// Files of the log that were written anew, in `log/`.
   package var files: [String] = []
-  /// Events that were fetched and put back.
+  /// Events that were fetched and put back, or pulled where nobody could tell what was lost.
   package var events: UInt64 = 0
   /// What is still missing.
   package var missing: [RecordedDamage.Loss] = []
   /// Partitions of which the peer holds other events than were lost.
   package var refused: [String] = []
-  package var notices: [String] = []
   /// Whether the damaged files may have held more than anybody here could tell.
   package var isVague = false
 
@@ -53,7 +52,6 @@ extension Node {
         try saveMark()
         report.missing = damage.losses
       }
-      report.notices = notices
       return report
     }
     if report.isVague, report.isWhole {
