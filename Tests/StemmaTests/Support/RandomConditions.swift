@@ -42,7 +42,8 @@ extension SplitMix64 {
     Chore(
       id: id, title: word(), isDone: below(2) == 0, rank: rank(), effort: effort(), due: due(),
       ownerId: below(2) == 0 ? nil : below(owners),
-      cost: Chore.Cost(price: price(), unit: below(3) == 0 ? nil : word()))
+      cost: Chore.Cost(price: price(), unit: below(3) == 0 ? nil : word()),
+      note: below(3) == 0 ? word() : nil)
   }
 
   mutating func condition(depth: Int = 2) -> Condition {
@@ -136,5 +137,15 @@ extension SplitMix64 {
     case 5: return Order(term: { $0.cost.price.asc() }, precedes: { $0.cost.price < $1.cost.price })
     default: return Order(term: { $0.effort.desc() }, precedes: { $0.effort > $1.effort })
     }
+  }
+}
+
+extension Array {
+  func stablySorted(by precedes: (Element, Element) -> Bool) -> [Element] {
+    enumerated().sorted { a, b in
+      if precedes(a.element, b.element) { return true }
+      if precedes(b.element, a.element) { return false }
+      return a.offset < b.offset
+    }.map(\.element)
   }
 }
