@@ -110,7 +110,14 @@ extension SplitMix64 {
   private mutating func membership() -> Condition {
     let (ids, words) = ((0..<below(5)).map { _ in below(12) }, (0..<below(4)).map { _ in word() })
     let ranks = (0..<below(4)).map { _ in rank() }.filter { $0 != nil }
-    switch below(4) {
+    let (low, high) = (ReadStatementTests.date(0), ReadStatementTests.date(0.5))
+    switch below(6) {
+    case 4:
+      return Condition(
+        { (low...high).contains($0.due) }, { $0.due.map { (low...high).contains($0) } ?? false })
+    case 5:
+      return Condition(
+        { (low..<high).contains($0.due) }, { $0.due.map { (low..<high).contains($0) } ?? false })
     case 0: return Condition({ $0.id.in(ids) }, { ids.contains($0.id) })
     case 1: return Condition({ words.contains($0.title) }, { words.contains($0.title) })
     case 2: return Condition({ $0.rank.in(ranks) }, { $0.rank != nil && ranks.contains($0.rank) })
