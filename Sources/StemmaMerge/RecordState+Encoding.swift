@@ -264,11 +264,13 @@ extension RecordState {
     }
   }
 
+  /// Every row that is read has one: so it is no call, and asks no other module for zero.
+  @inline(__always)
   private static func readEntry(_ reader: inout StateReader) throws(MergeError) -> Context.Entry {
     let origin = Origin(try reader.fixed())
-    let sequence = Sequence(try reader.number(limit: Limits.highestNumber))
-    guard sequence != .zero else { throw reader.defect(.unsorted) }
-    return Context.Entry(origin: origin, sequence: sequence)
+    let sequence = try reader.number(limit: Limits.highestNumber)
+    guard sequence != 0 else { throw reader.defect(.unsorted) }
+    return Context.Entry(origin: origin, sequence: Sequence(sequence))
   }
 
   private mutating func readContext(_ reader: inout StateReader) throws(MergeError) {

@@ -42,12 +42,14 @@ struct StateReader {
 
   func defect(_ defect: StateDefect) -> MergeError { .malformedState(offset: index, defect) }
 
+  @inline(__always)
   mutating func byte() throws(MergeError) -> UInt8 {
     guard index < bytes.count else { throw defect(.cutShort) }
     index += 1
     return bytes[index - 1]
   }
 
+  @inline(__always)
   private mutating func varint() throws(MergeError) -> UInt64 {
     var number: UInt64 = 0
     var shift: UInt64 = 0
@@ -64,6 +66,7 @@ struct StateReader {
     }
   }
 
+  @inline(__always)
   mutating func number(limit: UInt64) throws(MergeError) -> UInt64 {
     let number = try varint()
     guard number <= limit else { throw defect(.outOfRange) }
@@ -75,6 +78,7 @@ struct StateReader {
     return Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1)
   }
 
+  @inline(__always)
   mutating func fixed() throws(MergeError) -> UInt64 {
     guard bytes.count - index >= 8 else { throw defect(.cutShort) }
     let number = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
@@ -83,9 +87,12 @@ struct StateReader {
   }
 
   /// A count of elements that take at least `each` bytes.
+  @inline(__always)
   mutating func count(each: Int) throws(MergeError) -> Int {
     let count = try varint()
-    guard count <= UInt64((bytes.count - index) / each) else { throw defect(.cutShort) }
+    let rest = bytes.count - index
+    // Without a division: `count` is no more than there are bytes.
+    guard count <= UInt64(rest), Int(count) * each <= rest else { throw defect(.cutShort) }
     return Int(count)
   }
 

@@ -22,9 +22,10 @@ public struct RecordHandle: Sendable, Hashable {
   public init() { loaded = nil }
 
   /// `untracked`: columns that can be set without being noted, and hence may always differ from what was read.
+  @inline(__always)
   init(_ loaded: LoadedRecord, untracked: [Int] = []) {
     self.loaded = loaded
-    settings = untracked.map { Setting(column: $0, number: 0) }
+    settings = untracked.isEmpty ? [] : untracked.map { Setting(column: $0, number: 0) }
   }
 
   /// Notes that columns were set: `count` of them from `first` on, counted without the key.

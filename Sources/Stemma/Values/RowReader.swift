@@ -9,6 +9,8 @@ import StemmaTables
 /// the table's description. Not to be kept.
 public struct RowReader {
   private let source: RowSource
+  /// The source's statement, if that is what it is.
+  private let handle: OpaquePointer?
   /// The source's column where this row begins.
   private let first: Int
   /// The table whose columns these are; nil for those of an expression.
@@ -16,6 +18,7 @@ public struct RowReader {
 
   init(_ source: RowSource, _ table: (any Table.Type)?, first: Int = 0) {
     self.source = source
+    handle = source.handle
     self.table = table
     self.first = first
   }
@@ -29,13 +32,13 @@ public struct RowReader {
 
   /// Whether the column holds SQL's NULL.
   public func isNull(_ column: Int) -> Bool {
-    guard let handle = source.handle else { return source.values[first + column].isNull }
+    guard let handle else { return source.values[first + column].isNull }
     return sqlite3_column_type(handle, place(column)) == SQLITE_NULL
   }
 
   /// Nil for null, and for what is no whole number. A Boolean is 0 or 1.
   public func integer(_ column: Int) -> Int64? {
-    guard let handle = source.handle else {
+    guard let handle else {
       switch source.values[first + column] {
       case .int(let number): return number
       case .bool(let flag): return flag ? 1 : 0
@@ -48,7 +51,7 @@ public struct RowReader {
 
   /// Nil for null, and for what is no number.
   public func real(_ column: Int) -> Double? {
-    guard let handle = source.handle else {
+    guard let handle else {
       switch source.values[first + column] {
       case .int(let number): return Double(number)
       case .double(let number): return number
@@ -67,7 +70,7 @@ public struct RowReader {
 
   /// The UTF-8 of a text column, valid inside of `body`.
   func withText<Result>(_ column: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result? {
-    guard let handle = source.handle else {
+    guard let handle else {
       switch source.values[first + column] {
       case .string(var text), .json(var text): return text.withUTF8(body)
       default: return nil
@@ -80,7 +83,7 @@ public struct RowReader {
 
   /// The value of a column of a type, without looking for a Swift value.
   public func datum(_ column: Int, _ type: ColumnType) -> Datum {
-    guard let handle = source.handle else { return Datum(source.values[first + column]) }
+    guard let handle else { return Datum(source.values[first + column]) }
     switch sqlite3_column_type(handle, place(column)) {
     case SQLITE_NULL: return .null
     case SQLITE_INTEGER:
@@ -145,7 +148,7 @@ public struct RowReader {
     if let columns = table?.description.columns {
       return column < columns.count ? columns[column].name : "_state"
     }
-    guard let handle = source.handle, let name = sqlite3_column_name(handle, place(column)) else { return "" }
+    guard let handle, let name = sqlite3_column_name(handle, place(column)) else { return "" }
     return String(cString: name)
   }
 }
@@ -177,7 +180,10 @@ final class RowSource {
     self.context = context
   }
 
+  // Every row has a record: what follows becomes one function.
+
   /// `column`: that of `_state`.
+  @inline(__always)
   func record(_ column: Int32, _ untracked: [Int]) throws(MergeError) -> RecordHandle {
     guard let group = groupWithRoom() else { return RecordHandle() }
     if let entry = try singleEntry(column) {
@@ -190,6 +196,7 @@ final class RowSource {
   }
 
   /// With the next place in it. Nil if records are tied to nothing.
+  @inline(__always)
   private func groupWithRoom() -> LoadedRecords? {
     if let group, place + 1 < LoadedRecords.limit {
       place += 1
@@ -202,6 +209,7 @@ final class RowSource {
     return group
   }
 
+  @inline(__always)
   private func singleEntry(_ column: Int32) throws(MergeError) -> Context.Entry? {
     guard let handle else { return context.entries.count == 1 ? context.entries[0] : nil }
     return try RecordState.readSingleContext(of: Self.blob(handle, column))
@@ -215,6 +223,7 @@ final class RowSource {
   }
 
   /// Valid until the next row.
+  @inline(__always)
   private static func blob(_ handle: OpaquePointer, _ column: Int32) -> UnsafeRawBufferPointer {
     let start = sqlite3_column_blob(handle, column)
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column)))
