@@ -60,11 +60,15 @@ package enum Explanations {
     }
   }
 
+  private static let moments =
+    "a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), a position (@3.17) or an event (NAME:SEQUENCE, or "
+    + "the first digits of its digest)"
+
   package static func text(of error: InspectionError) -> String {
     switch error {
-    case .notAMoment(let text):
-      "`\(text)` is no point in history; write a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), "
-        + "a position (@3.17) or an event (NAME:SEQUENCE, or the first digits of its digest)"
+    case .notAMoment(let text): "`\(text)` is no point in history; write \(moments)"
+    case .notAMomentOrNode(let text):
+      "`\(text)` is neither a point in history nor a node; write \(moments), or name a remote or a node's directory"
     case .notAnEvent(let text):
       "`\(text)` names nothing in the log; write a position (@3.17), an event (NAME:SEQUENCE, or the first digits of its "
         + "digest) or, where one is taken, a commit (NAME.NUMBER; `stemma log --stat` shows them)"

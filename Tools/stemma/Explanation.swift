@@ -53,7 +53,7 @@ struct Explanation {
     switch error {
     case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
     case .overwritten, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
-    case .notAMoment, .notAnEvent, .severalEvents, .unknownPlaceholder: .usage
+    case .notAMoment, .notAMomentOrNode, .notAnEvent, .severalEvents, .unknownPlaceholder: .usage
     }
   }
 
