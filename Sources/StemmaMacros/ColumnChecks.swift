@@ -147,6 +147,40 @@ extension MemberReader {
     }
   }
 
+  /// Types of columns that are no types of keys: the same key must be the same text, on every machine.
+  static func checkKeyType(_ part: TableDeclaration.Column, _ misuses: inout Misuses) {
+    guard let type = part.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type else { return }
+    var what: String?
+    var instead = "a String"
+    if type.is(ArrayTypeSyntax.self) || part.type.hasPrefix("Array<") {
+      what = "a list"
+      instead = "a model of its own, or a nested @Selection of its parts"
+    }
+    switch part.type {
+    case "Decimal", "Float":
+      (what, instead) = ("a number that can be written in several ways", "an Int or a String")
+    case "Data": what = "bytes"
+    default: break
+    }
+    guard let what else { return }
+    misuses.add(
+      "keyType", "`\(part.property)` cannot be a part of a key, as it is \(what); make it \(instead)",
+      at: type)
+  }
+
+  /// A property of a group: no other group.
+  func checkPart(
+    _ part: TableDeclaration.Column, of group: StructDeclSyntax, _ misuses: inout Misuses
+  ) {
+    guard selections[part.type.withoutMark] != nil,
+      let type = part.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type
+    else { return }
+    misuses.add(
+      "innerSelection",
+      "a @Selection holds values, no other @Selection; declare the properties of `\(part.type.withoutMark)` in its place",
+      at: type)
+  }
+
   /// A nested struct as a column's type: one with `@Selection` is a group of columns and always there, one that says
   /// nothing of itself is no column.
   static func checkNested(

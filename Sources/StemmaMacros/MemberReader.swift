@@ -5,7 +5,7 @@ import SwiftSyntax
 struct MemberReader {
   private let declaration: StructDeclSyntax
   /// The nested structs with `@Selection`, by name.
-  private let selections: [String: StructDeclSyntax]
+  let selections: [String: StructDeclSyntax]
   /// The other nested structs.
   private let plain: [String: StructDeclSyntax]
   private(set) var stored: [TableDeclaration.Stored] = []
@@ -43,11 +43,7 @@ struct MemberReader {
       TableDeclaration.checkMarks(variable, &misuses)
       let relationship = try misuses.collect { try TableDeclaration.Relationship(variable) }
       if let relationship { relationships.append(relationship) }
-      if TableDeclaration.Relationship.Kind.allCases.contains(where: {
-        variable.attributes.named($0.rawValue) != nil
-      }) {
-        continue
-      }
+      if variable.isRelationship { continue }
       let columns = try misuses.collect { try TableDeclaration.columns(variable) } ?? []
       for column in columns { try add(column, variable, &misuses) }
     }
@@ -71,6 +67,7 @@ struct MemberReader {
       return
     }
     let parts = try misuses.collect { try SelectionMacro.parts(of: selection) } ?? []
+    for part in parts { checkPart(part, of: selection, &misuses) }
     stored.append(
       .group(
         TableDeclaration.Group(
@@ -109,6 +106,7 @@ struct MemberReader {
     if property.isOptional {
       misuses.add("optionalKey", "the primary key `\(property.property)` cannot be nil", at: property.place)
     }
+    Self.checkKeyType(property, &misuses)
     if property.representation != nil {
       misuses.add(
         "representedKey", "the primary key `\(property.property)` is stored as it is; leave out `as:`",
@@ -127,6 +125,7 @@ struct MemberReader {
     for part in group.columns where part.isOptional {
       misuses.add("optionalKey", "the key part `\(part.property)` cannot be nil", at: part.place)
     }
+    for part in group.columns { Self.checkKeyType(part, &misuses) }
     if group.columns.isEmpty {
       misuses.add("noPrimaryKey", "the key `\(group.selection)` has no part", at: nested.name)
     }

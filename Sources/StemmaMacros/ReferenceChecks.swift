@@ -75,7 +75,7 @@ extension TableDeclaration {
 }
 
 extension TableDeclaration.Column {
-  fileprivate var wrappedType: String { type.hasSuffix("?") ? String(type.dropLast()) : type }
+  fileprivate var wrappedType: String { type.withoutMark }
 }
 
 extension TypeSyntax {

@@ -1,16 +1,29 @@
+import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
 /// `@BelongsTo`, `@HasMany`, `@HasOne` and `@ManyToMany` turn a property into a way to another record. What goes wrong
 /// with them is said by `@Table`, which sees all properties.
 private func relationship(
-  _ declaration: some DeclSyntaxProtocol
+  _ node: AttributeSyntax, _ declaration: some DeclSyntaxProtocol, _ context: some MacroExpansionContext
 ) -> TableDeclaration.Relationship? {
   guard let variable = declaration.as(VariableDeclSyntax.self) else { return nil }
+  guard context.lexicalContext.first?.asProtocol(DeclGroupSyntax.self)?.attributes.named("Table") != nil
+  else {
+    let kind = node.attributeName.trimmedDescription
+    context.diagnose(
+      Diagnostic(
+        node: node,
+        message: Misuse(
+          "relationshipPlace",
+          "@\(kind) stands in the struct with @Table itself, beside its reference fields; a group of columns and other "
+            + "types have no relationships")))
+    return nil
+  }
   do { return try TableDeclaration.Relationship(variable) } catch { return nil }
 }
 
-/// Of a property that `@Table` refuses: without any accessor there would be one more error.
+/// Of a property that is refused: without any accessor there would be one more error.
 private let refused: [AccessorDeclSyntax] = ["get { Swift.preconditionFailure() }"]
 
 extension TableDeclaration.Relationship {
@@ -26,7 +39,7 @@ struct BelongsToMacro: AccessorMacro {
     of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
     in context: some MacroExpansionContext
   ) throws -> [AccessorDeclSyntax] {
-    guard let relationship = relationship(declaration) else { return refused }
+    guard let relationship = relationship(node, declaration, context) else { return refused }
     let fields = relationship.fields.map { "self.\($0)" }.joined(separator: ", ")
     let parts = relationship.fields.count == 1 ? fields : "(\(fields))"
     return [
@@ -46,7 +59,7 @@ struct HasManyMacro: AccessorMacro {
     of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
     in context: some MacroExpansionContext
   ) throws -> [AccessorDeclSyntax] {
-    guard let relationship = relationship(declaration) else { return refused }
+    guard let relationship = relationship(node, declaration, context) else { return refused }
     let reference = relationship.kind == .hasMany ? relationship.reference : ""
     return [
       """
@@ -61,7 +74,7 @@ struct HasOneMacro: AccessorMacro {
     of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
     in context: some MacroExpansionContext
   ) throws -> [AccessorDeclSyntax] {
-    guard let relationship = relationship(declaration) else { return refused }
+    guard let relationship = relationship(node, declaration, context) else { return refused }
     return [
       """
       get async throws {

@@ -8,7 +8,9 @@ struct SelectionMacro {
   /// Its stored properties.
   static func parts(of declaration: some DeclGroupSyntax) throws -> [TableDeclaration.Column] {
     try declaration.memberBlock.members.flatMap { member -> [TableDeclaration.Column] in
-      guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { return [] }
+      guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance,
+        !variable.isRelationship
+      else { return [] }
       return try TableDeclaration.columns(variable)
     }
   }
@@ -19,6 +21,7 @@ extension SelectionMacro: MemberMacro {
     of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
     conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
+    try checkInner(declaration)
     let access = declaration.modifiers.accessPrefix
     let parts = try Self.parts(of: declaration)
     let hasOwn = declaration.memberBlock.members.contains { $0.decl.is(InitializerDeclSyntax.self) }
@@ -31,6 +34,20 @@ extension SelectionMacro: MemberMacro {
       members.append(columns(of: name, parts, access))
     }
     return members
+  }
+
+  /// A group of columns has no groups in it.
+  private static func checkInner(_ declaration: some DeclGroupSyntax) throws {
+    for member in declaration.memberBlock.members {
+      guard let inner = member.decl.as(StructDeclSyntax.self), inner.attributes.named("Selection") != nil
+      else {
+        continue
+      }
+      throw Misuses.error(
+        "innerSelection",
+        "a @Selection holds values, no other @Selection; declare the properties of `\(inner.name.text)` in its place",
+        at: inner.name)
+    }
   }
 
   /// What a statement selects for each property.

@@ -11,6 +11,9 @@ enum SpelledTypes {
     "String", "Int", "Int64", "Int32", "Bool", "Double", "Float", "UUID", "Date", "Data", "Decimal", "URL",
   ]
 
+  /// Whether everybody has the type, and it is one of columns.
+  static func isCommon(_ type: String) -> Bool { common.contains(unwrapped(type).type) }
+
   /// What stands in an optional, and what is around it.
   private static func unwrapped(_ type: String) -> (type: String, isOptional: Bool) {
     if type.hasSuffix("?") { return (String(type.dropLast()), true) }

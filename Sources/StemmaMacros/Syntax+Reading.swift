@@ -59,6 +59,10 @@ extension VariableDeclSyntax {
   var isInstance: Bool {
     !modifiers.contains { ["static", "class", "lazy"].contains($0.name.text) }
   }
+
+  var isRelationship: Bool {
+    TableDeclaration.Relationship.Kind.allCases.contains { attributes.named($0.rawValue) != nil }
+  }
 }
 
 extension PatternBindingSyntax {

@@ -17,6 +17,8 @@ extension TableDeclaration {
     var path: String
     var place: Syntax
     var variable: VariableDeclSyntax
+    /// Whether it is a part of a key, or of a reference to one.
+    var isIdentity = false
 
     var isOptional: Bool { type.isOptionalType }
   }
@@ -55,6 +57,13 @@ extension TableDeclaration {
       case .column(let column): [column]
       case .group(let group): group.columns
       }
+    }
+
+    /// With a note on it if it is one of the properties that make up references.
+    func referring(_ properties: Set<String>) -> Stored {
+      guard case .column(var column) = self, properties.contains(column.property) else { return self }
+      column.isIdentity = true
+      return .column(column)
     }
   }
 
@@ -112,12 +121,15 @@ extension TableDeclaration.Column {
 
   /// An expression that reads it from column `index` of a row.
   func reading(_ index: Int) -> String {
+    if representation != nil { return "try row.represented(\(index), as: \(codec).self)" }
+    let read =
+      isIdentity && ["Date", "URL"].contains(type.withoutMark)
+      ? "row.exactly(\(index), as: \(codec).self)"
+      : SpelledTypes.isCommon(type)
+        ? "\(codec).read(row, \(index))" : "row.value(\(index), as: \(codec).self)"
     // A record that is older than the column has null there.
-    if representation == nil, !type.isOptionalType, let literal = defaultValue, literal.isLiteral {
-      return "try row.isNull(\(index)) ? \(literal) : \(codec).read(row, \(index))"
-    }
-    return representation == nil
-      ? "try \(codec).read(row, \(index))" : "try row.represented(\(index), as: \(codec).self)"
+    guard !type.isOptionalType, let literal = defaultValue, literal.isLiteral else { return "try \(read)" }
+    return "try row.isNull(\(index)) ? \(literal) : \(read)"
   }
 
   /// A statement that writes it.
@@ -144,6 +156,9 @@ extension TableDeclaration.Column {
 
 extension String {
   var isOptionalType: Bool { hasSuffix("?") || hasPrefix("Optional<") }
+
+  /// `Int` for `Int?`.
+  var withoutMark: String { hasSuffix("?") ? String(dropLast()) : self }
 
   /// `default` for `` `default` ``.
   var withoutTicks: String { replacing("`", with: "") }

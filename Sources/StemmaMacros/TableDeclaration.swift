@@ -107,9 +107,11 @@ struct TableDeclaration {
       declaration.attributes.all("Index").map {
         Index(name: $0.label("name"), fields: $0.strings, attribute: $0)
       } + reader.indexes
-    let key = reader.key(&misuses)
+    var key = reader.key(&misuses)
+    for index in key.columns.indices { key.columns[index].isIdentity = true }
     self.key = key
-    declared = reader.stored
+    let references = Set(relationships.filter { $0.kind == .belongsTo }.flatMap(\.fields))
+    declared = reader.stored.map { $0.referring(references) }
     stored = declared.filter { $0.property != key.property }
     check(node, &misuses)
     warnings = misuses.hasErrors ? [] : misuses.diagnostics

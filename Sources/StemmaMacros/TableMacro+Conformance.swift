@@ -126,7 +126,9 @@ extension TableDeclaration {
     let found = reader.key(&misuses)
     let isKey =
       !found.columns.isEmpty && !found.type.isOptionalType
-      && !misuses.diagnostics.contains { ($0.diagMessage as? Misuse)?.id == "hashableKey" }
+      && !misuses.diagnostics.contains {
+        ["hashableKey", "keyType"].contains(($0.diagMessage as? Misuse)?.id)
+      }
     let key = isKey ? found.type : "UUID"
     let access = declaration.modifiers.accessPrefix
     return [

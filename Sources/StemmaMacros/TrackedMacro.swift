@@ -10,7 +10,18 @@ struct TrackedMacro: AccessorMacro {
     in context: some MacroExpansionContext
   ) throws -> [AccessorDeclSyntax] {
     guard let columns = node.arguments?.as(LabeledExprListSyntax.self) else { return [] }
-    return ["didSet { self._record.noteSet(\(columns)) }"]
+    let type = checkedType(of: declaration, isGroup: columns.count > 1)
+    return ["didSet { self._record.noteSet(\(columns)\(raw: type.map { ", as: \($0).self" } ?? "")) }"]
+  }
+
+  /// A type that may be none of a column: the compiler looks at it here, where the property stands.
+  private static func checkedType(of declaration: some DeclSyntaxProtocol, isGroup: Bool) -> String? {
+    guard let variable = declaration.as(VariableDeclSyntax.self), !isGroup,
+      variable.attributes.named("Column")?.expression("as") == nil,
+      let type = variable.bindings.first?.typeAnnotation?.type.trimmedDescription,
+      !SpelledTypes.isCommon(type)
+    else { return nil }
+    return type.isOptionalType ? "(\(type))" : type
   }
 }
 

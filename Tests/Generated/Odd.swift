@@ -44,7 +44,7 @@ struct URLType: Codable, Hashable, Sendable {
   var nested: Place?
   var when: String
   var at: Int?
-  var url: URL?
+  var url: String?
   var colors: [Plain?]?
   var dates: [String?]?
   var ids: [String]?
@@ -171,11 +171,11 @@ struct Stamps {
   @Selection struct ID: Hashable {
     let name: String
     let ts: Date.UnixTimeRepresentation
-    let dt: Date
+    let dt: String.AWSDateTime
     let day: String.AWSDate
     let ok: Bool
     let f: Double
-    let u: URL
+    let u: String.AWSURL
     let e: Plain
   }
   let id: ID

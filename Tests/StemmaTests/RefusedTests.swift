@@ -13,7 +13,7 @@ struct RefusedTests {
 
   @Test(
     "each marked line is refused with its message, and no other is",
-    arguments: ["Keys", "Members", "References"])
+    arguments: ["Keys", "Members", "References", "Types"])
   func refusals(_ name: String) throws {
     let file = Self.folder.appendingPathComponent("\(name).swift")
     let expected = try Self.marks(in: file)

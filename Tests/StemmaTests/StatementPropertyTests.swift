@@ -10,11 +10,13 @@ struct StatementPropertyTests {
   func likeAModel(seed: UInt64) async throws {
     print("seed \(seed)")
     var chance = SplitMix64(seed: seed)
-    let witness = try await Witness(Worker.self, Chore.self)
+    let witness = try await Witness(Worker.self, Chore.self, Step.self, Badge.self)
     let store = witness.store
     var model = PlainModel()
+    /// Chores as they were read once, with what they were then.
+    var copies: [(row: Chore, life: Int)] = []
     for step in 1...60 {
-      let change = chance.change(of: model)
+      let change = chance.change(of: model, copies)
       var changed = model
       let expected = Result { try change.applied(to: &changed) }
       let isKept = chance.below(8) != 0
@@ -33,6 +35,9 @@ struct StatementPropertyTests {
         }
       }
       try await compare(store, model, &chance, "\(seed).\(step): \(change.name)")
+      if step.isMultiple(of: 5) {
+        copies = try await Chore.all.fetchAll(store).map { ($0, model.lives[$0.id] ?? 0) }
+      }
     }
     try await witness.rebuild()
     for round in 1...20 { try await compare(store, model, &chance, "\(seed), rebuilt, \(round)") }
@@ -46,6 +51,11 @@ struct StatementPropertyTests {
     #expect(try await Chore.all.fetchAll(store).map(\.words) == model.sortedChores.map(\.words), "\(place)")
     #expect(
       try await Worker.all.fetchAll(store).map(\.words) == model.sortedWorkers.map(\.words), "\(place)")
+    #expect(
+      try await Step.all.fetchAll(store).map(\.words) == model.sortedSteps.map(\.words), "\(place)")
+    #expect(
+      try await Badge.all.fetchAll(store).map(\.words) == model.sortedBadges.map(\.words), "\(place)")
+    #expect(try await store.conflicts().filter { $0.kind != .dangling }.isEmpty, "\(place)")
     let (condition, order) = (chance.condition(), chance.order())
     let (limit, offset) = (chance.below(6), chance.below(3))
     let found = model.sortedChores.filter(condition.holds)
@@ -70,155 +80,14 @@ struct StatementPropertyTests {
     let groups = try await query.group { $0.isDone }.select { ($0.isDone, $0.id.count()) }.fetchAll(store)
     let plain = Dictionary(grouping: found, by: \.isDone).sorted { !$0.key && $1.key }
     #expect(groups.map(\.0) == plain.map(\.key) && groups.map(\.1) == plain.map(\.value.count), "\(place)")
+    let steps = try await query.join { $0.steps }.fetchAll(store)
+    #expect(
+      steps.map(\.1.words)
+        == model.sortedSteps.filter { step in found.contains { $0.id == step.id.choreId } }.map(\.words),
+      "\(place)")
     let pairs = try await query.leftJoin { $0.owner }.fetchAll(store)
     #expect(pairs.map(\.0.id) == found.map(\.id), "\(place)")
     #expect(pairs.map(\.1?.name) == found.map { $0.ownerId.flatMap { model.workers[$0]?.name } }, "\(place)")
-  }
-}
-
-/// The same records as plain values.
-struct PlainModel: Sendable {
-  var chores: [Int: Chore] = [:]
-  var workers: [Int: Worker] = [:]
-
-  var sortedChores: [Chore] { chores.values.sorted { $0.id < $1.id } }
-  var sortedWorkers: [Worker] { workers.values.sorted { $0.id < $1.id } }
-}
-
-/// A change in two forms.
-struct PlainChange: Sendable {
-  let name: String
-  let run: @Sendable (Store.Transaction) throws -> Void
-  let apply: @Sendable (inout PlainModel) throws -> Void
-
-  func applied(to model: inout PlainModel) throws { try apply(&model) }
-}
-
-private struct Taken: Error {}
-
-extension SplitMix64 {
-  mutating func change(of model: PlainModel) -> PlainChange {
-    let (id, owners) = (below(12), 5)
-    let chore = chore(id: id, owners: owners)
-    let condition = condition()
-    switch below(11) {
-    case 0, 1:
-      return PlainChange(name: "insert \(id)") {
-        try Chore.insert { chore }.execute($0)
-      } apply: { model in
-        if model.chores[id] != nil { throw Taken() }
-        model.chores[id] = chore
-      }
-    case 2:
-      return PlainChange(name: "upsert \(id)") {
-        try Chore.upsert { Chore.Draft(chore) }.execute($0)
-      } apply: {
-        $0.chores[id] = chore
-      }
-    case 3:
-      return PlainChange(name: "insert or update \(id)") { tx in
-        try Chore.insert {
-          chore
-        } onConflictDoUpdate: {
-          $0.title = $1.title
-        }.execute(tx)
-      } apply: { model in
-        if model.chores[id] == nil { model.chores[id] = chore } else { model.chores[id]?.title = chore.title }
-      }
-    case 4: return update(condition, chore)
-    case 5:
-      return PlainChange(name: "delete some") {
-        try Chore.where(condition.expression).delete().execute($0)
-      } apply: { model in
-        model.chores = model.chores.filter { !condition.holds($0.value) }
-      }
-    case 6: return rowUpdate(chore)
-    case 7, 8: return staleUpdates(chore)
-    case 9:
-      let worker = Worker(id: below(owners), name: word(), bossId: below(2) == 0 ? nil : below(owners))
-      return PlainChange(name: "upsert worker \(worker.id)") {
-        try Worker.upsert { Worker.Draft(worker) }.execute($0)
-      } apply: {
-        $0.workers[worker.id] = worker
-      }
-    default:
-      let worker = below(owners)
-      return PlainChange(name: "delete worker \(worker)") {
-        try Worker.find(worker).delete().execute($0)
-      } apply: {
-        $0.delete(worker: worker)
-      }
-    }
-  }
-
-  private mutating func update(_ condition: Condition, _ chore: Chore) -> PlainChange {
-    let order = order()
-    let limit = below(4)
-    let change: @Sendable (inout Chore) -> Void = { row in
-      row.title = chore.title
-      row.rank = chore.rank
-      row.ownerId = chore.ownerId
-      row.cost.price += chore.cost.price
-      row.isDone.toggle()
-    }
-    return PlainChange(name: "update some") {
-      try Chore.where(condition.expression).order(order.term).limit(limit).update(change).execute($0)
-    } apply: { model in
-      let rows = model.sortedChores.filter(condition.holds).stablySorted(by: order.precedes)
-      for var row in rows.prefix(limit) {
-        change(&row)
-        model.chores[row.id] = row
-      }
-    }
-  }
-
-  /// Copies of a row that was read before others changed it: each records what was set in it, and takes nothing back.
-  private func staleUpdates(_ chore: Chore) -> PlainChange {
-    PlainChange(name: "update copies of \(chore.id)") { tx in
-      let old = try tx.find(Chore.self, chore.id)
-      try Chore.find(chore.id).update {
-        $0.title = chore.title
-        $0.cost.price = chore.cost.price
-      }.execute(tx)
-      var (first, second) = (old, old)
-      first.rank = chore.rank
-      try tx.update(first)
-      second.cost.unit = chore.cost.unit
-      try tx.update(second)
-      first.effort = chore.effort
-      try tx.update(first)
-      try tx.update(old)
-    } apply: { model in
-      guard var row = model.chores[chore.id] else { throw Taken() }
-      (row.title, row.cost) = (chore.title, chore.cost)
-      (row.rank, row.effort) = (chore.rank, chore.effort)
-      model.chores[chore.id] = row
-    }
-  }
-
-  private func rowUpdate(_ chore: Chore) -> PlainChange {
-    PlainChange(name: "update row \(chore.id)") { tx in
-      var row = try tx.find(Chore.self, chore.id)
-      row.due = chore.due
-      row.effort = chore.effort
-      row.ownerId = chore.ownerId
-      try Chore.update(row).execute(tx)
-    } apply: { model in
-      guard var row = model.chores[chore.id] else { throw Taken() }
-      row.due = chore.due
-      row.effort = chore.effort
-      row.ownerId = chore.ownerId
-      model.chores[chore.id] = row
-    }
-  }
-}
-
-extension PlainModel {
-  /// References to the record become null with it.
-  fileprivate mutating func delete(worker id: Int) {
-    guard workers.removeValue(forKey: id) != nil else { return }
-    for (key, chore) in chores where chore.ownerId == id { chores[key]?.ownerId = nil }
-    for (key, worker) in workers where worker.bossId == id { workers[key]?.bossId = nil }
   }
 }
 
@@ -226,7 +95,7 @@ extension Chore {
   /// All that counts of it.
   fileprivate var words: String {
     let values: [(any Sendable)?] = [
-      id, title, isDone, rank, effort, due?.timeIntervalSince1970, ownerId, cost.price, cost.unit,
+      id, title, isDone, rank, effort, due?.timeIntervalSince1970, ownerId, cost.price, cost.unit, note,
     ]
     return values.map { $0.map { "\($0)" } ?? "-" }.joined(separator: "|")
   }
@@ -236,12 +105,10 @@ extension Worker {
   fileprivate var words: String { "\(id)|\(name)|\(bossId.map { "\($0)" } ?? "-")" }
 }
 
-extension Array {
-  fileprivate func stablySorted(by precedes: (Element, Element) -> Bool) -> [Element] {
-    enumerated().sorted { a, b in
-      if precedes(a.element, b.element) { return true }
-      if precedes(b.element, a.element) { return false }
-      return a.offset < b.offset
-    }.map(\.element)
-  }
+extension Step {
+  fileprivate var words: String { "\(id.choreId)|\(id.number)|\(text)" }
+}
+
+extension Badge {
+  fileprivate var words: String { "\(id)|\(workerId)" }
 }

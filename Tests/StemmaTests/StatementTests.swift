@@ -15,7 +15,20 @@ import Testing
     var price: Decimal = 0
     var unit: String?
   }
+  var note: String?
   @BelongsTo("ownerId") var owner: Worker?
+  @HasMany("choreId") var steps: Related<Step>
+}
+
+/// Goes with its chore, which its key names.
+@Table struct Step {
+  @Selection struct ID: Hashable {
+    let choreId: Int
+    let number: Int
+  }
+  let id: ID
+  var text: String
+  @BelongsTo("choreId") var chore: Chore
 }
 
 @Table struct Worker {
@@ -25,6 +38,14 @@ import Testing
   @BelongsTo("bossId") var boss: Worker?
   @HasMany("bossId") var staff: Related<Worker>
   @HasMany("ownerId") var tasks: Related<Chore>
+  @HasMany("workerId", onDelete: .restrict) var badges: Related<Badge>
+}
+
+/// Keeps its worker from being deleted.
+@Table struct Badge {
+  let id: Int
+  var workerId: Int
+  @BelongsTo("workerId") var worker: Worker
 }
 
 /// What the tests select of a chore, and of a worker's chores.

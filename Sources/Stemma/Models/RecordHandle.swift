@@ -40,6 +40,10 @@ public struct RecordHandle: Sendable, Hashable {
     }
   }
 
+  /// As above, of one column; `type` is there for the compiler to check that it is one of columns.
+  @inlinable
+  public mutating func noteSet<Content: ColumnValue>(_ first: Int, as type: Content.Type) { noteSet(first) }
+
   /// The columns that may differ from what was read or recorded from this value; nil: all.
   func unrecorded(_ view: ValueView?) -> Set<Int>? {
     guard let view else { return nil }

@@ -38,39 +38,3 @@ extension RecordHandle {
     }
   }
 }
-
-// Chosen by the compiler where what is above does not fit: fields that are not what the key consists of.
-extension RecordHandle {
-  /// The fields of a `@BelongsTo` that do not match the other model's key.
-  @available(
-    *, unavailable,
-    message:
-      "the reference fields of this relationship do not match the key of the model it leads to: there is one for each part, of its type, in the order of the key"
-  )
-  @_disfavoredOverload
-  public func parent<Target: Table, Fields>(
-    _ type: Target.Type, _ name: String, of model: String, _ fields: Fields
-  ) async throws -> Target? { nil }
-
-  /// As for `parent`.
-  @available(
-    *, unavailable,
-    message:
-      "the reference fields of this relationship do not match the key of the model it leads to: there is one for each part, of its type, in the order of the key"
-  )
-  @_disfavoredOverload
-  public func requiredParent<Target: Table, Fields>(
-    _ type: Target.Type, _ name: String, of model: String, _ fields: Fields
-  ) async throws -> Target { throw StoreError.notFromStore(model: model) }
-
-  /// The fields of a `@HasOne` that do not match this model's key.
-  @available(
-    *, unavailable,
-    message:
-      "the reference fields of this relationship do not match the key of the model it stands in: there is one for each part, of its type, in the order of the key"
-  )
-  @_disfavoredOverload
-  public func child<Owner: Table, Target: Table, Fields>(
-    _ type: Target.Type, _ name: String, of owner: Owner, _ reference: (Target) -> Fields
-  ) async throws -> Target? { nil }
-}

@@ -2,7 +2,7 @@
 ///
 /// `Value` is what the last step of the way gives: an array, or an optional record.
 @dynamicMemberLookup
-public struct RelationshipPath<Root: Table, Target: Table, Value>: RelationshipPaths {
+public struct RelationshipPath<Root: Table, Target, Value>: RelationshipPaths {
   /// The relationships from `Root` on, one for each step of the way.
   public let names: [String]
 
@@ -13,7 +13,7 @@ public struct RelationshipPath<Root: Table, Target: Table, Value>: RelationshipP
   /// One step further.
   public subscript<Next: Table, NextValue>(
     dynamicMember member: KeyPath<Target.Relationships, RelationshipPath<Target, Next, NextValue>>
-  ) -> RelationshipPath<Root, Next, NextValue> {
+  ) -> RelationshipPath<Root, Next, NextValue> where Target: Table {
     RelationshipPath<Root, Next, NextValue>(names + Target.relationships[keyPath: member].names)
   }
 }

@@ -2,7 +2,7 @@ extension Table {
   /// The related records that were read along with this one.
   ///
   /// - Throws: `notLoaded` if they were not; they are never taken for none.
-  public func loaded<Target>(
+  public func loaded<Target: Table>(
     _ path: KeyPath<Relationships, RelationshipPath<Self, Target, [Target]>>
   ) throws(StoreError) -> [Target] {
     try readAlong(Self.relationships[keyPath: path].names[0])
@@ -11,7 +11,7 @@ extension Table {
   /// The related record that was read along with this one; nil if there was none.
   ///
   /// - Throws: `notLoaded` if it was not, or if the reference was set to another record since.
-  public func loaded<Target>(
+  public func loaded<Target: Table>(
     _ path: KeyPath<Relationships, RelationshipPath<Self, Target, Target?>>
   ) throws(StoreError) -> Target? {
     let name = Self.relationships[keyPath: path].names[0]

@@ -167,11 +167,21 @@ extension ClosedRange where Bound: ColumnValue {
   public func contains(_ expression: some ExpressionProtocol<Bound>) -> Expression<Bool> {
     expression.between(lowerBound, and: upperBound)
   }
+
+  /// Whether an expression's value lies in the range, both bounds included. Null does not.
+  public func contains(_ expression: some ExpressionProtocol<Bound?>) -> Expression<Bool> {
+    expression.between(lowerBound, and: upperBound)
+  }
 }
 
 extension Range where Bound: ColumnValue {
   /// Whether an expression's value lies in the range, its upper bound left out. Null does not.
   public func contains(_ expression: some ExpressionProtocol<Bound>) -> Expression<Bool> {
+    expression >= lowerBound && expression < upperBound
+  }
+
+  /// Whether an expression's value lies in the range, its upper bound left out. Null does not.
+  public func contains(_ expression: some ExpressionProtocol<Bound?>) -> Expression<Bool> {
     expression >= lowerBound && expression < upperBound
   }
 }

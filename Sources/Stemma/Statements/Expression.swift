@@ -20,13 +20,15 @@ public struct Expression<Value: ColumnValue>: ExpressionProtocol {
 }
 
 /// A column of a table.
-public struct TableColumn<Root: Table, Value: ColumnValue>: ExpressionProtocol {
+public struct TableColumn<Root: Table, Value>: Sendable {
   /// As the table has it: the property's name, unless `@Column` says another.
   public let name: String
 
   /// `@Table` makes one for each stored property; there is no check that the table has such a column.
   public init(_ name: String) { self.name = name }
+}
 
+extension TableColumn: OrderingTerm, ExpressionProtocol where Value: ColumnValue {
   /// The column of the table itself. One of a joined table comes from the closures of `join`.
   public var expression: Expression<Value> { expression(of: Root.description.tableName) }
 

@@ -1,3 +1,5 @@
+import StemmaTables
+
 /// A statement that reads: run by a store, or inside of a transaction.
 public protocol ReadStatement<Output>: Sendable {
   /// What each row gives.
@@ -64,6 +66,23 @@ extension ReadStatement {
     counted.append(text)
     counted.append(")")
     return counted
+  }
+}
+
+extension ReadStatement where Output: Table {
+  /// All rows, with the records of some relationships, any depth: one statement for each step of a way, whatever the number of
+  /// rows, and all of one committed state.
+  public func fetchAll(
+    _ store: Store, including paths: @Sendable (Output.Relationships) -> [any RelationshipPaths<Output>]
+  ) async throws -> [Output] {
+    let (names, text) = (paths(Output.relationships).map(\.names), text)
+    return try await store.read { (connection: ReadConnection) in
+      try connection.snapshot {
+        let rows = try connection.statement(text.sql).read(text, store) { try all($0) }
+        for path in names { try connection.include(path[...], in: rows, store) }
+        return rows
+      }
+    }
   }
 }
 

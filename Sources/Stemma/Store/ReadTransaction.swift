@@ -6,12 +6,21 @@ extension Store {
   public class ReadTransaction {
     let store: Store
     private let prepared: (String) throws -> Statement
+    /// What reads outside of a commit; nil inside of one.
+    private let connection: ReadConnection?
     private var hasEnded = false
 
-    /// `prepared` gives a statement without parameters that nobody steps.
+    /// Of a commit. `prepared` gives a statement without parameters that nobody steps.
     init(_ store: Store, _ prepared: @escaping (String) throws -> Statement) {
       self.store = store
       self.prepared = prepared
+      connection = nil
+    }
+
+    init(_ store: Store, _ connection: ReadConnection) {
+      self.store = store
+      self.connection = connection
+      prepared = { try connection.statement($0) }
     }
 
     /// Says that the closure has returned that the transaction was given to.
@@ -22,8 +31,9 @@ extension Store {
 
     /// The record with a key; nil if there is none.
     public func get<Row: Table>(_ type: Row.Type, byIdentifier key: Row.PrimaryKey) throws -> Row? {
-      _ = try store.model(of: Row.self)
-      return try Row.find(key).fetchOne(self)
+      guard let connection else { return try Row.find(key).fetchOne(self) }
+      try checkIsOpen()
+      return try connection.row(Row.self, key, store)
     }
 
     /// - Throws: `notFound`.
@@ -48,7 +58,7 @@ extension Store {
   ) async throws -> Result {
     try await read { [self] (connection: ReadConnection) in
       try connection.snapshot {
-        let transaction = ReadTransaction(self) { try connection.statement($0) }
+        let transaction = ReadTransaction(self, connection)
         defer { transaction.end() }
         return try body(transaction)
       }

@@ -6,6 +6,9 @@ import Synchronization
 ///
 /// A look-up by key costs a fraction of what handing it to another thread does, so it runs where it is asked for.
 /// All other reads go to a queue and block none of the few threads that all tasks share.
+///
+/// A connection that is given back holds the state that it has read, for the next read to take if nothing was committed
+/// meanwhile; a few milliseconds after the first one, all let go.
 final class Readers: Sendable {
   private let path: String
   private let queues: [Reader]
@@ -14,6 +17,8 @@ final class Readers: Sendable {
   private let isClosed = Atomic<Bool>(false)
   /// Rises with each commit of this store: what was known of the tables' file may be wrong then.
   private let commits = Atomic<Int>(0)
+  /// Whether connections will let go of the states that they hold.
+  private let willLetGo = Atomic<Bool>(false)
 
   /// How many reads run on queues at the same time.
   private static let queueCount = 3
@@ -21,6 +26,8 @@ final class Readers: Sendable {
   private static let idleLimit = 8
   /// How long a connection is used without looking whether another file stands in the place of its own.
   private static let checkInterval = Duration.milliseconds(1)
+  /// How long a state is held without need. SQLite's log can be cut short only while nobody holds a state of it.
+  private static let holdingInterval = DispatchTimeInterval.milliseconds(2)
 
   /// A connection that nobody uses.
   ///
@@ -50,6 +57,7 @@ final class Readers: Sendable {
   func readHere<Result>(_ body: (ReadConnection) throws -> Result) throws -> Result {
     let reader = try borrow()
     defer { giveBack(reader) }
+    try reader.connection.holdState()
     return try body(reader.connection)
   }
 
@@ -81,6 +89,21 @@ final class Readers: Sendable {
   private func giveBack(_ reader: Idle) {
     guard !isClosed.load(ordering: .acquiring) else { return }
     idle.withLock { if $0.count < Self.idleLimit { $0.append(reader) } }
+    letGoSoon()
+  }
+
+  /// One that is lent at that time is let go of after it was given back.
+  private func letGoSoon() {
+    guard !willLetGo.load(ordering: .relaxed), !willLetGo.exchange(true, ordering: .acquiringAndReleasing)
+    else { return }
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + Self.holdingInterval) { [weak self] in
+      self?.letGo()
+    }
+  }
+
+  private func letGo() {
+    willLetGo.store(false, ordering: .releasing)
+    idle.withLock { for reader in $0 { reader.connection.letGoOfState() } }
   }
 }
 

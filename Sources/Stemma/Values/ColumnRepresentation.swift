@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaSchema
 
 /// A way to store values that are no column values by themselves, or to store them otherwise than they are by
 /// themselves: `@Column(as: [Tag].JSONRepresentation.self) var tags: [Tag]`.
@@ -46,7 +47,18 @@ public struct TextRepresentation<Kind: TextKind>: ColumnRepresentation, Hashable
   public init(datum: Datum) throws(StoreError) { represented = try String(datum: datum) }
 }
 
-extension TextRepresentation: TableKey, KeyValue {}
+extension TextRepresentation: TableKey, KeyValue {
+  /// As the write stores it: a UUID in lower case, a point in time in UTC.
+  public var keyDatum: Datum {
+    switch Kind.columnType.scalar {
+    case .id:
+      var text = represented
+      return .text(text.withUTF8 { UUIDText.uuid(of: $0) } == nil ? represented : represented.lowercased())
+    case .awsDateTime: return .text(DateText(dateTime: represented)?.utcText ?? represented)
+    default: return datum
+    }
+  }
+}
 
 extension TextRepresentation: ExpressibleByStringLiteral, CustomStringConvertible, Codable {
   /// Takes any text, as `init(representing:)`.
@@ -98,6 +110,11 @@ public enum TextKinds {
     /// `AWSPhone`: 3 to 15 digits; `+` may stand in front, spaces, hyphens, points and brackets between.
     public static var columnType: ColumnType { .phone }
   }
+  /// Text that is a URL; `String.AWSURL`.
+  public enum URL: TextKind {
+    /// `AWSURL`: with a scheme.
+    public static var columnType: ColumnType { .url }
+  }
   /// Text that is an IP address or a range of them; `String.AWSIPAddress`.
   public enum IPAddress: TextKind {
     /// `AWSIPAddress`: of version 4 or 6, alone or as `192.0.2.0/24`.
@@ -123,6 +140,8 @@ extension String {
   public typealias AWSEmail = TextRepresentation<TextKinds.Email>
   /// `+49 30 123456`
   public typealias AWSPhone = TextRepresentation<TextKinds.Phone>
+  /// `https://example.org`, byte by byte as it is; a `URL` of Foundation does not take all that are stored.
+  public typealias AWSURL = TextRepresentation<TextKinds.URL>
   /// `2001:db8::/32`
   public typealias AWSIPAddress = TextRepresentation<TextKinds.IPAddress>
   /// JSON text; becomes canonical, without white space and with sorted members.

@@ -108,9 +108,14 @@ public struct ColumnType: Sendable, Hashable {
 }
 
 /// A value that can be a part of a primary key, or a whole one.
-public protocol KeyValue: ColumnValue, TableKey where Parts == Self, OptionalParts == Self? {}
+public protocol KeyValue: ColumnValue, TableKey where Parts == Self, OptionalParts == Self? {
+  /// What is stored as a part of a key: `datum`, unless several data stand for one key.
+  var keyDatum: Datum { get }
+}
 
 extension KeyValue {
+  /// The datum as it is.
+  public var keyDatum: Datum { datum }
   /// Nil stays nil: a reference that is null leads nowhere.
   public init?(optionalParts: Self?) {
     guard let optionalParts else { return nil }

@@ -11,7 +11,7 @@ public struct RecordWriter {
 
   /// Takes the next part of the key; nil for one that is to be minted, which only a part named `id` can be.
   public mutating func key(_ value: (some KeyValue)?) {
-    key.append(value.flatMap { KeyPart($0.datum.value) })
+    key.append(value.flatMap { KeyPart($0.keyDatum.value) })
   }
 
   /// Takes the next column that is no part of the key.

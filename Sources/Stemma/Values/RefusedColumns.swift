@@ -14,3 +14,55 @@ extension ModelDescription.Column {
     _ name: String, _ type: Content?.Type, property: String? = nil, defaultValue: Content? = nil
   ) { preconditionFailure("cannot be called") }
 }
+
+// MARK: Types of which no column can be
+
+// Where the property stands, and in the description of the model, the compiler says what to do. What else is written for
+// such a column has no error of its own.
+
+extension RecordHandle {
+  /// Refuses a type that no column can have.
+  @available(
+    *, unavailable,
+    message:
+      "the type of a column is a ColumnValue: declare that of your type, store it as JSON with @Column(as: YourType.JSONRepresentation.self), or mark the property @Ephemeral"
+  )
+  @_disfavoredOverload
+  public mutating func noteSet<Content>(_ first: Int, as type: Content.Type) {}
+}
+
+extension ModelDescription.Column {
+  /// Refuses a type that no column can have.
+  @available(
+    *, unavailable,
+    message:
+      "the type of a column is a ColumnValue: declare that of your type, store it as JSON with @Column(as: YourType.JSONRepresentation.self), or mark the property @Ephemeral"
+  )
+  @_disfavoredOverload
+  public init<Content>(
+    _ name: String, _ type: Content.Type, property: String? = nil, defaultValue: Content? = nil
+  ) { preconditionFailure("cannot be called") }
+}
+
+extension RowReader {
+  /// Of a column that is refused elsewhere.
+  @_disfavoredOverload
+  public func value<Content>(_ column: Int, as type: Content.Type) throws(StoreError) -> Content {
+    preconditionFailure("cannot be called")
+  }
+}
+
+extension RecordWriter {
+  /// Of a column that is refused elsewhere.
+  @_disfavoredOverload
+  public mutating func value<Content>(_ value: Content) { preconditionFailure("cannot be called") }
+
+  /// Refuses a type that no key can have.
+  @available(
+    *, unavailable,
+    message:
+      "the type of a key, or of a part of one, is a KeyValue: declare that of your type, or take String, an integer, UUID or Date"
+  )
+  @_disfavoredOverload
+  public mutating func key<Content>(_ value: Content?) { preconditionFailure("cannot be called") }
+}

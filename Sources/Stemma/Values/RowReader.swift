@@ -98,6 +98,27 @@ public struct RowReader {
     }
   }
 
+  /// The value of a column.
+  ///
+  /// - Throws: `unreadable` if it does not fit the type.
+  @inlinable
+  public func value<Content: ColumnValue>(_ column: Int, as type: Content.Type) throws(StoreError) -> Content
+  {
+    try Content.read(self, column)
+  }
+
+  /// The value of a column that is a key, or a part of one, here or of another record.
+  ///
+  /// - Throws: `unreadable` too if the type cannot hold all of what is stored, as a `Date` no fraction of a millisecond: what
+  ///   it holds would be another key.
+  public func exactly<Content: ColumnValue>(
+    _ column: Int, as type: Content.Type
+  ) throws(StoreError) -> Content {
+    let value = try Content.read(self, column)
+    guard value.datum == datum(column, Content.columnType) else { throw unreadable(column) }
+    return value
+  }
+
   /// The value of a column that is stored as a representation of it.
   public func represented<Representation: ColumnRepresentation>(
     _ column: Int, as type: Representation.Type

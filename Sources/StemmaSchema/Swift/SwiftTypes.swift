@@ -5,6 +5,8 @@ struct SwiftTypes {
   /// The type of a key part, and of a field that holds one of another record.
   func keyType(_ field: Field) -> String {
     switch field.type.base {
+    // A `Date` has no fractions of a millisecond.
+    case .scalar(.awsDateTime): "String.AWSDateTime"
     case .scalar(let scalar): Self.element(scalar)
     case .enumeration(let name), .embedded(let name): names.type(name)
     }
@@ -48,7 +50,7 @@ struct SwiftTypes {
   /// The type of a property of its own.
   private static func property(_ scalar: Scalar) -> String {
     switch scalar {
-    case .id, .awsDate, .awsTime, .awsEmail, .awsPhone, .awsIPAddress, .awsJSON: "String"
+    case .id, .awsDate, .awsTime, .awsEmail, .awsPhone, .awsURL, .awsIPAddress, .awsJSON: "String"
     case .awsTimestamp: "Date"
     default: element(scalar)
     }
@@ -62,10 +64,10 @@ struct SwiftTypes {
     case .int: "Int"
     case .float: "Double"
     case .boolean: "Bool"
-    case .awsDate, .awsTime, .awsEmail, .awsPhone, .awsIPAddress, .awsJSON: "String.\(scalar.rawValue)"
+    case .awsDate, .awsTime, .awsEmail, .awsPhone, .awsURL, .awsIPAddress, .awsJSON:
+      "String.\(scalar.rawValue)"
     case .awsDateTime: "Date"
     case .awsTimestamp: "Date.UnixTimeRepresentation"
-    case .awsURL: "URL"
     }
   }
 }

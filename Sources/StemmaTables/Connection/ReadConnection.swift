@@ -3,7 +3,9 @@ import GRDBSQLite
 /// A connection that only reads, outside of GRDB: its statements are prepared once and kept, and a read is
 /// nothing but a step. Used by one thread at a time.
 ///
-/// Each statement by itself sees one committed state; `snapshot` makes several see the same.
+/// Each statement by itself sees one committed state; `snapshot` makes several see the same. To begin and end such a read
+/// costs SQLite as much as finding a row does, so a connection that has called `holdState` keeps its state, as long as
+/// the log's index says that nothing was committed since.
 package final class ReadConnection {
   package let path: String
   let connection: Connection
@@ -11,6 +13,10 @@ package final class ReadConnection {
   private var statements: [String: Statement] = [:]
   /// Those that are found by something shorter than their text.
   private var marked: [ObjectIdentifier: Statement] = [:]
+  /// What the log's index said before the state that is held was taken; nil if none is.
+  private var held: LogIndex.Header?
+  /// Where the log's index is; nil until it was looked for.
+  private var logIndex: LogIndex?
 
   /// How much of the file is read through the address space.
   private static let mappedBytes = 256 << 20
@@ -73,8 +79,40 @@ package final class ReadConnection {
     return statement
   }
 
+  // MARK: States
+
+  /// Makes what is read next the state after the last commit that has returned, of whatever process, and holds it.
+  ///
+  /// Held, it keeps SQLite's log from being cut short: let go of it within a few milliseconds. Where the log has grown, or
+  /// its index cannot be seen, nothing is held, and each statement asks SQLite.
+  package func holdState() throws(TablesError) {
+    let now = try seenLogIndex().header
+    if let held, let now, held == now { return }
+    letGoOfState()
+    guard let now, !now.isLogLong else { return }
+    try connection.execute("BEGIN")
+    held = now
+  }
+
+  /// Lets go of the state that is held, if one is.
+  package func letGoOfState() {
+    guard held != nil else { return }
+    held = nil
+    connection.rollBack()
+  }
+
+  private func seenLogIndex() throws(TablesError) -> LogIndex {
+    if let logIndex { return logIndex }
+    // The log is open once something was read.
+    _ = try changeCounter()
+    let index = LogIndex(connection.handle)
+    logIndex = index
+    return index
+  }
+
   /// Runs `body` on one committed state.
   package func snapshot<Result>(_ body: () throws -> Result) throws -> Result {
+    if held != nil { return try body() }
     try connection.execute("BEGIN")
     defer { connection.rollBack() }
     return try body()

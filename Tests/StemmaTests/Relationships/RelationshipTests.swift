@@ -45,6 +45,13 @@ struct RelationshipTests {
     let managers = try second.loaded(\.reports).map { try $0.loaded(\.manager)?.name }
     #expect(managers == Array(repeating: "Second", count: 20))
     #expect(try second.loaded(\.reports)[7].loaded(\.manager)?.loaded(\.manager)?.name == "Boss")
+    // Along with all rows of a statement.
+    let named = Employee.where { $0.name.in(["Boss", "Second", "3"]) }.order { $0.name }
+    let rows = try await named.fetchAll(store, including: { [$0.reports, $0.manager.manager] })
+    #expect(rows.map(\.name) == ["3", "Boss", "Second"])
+    #expect(try rows.map { try $0.loaded(\.reports).count } == [0, 1, 20])
+    #expect(try rows.map { try $0.loaded(\.manager)?.name } == ["Second", nil, "Boss"])
+    #expect(try rows[0].loaded(\.manager)?.loaded(\.manager)?.name == "Boss")
     // One of one model refers to the other, which refers back.
     let department = try await store.insert(Department.Draft(name: "Sales"))
     let officer = try await store.insert(Officer.Draft(name: "Ana", department: department))

@@ -42,7 +42,8 @@ extension SplitMix64 {
     Chore(
       id: id, title: word(), isDone: below(2) == 0, rank: rank(), effort: effort(), due: due(),
       ownerId: below(2) == 0 ? nil : below(owners),
-      cost: Chore.Cost(price: price(), unit: below(3) == 0 ? nil : word()))
+      cost: Chore.Cost(price: price(), unit: below(3) == 0 ? nil : word()),
+      note: below(3) == 0 ? word() : nil)
   }
 
   mutating func condition(depth: Int = 2) -> Condition {
@@ -109,7 +110,14 @@ extension SplitMix64 {
   private mutating func membership() -> Condition {
     let (ids, words) = ((0..<below(5)).map { _ in below(12) }, (0..<below(4)).map { _ in word() })
     let ranks = (0..<below(4)).map { _ in rank() }.filter { $0 != nil }
-    switch below(4) {
+    let (low, high) = (ReadStatementTests.date(0), ReadStatementTests.date(0.5))
+    switch below(6) {
+    case 4:
+      return Condition(
+        { (low...high).contains($0.due) }, { $0.due.map { (low...high).contains($0) } ?? false })
+    case 5:
+      return Condition(
+        { (low..<high).contains($0.due) }, { $0.due.map { (low..<high).contains($0) } ?? false })
     case 0: return Condition({ $0.id.in(ids) }, { ids.contains($0.id) })
     case 1: return Condition({ words.contains($0.title) }, { words.contains($0.title) })
     case 2: return Condition({ $0.rank.in(ranks) }, { $0.rank != nil && ranks.contains($0.rank) })
@@ -136,5 +144,15 @@ extension SplitMix64 {
     case 5: return Order(term: { $0.cost.price.asc() }, precedes: { $0.cost.price < $1.cost.price })
     default: return Order(term: { $0.effort.desc() }, precedes: { $0.effort > $1.effort })
     }
+  }
+}
+
+extension Array {
+  func stablySorted(by precedes: (Element, Element) -> Bool) -> [Element] {
+    enumerated().sorted { a, b in
+      if precedes(a.element, b.element) { return true }
+      if precedes(b.element, a.element) { return false }
+      return a.offset < b.offset
+    }.map(\.element)
   }
 }
