@@ -42,9 +42,6 @@ package enum Explanations {
         + "push first, or give them up with --discard"
     case .damaged(let what): what
     case .missing(let missing): text(of: missing)
-    case .forkIsSpread(let event):
-      "event \(event) of another node builds on events of the fork; sync with that node and keep its history: "
-        + "clone it, and enter what is missing there anew"
     case .damagedPartition(let partition):
       "the log has lost events of partition \(partition), so its records can only be read; "
         + "`stemma repair --from PEER` fetches them again"
@@ -223,6 +220,7 @@ package enum Explanations {
     case .digest: "the digest does not fit the bytes of the file"
     case .malformed(let field): "\(field) has a value that it cannot have"
     case .disagreement(let subject): subject
+    case .gap: "events that stood here were lost, and are not found again yet"
     case .block(let error): text(of: error)
     }
   }

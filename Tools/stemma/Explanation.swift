@@ -35,7 +35,6 @@ struct Explanation {
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission
-    case .forkIsSpread: .no
     case .damaged, .missing, .damagedPartition, .abandoned: .inputOutput
     }
   }
