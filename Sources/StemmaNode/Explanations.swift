@@ -42,9 +42,6 @@ package enum Explanations {
         + "push first, or give them up with --discard"
     case .damaged(let what): what
     case .missing(let missing): text(of: missing)
-    case .forkIsSpread(let event):
-      "event \(event) of another node builds on events of the fork; sync with that node and keep its history: "
-        + "clone it, and enter what is missing there anew"
     case .damagedPartition(let partition):
       "the log has lost events of partition \(partition), so its records can only be read; "
         + "`stemma repair --from PEER` fetches them again"
@@ -60,11 +57,15 @@ package enum Explanations {
     }
   }
 
+  private static let moments =
+    "a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), a position (@3.17) or an event (NAME:SEQUENCE, or "
+    + "the first digits of its digest)"
+
   package static func text(of error: InspectionError) -> String {
     switch error {
-    case .notAMoment(let text):
-      "`\(text)` is no point in history; write a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), "
-        + "a position (@3.17) or an event (NAME:SEQUENCE, or the first digits of its digest)"
+    case .notAMoment(let text): "`\(text)` is no point in history; write \(moments)"
+    case .notAMomentOrNode(let text):
+      "`\(text)` is neither a point in history nor a node; write \(moments), or name a remote or a node's directory"
     case .notAnEvent(let text):
       "`\(text)` names nothing in the log; write a position (@3.17), an event (NAME:SEQUENCE, or the first digits of its "
         + "digest) or, where one is taken, a commit (NAME.NUMBER; `stemma log --stat` shows them)"
@@ -219,6 +220,7 @@ package enum Explanations {
     case .digest: "the digest does not fit the bytes of the file"
     case .malformed(let field): "\(field) has a value that it cannot have"
     case .disagreement(let subject): subject
+    case .gap: "events that stood here were lost, and are not found again yet"
     case .block(let error): text(of: error)
     }
   }

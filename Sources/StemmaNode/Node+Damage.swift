@@ -38,13 +38,14 @@ extension Node {
 
   // MARK: Following around damage
 
-  /// Applies what can be read of the partitions that lost nothing. The writer lock must be held.
-  func followAroundDamage() throws {
+  /// Applies what can be read of the partitions that lost nothing. The writer lock must be held. `fromStart`: files
+  /// were mended, and have events that the tables may lack.
+  func followAroundDamage(fromStart: Bool = false) throws {
     let token = try tables.read { reader throws(TablesError) in try reader.token() }
     let end = log.token
-    if token != end {
+    if token != end || fromStart {
       let fits: Bool
-      do throws(LogError) { fits = try log.matches(token) } catch {
+      do throws(LogError) { fits = fromStart ? false : try log.matches(token) } catch {
         guard error.damage != nil else { throw error }
         fits = false
       }

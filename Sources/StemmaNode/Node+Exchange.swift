@@ -71,7 +71,9 @@ private final class Participant {
         if try node.log.refresh() {
           try node.catchUp()
           held = try node.reading { try $0.knowledge() }
+          node.mark.retired = try Node.readMark(node.directory, node.ports).retired
         }
+        try refuseRetired(in: piece)
         adoptedEvents += try piece.adopt(into: node.log, above: held)
         for stream in piece.streams
         where held[stream.range.partition, stream.range.origin].sequence < stream.range.to {
@@ -80,6 +82,19 @@ private final class Participant {
       }
     }
     progress(adoptedEvents, 0)
+  }
+
+  /// What was written again under new names to mend a fork would else come twice.
+  private func refuseRetired(in piece: VerifiedPiece) throws(ReplicationError) {
+    for branch in node.mark.retired {
+      guard try piece.digest(of: branch.first) == branch.digest else { continue }
+      let (partition, dot) = (branch.first.partition, branch.first.dot)
+      throw .fork(
+        Fork(
+          partition: partition, origin: dot.origin, sequence: dot.sequence,
+          finder: Fork.Side(node: node.mark.name, hash: held[partition, dot.origin].hash),
+          peer: Fork.Side(node: session.peer?.nodeName ?? "the peer", hash: branch.digest)))
+    }
   }
 
   private func ship(_ order: ShipmentOrder) throws(NodeError) -> [SessionMessage] {

@@ -32,12 +32,17 @@ extension Node {
   package static func nearest(from path: String) throws(NodeError) -> String {
     var candidate = absolute(path)
     while true {
-      if FileManager.default.fileExists(atPath: Self.path(candidate, NodeMark.fileName)) {
+      if isNode(at: candidate) {
         return candidate == absolute(path) ? path : candidate
       }
       guard let slash = candidate.lastIndex(of: "/"), candidate != "/" else { throw .noNode(path: path) }
       candidate = slash == candidate.startIndex ? "/" : String(candidate[..<slash])
     }
+  }
+
+  /// Whether a directory is that of a node.
+  package static func isNode(at path: String) -> Bool {
+    FileManager.default.fileExists(atPath: Self.path(path, NodeMark.fileName))
   }
 
   // MARK: Create

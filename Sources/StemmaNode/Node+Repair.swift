@@ -11,33 +11,41 @@ package struct RepairReport: Sendable {
   package var events: UInt64 = 0
   /// What is still missing.
   package var missing: [RecordedDamage.Loss] = []
-  /// Partitions of which the peer holds other events than were lost.
+  /// Partitions of which a peer holds other events than were lost.
   package var refused: [String] = []
   /// Whether the damaged files may have held more than anybody here could tell.
   package var isVague = false
+  /// Names of the peers that have none of the lost events.
+  package var strangers: [String] = []
 
   package var isWhole: Bool { missing.isEmpty }
 }
 
 extension Node {
-  /// Fetches the events that damage of the log has taken from a peer, checks them against the hashes of their
+  /// Fetches the events that damage of the log has taken from peers, checks them against the hashes of their
   /// streams, and writes the damaged files anew. The tables are rebuilt then, and equal to what they were.
   ///
-  /// A file for which the peer has not all events stays as it is, and is named in the report. Repeating is
-  /// harmless, after a crash too. Where nobody here can tell what a file held, all that the peer has and this node lacks
-  /// is pulled then.
+  /// What one peer lacks another may have. Where they all together lack events, those partitions that a file lost and
+  /// of which they have everything are put back, and the rest stays lost, and is named in the report. Repeating is
+  /// harmless, after a crash too. Where nobody here can tell what a file held, all that the peers have and this node
+  /// lacks is pulled then.
   /// - Throws: `.notAPeer`, or `.log` if a file cannot be read or written.
   package func repair(
-    from remote: RemotePeer, progress: @escaping (UInt64, UInt64) -> Void
+    from remotes: [RemotePeer], progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> RepairReport {
-    let peer = try peerForReading(remote)
+    var peers: [Node] = []
+    for remote in remotes { peers.append(try peerForReading(remote)) }
     var report = try locked { () throws(NodeError) in
       let found = try Self.wrapping { try log.verify() }
       guard !found.isEmpty || mark.damage != nil else { return RepairReport() }
       let survey = try self.survey(found)
-      let (events, notes) = try peer.events(of: survey.lost)
-      let mended = try Self.wrapping { try log.mend(survey, with: events, notes: notes) }
       var report = RepairReport()
+      var offers: [Offer] = []
+      for peer in peers {
+        offers.append(try peer.offer(of: survey.lost))
+        if offers.last?.events.isEmpty ?? true { report.strangers.append(peer.mark.name) }
+      }
+      let mended = try Self.wrapping { try log.mend(survey, with: offers) }
       report.files = mended.files.map { String($0.split(separator: "/").last ?? "") }
       report.events = mended.events
       // Tables that were made again around the damage no longer tell that there was more.
@@ -47,18 +55,27 @@ extension Node {
       if left.isEmpty, mended.missing.isEmpty {
         try finishRepair(wasVague: report.isVague, progress)
       } else {
-        let damage = RecordedDamage(try self.survey(left))
-        mark.damage = damage
-        try saveMark()
-        report.missing = damage.losses
+        try keepDamage(left, isVague: report.isVague)
+        report.missing = mark.damage?.losses ?? []
       }
       return report
     }
-    if report.isVague, report.isWhole {
+    guard report.isVague, report.isWhole else { return report }
+    for remote in remotes {
       let pulled = try exchange(with: remote, pulls: true, pushes: false, partitions: [], progress: progress)
       report.events += pulled.pulled?.events ?? 0
     }
     return report
+  }
+
+  /// Notes what is still damaged after a mending, and takes into the tables what it brought.
+  private func keepDamage(_ left: [Damage], isVague: Bool) throws(NodeError) {
+    mark.damage = nil
+    var damage = RecordedDamage(try survey(left))
+    damage.isVague = damage.isVague || isVague
+    mark.damage = damage
+    try saveMark()
+    try Self.wrapping { try followAroundDamage(fromStart: true) }
   }
 
   /// The log is whole again; the record of the damage goes only when the tables follow it. `givenUp`: what was given
@@ -87,16 +104,20 @@ extension Node {
   func peerForReading(_ remote: RemotePeer) throws(NodeError) -> Node {
     var options = options
     options.mode = .read
-    do throws(NodeError) { return try Self.open(at: remote.address, options) } catch .noNode {
+    let peer: Node
+    do throws(NodeError) { peer = try Self.open(at: remote.address, options) } catch .noNode {
       throw .notAPeer(path: remote.address, reason: "there is no node in that directory")
     }
+    // A copy has the same log id, and may have what this one has lost.
+    if peer.mark.logID == mark.logID, peer.log.recovery.watermarkIdentity == log.recovery.watermarkIdentity {
+      throw .notAPeer(path: remote.address, reason: "it is this node itself")
+    }
+    return peer
   }
 
   /// The events of some ranges, as far as this node has them, with the notes of their commits.
-  private func events(
-    of ranges: [LostRange]
-  ) throws(NodeError) -> (events: [Event], notes: [CommitID: CommitNote]) {
-    guard !ranges.isEmpty else { return ([], [:]) }
+  private func offer(of ranges: [LostRange]) throws(NodeError) -> Offer {
+    guard !ranges.isEmpty else { return Offer([]) }
     var wanted: [EventName: [LostRange]] = [:]
     for range in ranges {
       wanted[EventName(stream: range.partition, range.origin), default: []].append(range)
@@ -114,7 +135,7 @@ extension Node {
         events.append(event)
         if let note = reader.note { notes[event.commit] = note }
       }
-      return (events, notes)
+      return Offer(events, notes: notes)
     }
   }
 }

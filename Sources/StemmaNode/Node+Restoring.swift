@@ -97,19 +97,27 @@ extension Node {
   private func changes(
     undoing events: [NotedEvent], isForced: Bool
   ) throws(NodeError) -> [RecordDifference] {
+    let description = description
+    // The record that was written last comes first.
+    var records: [RecordKey] = []
+    var own: [RecordKey: Set<Dot>] = [:]
+    for noted in events.reversed() where description.model(of: noted.event) != nil {
+      let record = RecordKey(noted.event)
+      if own[record] == nil { records.append(record) }
+      own[record, default: []].insert(noted.event.dot)
+    }
+    var lives: [RecordKey: RecordLife] = [:]
+    try forEachReadableLife(of: records) { (record, life) throws(NodeError) in
+      if let missing = life.missing { throw .missing(missing) }
+      lives[record] = life
+    }
     var plan: [RecordDifference] = []
-    var done = Set<[UInt8]>()
-    for noted in events.reversed() {
-      guard let model = description.model(of: noted.event) else { continue }
-      let key = noted.event.key
-      guard done.insert(Array(model.storedName.utf8) + [0] + key.bytes).inserted else { continue }
-      let life = try life(of: key, in: model)
-      let own = Set(
-        events.filter { $0.event.model == model.storedName && $0.event.key == key }.map(\.event.dot))
-      if let difference = try undoing(own, in: life, isForced: isForced) {
-        let shown = withoutMaintainedTimes(difference)
-        if shown.kind != .changed || !shown.changes.isEmpty { plan.append(shown) }
-      }
+    for record in records {
+      guard let life = lives[record], let dots = own[record],
+        let difference = try undoing(dots, in: life, isForced: isForced)
+      else { continue }
+      let shown = withoutMaintainedTimes(difference)
+      if shown.kind != .changed || !shown.changes.isEmpty { plan.append(shown) }
     }
     return plan
   }

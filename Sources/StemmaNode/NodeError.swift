@@ -40,8 +40,6 @@ package enum NodeError: Error {
   case missing(MissingEvents)
   /// The partition lost events to damage of the log, so that nothing can be added to its records.
   case damagedPartition(String)
-  /// An event of another node builds on the events of a fork.
-  case forkIsSpread(String)
   /// The body of a write threw an error of its own.
   case abandoned
 

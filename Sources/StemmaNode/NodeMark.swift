@@ -26,6 +26,8 @@ package struct NodeMark: Sendable, Equatable {
   package var pendingScope: Scope?
   /// The mending of a fork, likewise.
   package var pendingFork: PendingFork?
+  /// Branches of forks that were written again under new names, here or elsewhere: events that are not taken any more.
+  package var retired: [ForkedBranch] = []
   package var remotes: [RemotePeer] = []
   /// Of the log; nil: none is known.
   package var damage: RecordedDamage?
@@ -84,6 +86,7 @@ private struct StoredMark: Encodable {
   var scope: [String]
   var pendingScope: [String]?
   var pendingFork: PendingFork?
+  var retired: [ForkedBranch]?
   var remotes: [RemotePeer]
   var damage: RecordedDamage?
   var givenUp: [GivenUp]?
@@ -102,7 +105,8 @@ extension NodeMark {
           inode: watermark.inode, birthSeconds: watermark.birthSeconds,
           birthNanoseconds: watermark.birthNanoseconds),
         keptTails: keptTails, scope: scope.patterns, pendingScope: pendingScope?.patterns,
-        pendingFork: pendingFork, remotes: remotes, damage: damage, givenUp: givenUp.isEmpty ? nil : givenUp,
+        pendingFork: pendingFork, retired: retired.isEmpty ? nil : retired, remotes: remotes, damage: damage,
+        givenUp: givenUp.isEmpty ? nil : givenUp,
         pendingGivingUp: pendingGivingUp)
       do { return Array(try encoder.encode(stored)) + [10] } catch {
         throw .badMark(path: Self.fileName, what: "cannot be encoded: \(error)")
@@ -137,6 +141,7 @@ extension NodeMark {
     self.scope = try scope(try mark.texts("scope"))
     if mark.has("pendingScope") { pendingScope = try scope(try mark.texts("pendingScope")) }
     if mark.has("pendingFork") { pendingFork = try PendingFork(try mark.member("pendingFork")) }
+    if mark.has("retired") { retired = try mark.branches("retired") }
     for remote in try mark.members("remotes") {
       remotes.append(RemotePeer(name: try remote.text("name"), address: try remote.text("address")))
     }

@@ -112,6 +112,6 @@ extension Fork: CustomStringConvertible {
   package var description: String {
     "\(partition): \(finder.node) and \(peer.node) hold different events of origin \(origin) at or before "
       + "\(sequence) (\(finder.hash) and \(peer.hash)); run `stemma repair --fork --from PEER` on the one "
-      + "that was copied or set back"
+      + "that was copied or set back, and then on every node that is still refused"
   }
 }

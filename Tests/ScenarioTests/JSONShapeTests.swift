@@ -120,6 +120,8 @@ struct JSONShapeTests {
     stemma -C field conflicts
     stemma -C field conflicts show Customer ada
     stemma -C field conflicts --count
+    stemma -C field conflicts --check
+    stemma -C many conflicts --check
     stemma -C shop segments
     stemma -C shop segments --partitions
     stemma -C field stats

@@ -19,18 +19,16 @@ struct RealRepositoryTests {
     echo three > README; ln -s src link; commit 1600000400 back
     """#
 
-  @Test("diff equals git diff --raw, and get --as-of equals git ls-tree")
-  func agree() throws {
-    let work = try Workplace()
-    try work.write("make.sh", Self.script)
-    let made = try Tool.run("/bin/bash", ["make.sh"], in: work.path)
-    try #require(made.status == 0, "\(made.errors)")
-    let history = "git-history --schema > git.graphql && git-history repository > mutations.ndjson"
+  /// A node of the history of a repository, made by the tools.
+  private func twin(of repository: String, in work: Workplace) throws -> TwinHistory {
+    let history =
+      "git-history --schema > git.graphql && git-history '\(repository)' > mutations.ndjson"
     try #require(try ConsolePage.run(history, in: work.path, showsStatus: true) == [])
     try work.stemma("init", "node", "--schema", "git.graphql")
     try work.stemma("-C", "node", "import", "mutations.ndjson")
-
-    let commits = try lines("git -C repository log --reverse --format=%H", work)
+    let commits = try TwinHistory.git(
+      ["log", "--first-parent", "--reverse", "--format=%H"], in: repository
+    ).split(separator: "\n").map(String.init)
     // As of the event before the next commit's first one.
     let events = try work.stemma("-C", "node", "log", "--reverse", "--ndjson").objects()
     var positions: [String] = []
@@ -40,53 +38,43 @@ struct RealRepositoryTests {
     }
     positions.append(events.last?.text("position") ?? "")
     try #require(positions.count == commits.count)
+    return TwinHistory(
+      repository: repository, node: work.file("node"),
+      points: zip(commits, positions).map { TwinHistory.Point(name: $0, position: $1) })
+  }
 
-    for a in commits.indices {
-      for b in commits.indices where (a + b) % 3 == 1 {
-        let raw = try lines(
-          "git -C repository -c core.quotePath=false diff --raw --no-renames --abbrev=40 \(commits[a]) \(commits[b])",
-          work)
-        let expected = raw.map { line in
-          let words = line.split(separator: "\t")
-          let sides = words[0].dropFirst().split(separator: " ")
-          let kind = ["A": "added", "D": "removed"][sides[4]] ?? "changed"
-          return "\(kind) \(words[1]) \(sides[2]) \(sides[3])"
-        }
-        let found = try work.stemma(
-          "-C", "node", "diff", "@\(positions[a])", "@\(positions[b])", "--model", "File", "--ndjson"
-        ).objects().compactMap { object -> String? in
-          let fields = object.object("fields")
-          guard fields["blob"] != nil || fields["mode"] != nil else { return nil }
-          let path = object.object("key").text("path") ?? ""
-          let zero = String(repeating: "0", count: 40)
-          let blob = fields["blob"] as? [String: Any]
-          // Only the mode differs: git prints the blob on both sides.
-          let same = raw.first { $0.hasSuffix("\t\(path)") }?.split(separator: " ")[2] ?? ""
-          return
-            "\(object.text("change") ?? "") \(path) \(blob.map { $0.text("from") ?? zero } ?? String(same)) "
-            + (blob.map { $0.text("to") ?? zero } ?? String(same))
-        }
-        #expect(found.sorted() == expected.sorted(), "\(a) \(b)")
+  @Test("diff equals git diff --raw, and get --as-of equals git ls-tree")
+  func agree() throws {
+    let work = try Workplace()
+    try work.write("make.sh", Self.script)
+    let made = try Tool.run("/bin/bash", ["make.sh"], in: work.path)
+    try #require(made.status == 0, "\(made.errors)")
+    let twin = try twin(of: work.file("repository"), in: work)
+    for (index, a) in twin.points.enumerated() {
+      for b in twin.points {
+        #expect(try twin.differences(a, b) == twin.gitsDifferences(a, b), "\(a) \(b)")
       }
-    }
-    for (index, commit) in commits.enumerated() {
       for path in ["README", "src/c.txt", "a folder/ü.txt"] {
-        let tree = try lines("git -C repository ls-tree \(commit) -- '\(path)'", work).first
-        let partition = path.contains("/") ? String(path.prefix { $0 != "/" }) : "."
-        let result = try work.attempt(
-          "-C", "node", "get", "File", "partition=\(partition)", "path=\(path)", "--json", "--as-of",
-          "@\(positions[index])")
-        #expect(result.status == (tree == nil ? 66 : 0))
-        guard let tree else { continue }
-        let words = tree.split(separator: "\t")[0].split(separator: " ").map(String.init)
-        let fields = try result.object().object("fields")
-        #expect(fields.text("mode") == words[0])
-        #expect(fields.text("blob") == words[2])
+        #expect(try twin.file(path, at: a) == twin.gitsFile(path, at: a), "\(path) at \(index)")
       }
     }
   }
 
-  private func lines(_ command: String, _ work: Workplace) throws -> [String] {
-    try ConsolePage.run(command, in: work.path)
+  private static let isInARepository = FileManager.default.fileExists(
+    atPath: ConsolePage.root.appendingPathComponent(".git").path)
+
+  @Test(
+    "and so they do of the repository that this file is in, for random pairs and paths",
+    .enabled(if: isInARepository))
+  func agreeAboutThisRepository() throws {
+    let work = try Workplace()
+    let twin = try twin(of: ConsolePage.root.path, in: work)
+    let paths = Set(
+      try TwinHistory.git(
+        ["log", "--first-parent", "--format=", "--name-only", "--no-renames", "-z"], in: twin.repository
+      ).split(separator: "\0").map(String.init)
+    ).sorted()
+    #expect(try twin.compareDifferences(of: 15, seed: 52) > 0)
+    #expect(try twin.compareFiles(paths, count: 15, seed: 53) > 0)
   }
 }

@@ -149,7 +149,7 @@ import Testing
     for path in try paths(disk) {
       let bytes = try #require(disk.contents(path))
       for round in 0..<400 {
-        let spoilt = Mutation.apply(to: bytes, &random)
+        let spoilt = FileMutation.apply(to: bytes, &random)
         let copy = disk.copy()
         copy.plant(spoilt, at: path)
         let parts = try parts(path, copy)
@@ -163,29 +163,6 @@ import Testing
           #expect(parts.contains { !$0.flaws.isEmpty }, "seed \(seed), round \(round), \(path)")
         }
       }
-    }
-  }
-
-  /// What can happen to the bytes of a file.
-  private enum Mutation {
-    static func apply(to bytes: [UInt8], _ random: inout SplitMix64) -> [UInt8] {
-      var bytes = bytes
-      for _ in 0...random.below(3) {
-        guard !bytes.isEmpty else { return bytes }
-        let place = random.below(bytes.count)
-        let length = min(1 + random.below(200), bytes.count - place)
-        switch random.below(8) {
-        case 0: bytes[place] ^= 1 << UInt8(random.below(8))
-        case 1: bytes[place] = UInt8(random.below(256))
-        case 2: bytes.removeSubrange(place...)
-        case 3: bytes.removeSubrange(..<place)
-        case 4: bytes.removeSubrange(place..<place + length)
-        case 5: bytes.insert(contentsOf: (0..<length).map { _ in UInt8(random.below(256)) }, at: place)
-        case 6: bytes.replaceSubrange(place..<place + length, with: [UInt8](repeating: 0, count: length))
-        default: bytes.insert(contentsOf: bytes[place..<place + length], at: random.below(bytes.count))
-        }
-      }
-      return bytes
     }
   }
 }

@@ -99,23 +99,95 @@ import Testing
         let survey = try log.survey(damage, held: sample.held)
         #expect(survey.vague == [], comment)
         try check(survey, log, sample, comment)
-        // Half of it is not enough for any file; nothing is written by halves.
         if survey.eventCount > 0 {
-          let none = try log.mend(survey, with: [], notes: [:])
+          let none = try log.mend(survey, with: [Offer([])])
           #expect(none.missing == survey.lost && none.events == 0, comment)
           var forged = sample.events
           for place in forged.indices { forged[place].timestamp = Timestamp(milliseconds: 1) }
-          #expect(try !log.mend(survey, with: forged, notes: [:]).forged.isEmpty, comment)
+          #expect(try !log.mend(survey, with: [Offer(forged)]).forged.isEmpty, comment)
           try check(try log.survey(damage, held: sample.held), log, sample, comment)
         }
         let again = try log.survey(try log.verify(), held: sample.held)
-        let mended = try log.mend(again, with: sample.events, notes: [:])
+        let mended = try log.mend(again, with: [Offer(sample.events)])
         #expect(mended.missing.isEmpty && mended.forged.isEmpty, comment)
         #expect(mended.events == again.eventCount, comment)
         try checkMended(log, sample, comment)
         log.close()
         try checkMended(try sample.open(disk), sample, comment)
       }
+    }
+  }
+
+  /// Two peers have every other lost partition each: what one has is put back, the rest stays lost, and is named, until
+  /// the other comes; and both at once are enough.
+  @Test func whatOnePeerLacksAnotherHas() throws {
+    let sample = try Sample()
+    let partitions = Array(Set(sample.events.map(\.partition))).sorted()
+    var partial = 0
+    for name in try sample.disk.list("/log") where name != LogFileName.watermarkName {
+      let size = try #require(sample.disk.contents("/log/" + name)).count
+      for index in stride(from: 0, to: size, by: 53) {
+        let comment: Comment = "\(name), byte \(index)"
+        let disk = try damaged(sample.disk, name, at: index)
+        let log = try sample.open(disk)
+        let survey = try log.survey(try log.verify(), held: sample.held)
+        let halves = (0..<2).map { half in
+          Offer(
+            sample.events.filter { partitions.firstIndex(of: $0.partition).map { $0 % 2 == half } ?? false })
+        }
+        let both = try sample.open(disk.copy())
+        #expect(try both.mend(survey, with: halves).missing.isEmpty, comment)
+        try checkMended(both, sample, comment)
+
+        let first = try log.mend(survey, with: [halves[0]])
+        #expect(first.forged.isEmpty, comment)
+        if !first.missing.isEmpty, first.events > 0 { partial += 1 }
+        let again = try sample.open(disk)
+        let damage = try again.verify()
+        #expect(damage.isEmpty == first.missing.isEmpty, comment)
+        guard !damage.isEmpty else { continue }
+        let rest = try again.survey(damage, held: sample.held)
+        #expect(Set(rest.lost.map(\.partition)) == Set(first.missing.map(\.partition)), comment)
+        #expect(rest.eventCount == survey.eventCount - first.events, comment)
+        try check(rest, again, sample, comment)
+        // A header that cannot be read may stand for several files: then nothing is put back by halves.
+        let second = try again.mend(rest, with: first.events == 0 ? halves : [halves[1]])
+        #expect(second.missing.isEmpty && second.forged.isEmpty, comment)
+        try checkMended(again, sample, comment)
+        again.close()
+        try checkMended(try sample.open(disk), sample, comment)
+      }
+    }
+    #expect(partial > 10)
+  }
+
+  /// Readers of a file with a gap meet it wherever what is lacking may have stood.
+  @Test func aGapIsMetByEveryReader() throws {
+    let sample = try Sample()
+    let name = try #require(try sample.disk.list("/log").first { $0.hasSuffix(".journal") })
+    let disk = try damaged(sample.disk, name, at: 100)
+    let log = try sample.open(disk)
+    let survey = try log.survey(try log.verify(), held: sample.held)
+    let lost = try #require(survey.partitions.last)
+    let mended = try log.mend(survey, with: [Offer(sample.events.filter { $0.partition != lost })])
+    #expect(mended.events > 0 && Set(mended.missing.map(\.partition)) == [lost])
+    func flaw(_ reader: EventReader) -> Flaw? {
+      var reader = reader
+      do throws(LogError) {
+        _ = try reader.rest()
+        return nil
+      } catch { return error.damage?.flaw }
+    }
+    #expect(flaw(log.events()) == .gap)
+    #expect(flaw(log.events(partitions: { $0 == lost })) == .gap)
+    #expect(flaw(log.events(partitions: { $0 != lost })) == nil)
+    #expect(flaw(log.eventsNewestFirst()) == .gap)
+    #expect(flaw(try log.eventsByKey()) == .gap)
+    for event in sample.events {
+      let found = flaw(log.events(of: RecordKey(event)))
+      #expect(found == (event.partition == lost ? .gap : nil))
+      let hidden = try log.verify().compactMap { try log.records(hiddenBy: $0) }
+      #expect(hidden.contains { $0.contains(RecordKey(event)) } == (event.partition == lost))
     }
   }
 
@@ -129,7 +201,7 @@ import Testing
         !log.recovery.damage.isEmpty && log.recovery.damage.allSatisfy { $0.flaw == .missing }, "\(name)")
       let survey = try log.survey([], held: sample.held)
       try check(survey, log, sample, "\(name)")
-      #expect(try log.mend(survey, with: sample.events, notes: [:]).missing == [], "\(name)")
+      #expect(try log.mend(survey, with: [Offer(sample.events)]).missing == [], "\(name)")
       try checkMended(log, sample, "\(name)")
     }
   }
@@ -154,14 +226,14 @@ import Testing
       let before = copy.operations.count
       copy.inject([.init(operation: before + operation, errno: System.inputOutput, isLasting: true)])
       do {
-        _ = try log.mend(survey, with: sample.events, notes: [:])
+        _ = try log.mend(survey, with: [Offer(sample.events)])
         break
       } catch {}
       copy.crash()
       let again = try sample.open(copy)
       let next = try again.survey(try again.verify(), held: sample.held)
       try check(next, again, sample, "operation \(operation)")
-      _ = try again.mend(next, with: sample.events, notes: [:])
+      _ = try again.mend(next, with: [Offer(sample.events)])
       try checkMended(again, sample, "operation \(operation)")
     }
   }

@@ -67,6 +67,26 @@ final class Bench {
     try copy(other, to: name)
   }
 
+  /// Puts the files of a node back, each in its place, so that no file tells it: a virtual machine that was set
+  /// back.
+  func setBack(_ name: String, to before: [String: Data]) throws {
+    for file in try contents(name).keys where before[file] == nil || file.hasPrefix("tables.sqlite") {
+      try FileManager.default.removeItem(atPath: path(name + "/" + file))
+    }
+    // The tables are a cache; without them the log alone says where the node stands.
+    for (file, bytes) in before where !file.hasPrefix("tables.sqlite") {
+      let path = path(name + "/" + file)
+      guard FileManager.default.fileExists(atPath: path) else {
+        try bytes.write(to: URL(fileURLWithPath: path))
+        continue
+      }
+      let handle = try #require(FileHandle(forWritingAtPath: path))
+      try handle.truncate(atOffset: 0)
+      try handle.write(contentsOf: bytes)
+      try handle.close()
+    }
+  }
+
   /// Names and bytes of all files of a node.
   func contents(_ name: String) throws -> [String: Data] {
     var files: [String: Data] = [:]

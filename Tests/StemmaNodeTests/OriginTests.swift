@@ -10,26 +10,6 @@ import Testing
 @Suite struct OriginTests {
   static let create = DirectoryTests.create
 
-  /// Puts the files of a node back, each in its place, so that no file tells it: a virtual machine that was set
-  /// back.
-  private func setBack(_ bench: Bench, _ name: String, to before: [String: Data]) throws {
-    for file in try bench.contents(name).keys where before[file] == nil || file.hasPrefix("tables.sqlite") {
-      try FileManager.default.removeItem(atPath: bench.path(name + "/" + file))
-    }
-    // The tables are a cache; without them the log alone says where the node stands.
-    for (file, bytes) in before where !file.hasPrefix("tables.sqlite") {
-      let path = bench.path(name + "/" + file)
-      guard FileManager.default.fileExists(atPath: path) else {
-        try bytes.write(to: URL(fileURLWithPath: path))
-        continue
-      }
-      let handle = try #require(FileHandle(forWritingAtPath: path))
-      try handle.truncate(atOffset: 0)
-      try handle.write(contentsOf: bytes)
-      try handle.close()
-    }
-  }
-
   /// Node `a` wrote 1 and 2, `b` has both; then `a` was set back to 1.
   private func nodeThatWasSetBack() throws -> Bench {
     let bench = try Bench()
@@ -41,7 +21,7 @@ import Testing
       try a.commit(Self.create("2"))
       try a.sync(try bench.open("b"))
     }
-    try setBack(bench, "a", to: before)
+    try bench.setBack("a", to: before)
     return bench
   }
 
@@ -105,8 +85,8 @@ import Testing
     let remote = RemotePeer(name: "b", address: bench.path("b"))
     var interruptions = 0
     for operation in 1... {
-      try setBack(bench, "a", to: a)
-      try setBack(bench, "b", to: b)
+      try bench.setBack("a", to: a)
+      try bench.setBack("b", to: b)
       let files = FailingFileSystem()
       var isInterrupted = false
       do {

@@ -61,8 +61,13 @@ import Testing
       try Node.verify(at: bench.path(name), options: Node.OpeningOptions())
     }
 
+    func repair(from names: String...) throws -> RepairReport {
+      try bench.open("a").repair(from: names.map { RemotePeer(name: $0, address: bench.path($0)) }) { _, _ in
+      }
+    }
+
     func repair() throws -> RepairReport {
-      try bench.open("a").repair(from: RemotePeer(name: "b", address: bench.path("b"))) { _, _ in }
+      try repair(from: "b")
     }
   }
 
@@ -217,10 +222,72 @@ import Testing
     let c = try pair.bench.node("c", Self.rows)
     let address = c.mark.name
     try c.commit(Self.row("t1", 1))
-    let report = try pair.bench.open("a").repair(
-      from: RemotePeer(name: address, address: pair.bench.path("c"))
-    ) { _, _ in }
-    #expect(report.missing == losses && report.files == [])
+    let report = try pair.repair(from: "c")
+    #expect(report.missing == losses && report.files == [] && report.strangers == [address])
+    let error = #expect(throws: NodeError.self) { try pair.repair(from: "a") }
+    #expect(error.map(caseName) == "notAPeer")
     #expect(try pair.repair().isWhole)
+  }
+
+  /// Two peers hold half of the partitions each. One of them once helped with nothing, in any order.
+  @Test(arguments: ["journal", "missing", "footer"])
+  func peersThatHoldHalfOfItHealOneAfterTheOtherOrTogether(kind: String) throws {
+    for together in [true, false] {
+      let pair = try Pair()
+      let bench = pair.bench
+      for (name, tenants) in [("c", ["t0", "t1"]), ("d", ["t2", "t3"])] {
+        let node = try bench.node(name, Self.rows, scope: tenants.map { "tenant=" + $0 })
+        try node.sync(try bench.open("b"))
+      }
+      switch kind {
+      case "journal": try pair.damage(try #require(try pair.logFiles(".journal").last), at: 0)
+      case "footer": try pair.damage(try #require(try pair.logFiles(".segment").first), at: 0.999)
+      default:
+        try FileManager.default.removeItem(
+          atPath: bench.path("a/log/" + (try #require(try pair.logFiles(".segment").first))))
+      }
+      let lost = Set(try pair.verify("a").losses.map(\.partition))
+      // The journal lost events of t0 and t3, the sealed file of t0, t1 and t2.
+      let other = try #require(lost.max())
+      #expect(lost.contains("tenant=t0") && other > "tenant=t1", "\(kind)")
+      let tenant = String(other.dropFirst("tenant=".count))
+      if together {
+        #expect(try pair.repair(from: "c", "d").isWhole, "\(kind)")
+      } else {
+        let half = try pair.repair(from: "c")
+        #expect(half.events > 0 && !half.isWhole, "\(kind)")
+        #expect(
+          Set(half.missing.map(\.partition)) == lost.subtracting(["tenant=t0", "tenant=t1"]), "\(kind)")
+        let a = try bench.open("a")
+        // What is whole again is written to and exchanged; the tables have lost nothing.
+        #expect(try a.digestTexts == pair.digests, "\(kind)")
+        #expect(try a.commit(Self.row("t0", 3000)).count == 1, "\(kind)")
+        #expect(try a.refusal(Self.row(tenant, 3000)) == "damagedPartition", "\(kind)")
+        #expect(try a.sync(try bench.open("b")).pushed?.events == 1, "\(kind)")
+        #expect(try pair.verify("a").losses == half.missing, "\(kind)")
+        #expect(try pair.repair(from: "d").isWhole, "\(kind)")
+      }
+      let a = try bench.open("a")
+      try a.checkInvariants()
+      #expect(try pair.verify("a").damage.isEmpty, "\(kind)")
+      #expect(try a.digestTexts == (try bench.open("b").digestTexts), "\(kind)")
+      #expect(try Pair.export(of: a) == Pair.export(of: try bench.open("b")), "\(kind)")
+    }
+  }
+
+  @Test func whatIsStillMissingAfterAPartialRepairCanBeGivenUp() throws {
+    let pair = try Pair()
+    let bench = pair.bench
+    let node = try bench.node("c", Self.rows, scope: ["tenant=t0", "tenant=t1"])
+    try node.sync(try bench.open("b"))
+    try pair.damage(try #require(try pair.logFiles(".segment").first), at: 0.999)
+    let half = try pair.repair(from: "c")
+    #expect(half.events == 1000 && half.missing.reduce(0) { $0 + $1.count } == 500)
+    let a = try bench.open("a")
+    let given = try a.giveUp(isDryRun: false) { _, _ in }
+    #expect(given.record?.events == 500)
+    #expect(try Pair.export(of: a) == pair.export)
+    #expect(try pair.verify("a").damage.isEmpty)
+    try a.checkInvariants()
   }
 }

@@ -54,8 +54,11 @@ struct Conflicts: ParsableCommand {
       "`show`, a model, a key, and a field if there are several.", valueName: "show model key"))
   var words: [String] = []
   @OptionGroup var conflicts: ConflictOptions
-  @Flag(help: "Exit with 1 if there is a value, delete or cardinality conflict; print nothing.") var check =
-    false
+  @Flag(
+    help: ArgumentHelp(
+      "Exit with 1 if there is a value, delete or cardinality conflict; print nothing, or with --json how many there are."
+    ))
+  var check = false
   @Flag(help: "Only how many there are of each model and kind.") var count = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
@@ -76,9 +79,13 @@ struct Conflicts: ParsableCommand {
     if check {
       // Without a dangling reference: it may lead to a record that is on its way.
       if conflicts.kind.isEmpty { filter.kinds.remove(.dangling) }
-      var isOpen = false
-      try node.conflicts(filter) { _ in isOpen = true }
-      if isOpen { throw ExitCode.no }
+      var open = 0
+      try node.conflicts(filter) { _ in open += 1 }
+      if format.isJSON {
+        Output.line(.object([("conflicts", .int(Int64(open)))]))
+        Output.flush()
+      }
+      if open > 0 { throw ExitCode.no }
       return
     }
     if count { return try writeCounts(node, filter) }

@@ -10,12 +10,14 @@ struct Diff: ParsableCommand {
     abstract: "Show which records differ between two moments, or two nodes.",
     discussion: """
       A and B are points in history (see `stemma help log`) or nodes (a remote's name, or a directory). Without B, A \
-      is compared with this node as it is now. Of two nodes only records in the scope of both are compared.
+      is compared with this node as it is now. Of two nodes only records in the scope of both are compared; where \
+      both are named by their directories, this need not be run in a node.
 
       Examples:
         stemma diff yesterday
         stemma diff @3.17 @4.0 --model Book --stat
         stemma diff ../berlin --json
+        stemma diff /mnt/monday/shop /mnt/tuesday/shop --stat
       """)
   @Argument(help: "The old state.") var a: String
   @Argument(help: "The new one.") var b: String?
@@ -30,10 +32,8 @@ struct Diff: ParsableCommand {
   }
 
   func run() throws {
-    let node = try options.open()
+    let (node, old, new) = try sides()
     let model = try self.model.map { try RecordWords(node, model: $0).model }
-    let old = try side(a, node)
-    let new = try b.map { try side($0, node) }
     let writer = DifferenceWriter(node, format, stat: stat)
     try goingAroundDamage {
       try compare(node, old, new, of: model, writer)
@@ -58,14 +58,31 @@ struct Diff: ParsableCommand {
     }
   }
 
+  /// What is compared, and the node that it is asked of: the one on which every command works or, where there is none
+  /// and two are named, the first of these.
+  private func sides() throws -> (node: Node, old: Side, new: Side?) {
+    let node: Node
+    do { node = try options.open() } catch NodeError.noNode(let path) {
+      guard let b, !options.isNamed, Node.isNode(at: a), Node.isNode(at: b) else {
+        throw NodeError.noNode(path: path)
+      }
+      let (old, new) = (try open(a), try open(b))
+      return (old, .node(old), .node(new))
+    }
+    return (node, try side(a, node), try b.map { try side($0, node) })
+  }
+
   private func side(_ text: String, _ node: Node) throws -> Side {
     do { return .moment(try node.moment(text)) } catch {
       guard case .inspection(.notAMoment) = error else { throw error }
-      let address = try peerAddress(text, node)
-      guard let address else { throw error }
-      return .node(try Node.open(at: address, options.opening(.read)))
+      guard let address = try peerAddress(text, node) else {
+        throw NodeError.inspection(.notAMomentOrNode(text))
+      }
+      return .node(try open(address))
     }
   }
+
+  private func open(_ address: String) throws -> Node { try Node.open(at: address, options.opening(.read)) }
 
   /// Nil if the text names neither a remote nor a directory with a node.
   private func peerAddress(_ text: String, _ node: Node) throws -> String? {
@@ -132,8 +149,8 @@ struct Restore: ParsableCommand {
     commandName: "restore",
     abstract: "Make a record, or all of a model, what it was, by appending new events.",
     discussion: """
-      Shows what it changes, records that a deletion takes along included. Without a key, records that were made \
-      since are deleted.
+      Shows what it changes, records that a deletion takes along included, and then does it, also if nobody reads \
+      what it shows to the end. Without a key, records that were made since are deleted.
 
       Examples:
         stemma restore Book 978-0 --as-of yesterday
@@ -176,8 +193,9 @@ struct Undo: ParsableCommand {
     commandName: "undo",
     abstract: "Take back an event, or all of a commit, by appending new events.",
     discussion: """
-      Shows what it changes. If another event has written the same since, or other records refer to one that would be \
-      deleted, nothing is done unless --force says so.
+      Shows what it changes, and then does it, also if nobody reads what it shows to the end. If another event has \
+      written the same since, or other records refer to one that would be deleted, nothing is done unless --force \
+      says so.
 
       Examples:
         stemma undo @3.17 -n
@@ -205,10 +223,12 @@ struct Undo: ParsableCommand {
 }
 
 extension Reversal {
-  /// Shows what changes, and then changes it.
+  /// Shows what changes, and then changes it: also for one who reads only the first lines (`restore … | head`), and
+  /// so cannot have meant that it be left half way.
   fileprivate func run(_ node: Node, _ note: CommitNote, rehearses: Bool, _ format: FormatOptions) throws {
     let description = node.description
     func write() throws -> Int { rehearses ? 0 : try node.write(self, note) }
+    if !rehearses { Output.goesOnUnread() }
     if format.isJSON {
       let events = try write()
       Output.line(
@@ -222,15 +242,13 @@ extension Reversal {
       changes.forEach(writer.write)
       if rehearses { writer.finish() }
       if rehearses { return }
-      // Who reads only the first lines does not end the process before it has written, but is told that it did not.
-      let before = signal(SIGPIPE, SIG_IGN)
       Output.consequence = "nothing was written to the node"
       writer.finish()
       let events = counted(try write(), "event")
       Output.consequence = "\(events) appended to the node"
       Output.line("\(events) appended")
       Output.flush()
-      signal(SIGPIPE, before)
+      if Output.isUnread { Output.error("nobody read on; \(events) appended") }
     }
     Output.flush()
   }

@@ -35,7 +35,6 @@ struct Explanation {
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission
-    case .forkIsSpread: .no
     case .damaged, .missing, .damagedPartition, .abandoned: .inputOutput
     }
   }
@@ -53,7 +52,7 @@ struct Explanation {
     switch error {
     case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
     case .overwritten, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
-    case .notAMoment, .notAnEvent, .severalEvents, .unknownPlaceholder: .usage
+    case .notAMoment, .notAMomentOrNode, .notAnEvent, .severalEvents, .unknownPlaceholder: .usage
     }
   }
 

@@ -11,11 +11,12 @@ struct Inspect: ParsableCommand {
     discussion: """
       Reads segments, journals, watermarks and shipments, cut or damaged ones too, and changes nothing. \
       Blocks and frames are numbered from 1. Where one byte of a block is wrong it is found, and the block is \
-      read as it was. Exits with 1 if anything is damaged, with 65 if nothing comes on standard input.
+      read as it was. Names are those of the node around the file, or of the one that -C names; neither is needed. \
+      Exits with 1 if anything is damaged, with 65 if nothing comes on standard input.
       Examples:
         stemma inspect shop/log/00000001.segment
         stemma inspect shop/log/00000001.segment --block 3 --events --json
-        gzip -dc backup.segment.gz | stemma inspect --verify -
+        gzip -dc backup.segment.gz | stemma -C shop inspect --verify -
       """)
   @Argument(
     help: ArgumentHelp("A file, or - for standard input.", valueName: "file"), completion: .file())
@@ -25,6 +26,7 @@ struct Inspect: ParsableCommand {
   @Flag(help: "The events of each block, too.") var events = false
   @Flag(help: "Compare digests and hashes, too, which need the whole content.") var verify = false
   @OptionGroup var format: FormatOptions
+  @OptionGroup var options: NodeOptions
 
   func validate() throws {
     if let block, block < 1 { throw ValidationError("--block takes a number from 1") }
@@ -32,10 +34,11 @@ struct Inspect: ParsableCommand {
 
   func run() throws {
     let isInput = file == "-"
-    let path = isInput ? try spooledInput() : NodeOptions.resolve(file, from: NodeOptions.leadingDirectory)
+    let node = options.isNamed ? try options.locate() : nil
+    let path = isInput ? try spooledInput() : file
     // The open file stays readable; nothing is left behind, whatever happens next.
     defer { if isInput { unlink(path) } }
-    let inspection = try FileInspection(path: path)
+    let inspection = try FileInspection(path: path, node: node)
     let name = isInput ? "standard input" : file
     if isInput, inspection.source.size == 0 {
       throw Failure("standard input is empty; is there a file before the pipe?", .badData)

@@ -13,7 +13,7 @@ struct Stemma: ParsableCommand {
     abstract: "An event-sourced, replicated store that one can read like a history.",
     discussion: """
       The node is the current directory, or the nearest parent that holds one; -C DIR or STEMMA_NODE names \
-      another. Reading commands take --json or --ndjson.
+      another. All other paths are relative to the working directory. Reading commands take --json or --ndjson.
 
       Completions: `source <(stemma --generate-completion-script bash)` in ~/.bashrc; the same with zsh into \
       a file _stemma of a folder in $fpath, with fish into ~/.config/fish/completions/stemma.fish.
@@ -60,6 +60,11 @@ struct Stemma: ParsableCommand {
         return Output.flush()
       }
       var command = try parse(arguments)
+      if command is NodelessCommand, NodeOptions.leadingDirectory != nil {
+        let name = type(of: command)._commandName
+        throw Failure(
+          "`\(name)` works on no node; leave -C out, and name what it makes or reads by its path", .usage)
+      }
       try command.run()
       Pager.end()
     } catch let error as NodeError {

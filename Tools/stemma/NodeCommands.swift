@@ -4,7 +4,7 @@ import StemmaEvents
 import StemmaNode
 import StemmaSchema
 
-struct Initialize: ParsableCommand {
+struct Initialize: ParsableCommand, NodelessCommand {
   static let configuration = CommandConfiguration(
     commandName: "init",
     abstract: "Make a node.",
@@ -23,20 +23,19 @@ struct Initialize: ParsableCommand {
 
   func run() throws {
     let text = try schema.map(readText) ?? ""
-    let path = NodeOptions.resolve(directory, from: NodeOptions.leadingDirectory)
-    let node = try namingSchema(schema) { try Node.create(at: path, schema: text, name: name) }
+    let node = try namingSchema(schema) { try Node.create(at: directory, schema: text, name: name) }
     for warning in node.schemaWarnings {
       Output.warning(Explanations.text(of: warning, in: schema ?? "schema"))
     }
     if format.isJSON {
       Output.line(
         .object([
-          ("directory", .string(path)), ("name", .string(node.mark.name)),
+          ("directory", .string(directory)), ("name", .string(node.mark.name)),
           ("origin", .string(node.mark.origin.description)),
           ("models", .array(node.schema.models.map { .string($0.name) })),
         ]))
     } else {
-      Output.line("node \(node.mark.name) with \(counted(node.schema.models.count, "model")) in \(path)")
+      Output.line("node \(node.mark.name) with \(counted(node.schema.models.count, "model")) in \(directory)")
     }
     Output.flush()
   }
@@ -200,7 +199,7 @@ struct SchemaGenerate: ParsableCommand {
   }
 }
 
-struct SchemaInfer: ParsableCommand {
+struct SchemaInfer: ParsableCommand, NodelessCommand {
   static let configuration = CommandConfiguration(
     commandName: "infer",
     abstract: "Print a schema for the tables of a SQLite file.",

@@ -4,7 +4,11 @@ import StemmaEvents
 import StemmaNode
 import StemmaSchema
 
-/// Which node a command works on.
+/// A command that works on no node, so that it means nothing to name one.
+protocol NodelessCommand {}
+
+/// Which node a command works on. Other paths that a command takes do not depend on it: they are relative to the
+/// working directory.
 struct NodeOptions: ParsableArguments {
   @Option(
     name: .customShort("C"), help: ArgumentHelp("Work on the node in this directory.", valueName: "dir"),
@@ -31,6 +35,9 @@ struct NodeOptions: ParsableArguments {
     }
     return try Node.nearest(from: FileManager.default.currentDirectoryPath)
   }
+
+  /// Whether `-C` names a node.
+  var isNamed: Bool { directory != nil || Self.leadingDirectory != nil }
 
   /// Opens the node for reading; the tables are brought up to date where that is possible.
   func open() throws -> Node { try open(.read) }

@@ -14,6 +14,12 @@ enum Output {
   /// What it means that nothing more can be written.
   nonisolated(unsafe) static var consequence: String?
 
+  /// Whether the reader has gone away, and the command goes on without one.
+  nonisolated(unsafe) private(set) static var isUnread = false
+
+  /// From now on a reader that goes away does not end the process; what nobody reads is dropped.
+  static func goesOnUnread() { signal(SIGPIPE, SIG_IGN) }
+
   static let isTerminal = isatty(1) == 1
   static let isErrorTerminal = isatty(2) == 1
   /// Colour: on a terminal, unless NO_COLOR (no-color.org) is set.
@@ -90,14 +96,20 @@ enum Output {
     Foundation.exit(explanation.exitCode.rawValue)
   }
 
-  /// A reader that goes away ends the process by SIGPIPE; a full disk is an error like any other.
+  /// A reader that goes away ends the process by SIGPIPE, unless that is ignored; a full disk is an error like any
+  /// other.
   private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) {
     var offset = 0
     while offset < bytes.count {
+      if descriptor == 1, isUnread { return }
       let rest = UnsafeRawBufferPointer(rebasing: bytes[offset...])
       let count = Foundation.write(descriptor, rest.baseAddress, rest.count)
       if count < 0 {
         if errno == EINTR { continue }
+        if errno == EPIPE, descriptor == 1 {
+          isUnread = true
+          return
+        }
         if descriptor == 1 {
           let reason = String(cString: strerror(errno))
           let rest = consequence.map { "; " + $0 } ?? ""

@@ -7,12 +7,13 @@ struct Repair: ParsableCommand {
     commandName: "repair",
     abstract: "Put back what damage of the log has taken, or give it up.",
     discussion: """
-      Fetches exactly the lost events from a peer, checks them against the hashes of their streams, writes the \
-      damaged files anew and rebuilds the tables. Exits with 1 if events are still missing; another peer may \
-      have them.
+      Fetches exactly the lost events from a peer, or from several, checks them against the hashes of their streams, \
+      writes the damaged files anew and rebuilds the tables. Where the peers lack some of them, it puts back the \
+      partitions of which they have all that a file lost, and exits with 1; another peer may have the rest.
 
-      With --fork: the node was copied or set back and wrote again under numbers for which the peer holds other \
-      events; its own are written again under a new origin, and the next sync brings both histories together.
+      With --fork: a node was copied or set back, and wrote again under numbers for which a peer holds other events. \
+      Those that this node holds are written again under new names, which depend on nothing but the events. Every \
+      node whose sync is refused does it, from the one that refuses; in any order all end with every event once.
 
       With --give-up, when nobody has the lost events: declares them lost, so that their partitions can be written and \
       exchanged again. What stands behind them in their streams, and what the tables still show of them, is \
@@ -20,13 +21,16 @@ struct Repair: ParsableCommand {
       A peer that turns up with the events later sends them with the next pull. With -n nothing is changed.
       Examples:
         stemma repair --from office
-        stemma repair --from ../office --json
+        stemma repair --from ../office --from ../home --json
         stemma repair --fork --from office && stemma sync office
         stemma repair --give-up -n
       """)
-  @Option(help: ArgumentHelp("A remote's name, or another node's directory.", valueName: "peer")) var from:
-    String?
-  @Flag(help: "Mend a fork instead: write this node's own events again under a new origin.") var fork = false
+  @Option(
+    help: ArgumentHelp(
+      "A remote's name, or another node's directory; several times: what one lacks another may have.",
+      valueName: "peer"))
+  var from: [String] = []
+  @Flag(help: "Mend a fork instead: write this node's branch of it again under new names.") var fork = false
   @Flag(help: "Declare the lost events lost, and go on without them.") var giveUp = false
   @Flag(name: [.customShort("n"), .long], help: "With --give-up: only say what would be given up.")
   var dryRun = false
@@ -34,20 +38,31 @@ struct Repair: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func validate() throws {
-    if giveUp, fork || from != nil { throw ValidationError("--give-up goes with neither --from nor --fork") }
-    if !giveUp, from == nil { throw ValidationError("--from PEER is missing; --give-up does without a peer") }
+    if giveUp, fork || !from.isEmpty {
+      throw ValidationError("--give-up goes with neither --from nor --fork")
+    }
+    if !giveUp, from.isEmpty {
+      throw ValidationError("--from PEER is missing; --give-up does without a peer")
+    }
+    if fork, format.isJSON, from.count > 1 { throw ValidationError("--fork --json takes one --from") }
     if dryRun, !giveUp { throw ValidationError("--dry-run goes with --give-up") }
   }
 
   func run() throws {
     let node = try options.openForWriting()
     if giveUp { return try giveUp(on: node) }
-    let from = from ?? ""
-    guard let peer = try node.peers(from).first else { throw NodeError.noRemotes }
-    if fork { return try repairFork(of: node, peer, from) }
+    let peers = try from.flatMap { name throws(NodeError) in try node.peers(name) }
+    let from = from.joined(separator: ", ")
+    if fork {
+      for (peer, name) in zip(peers, self.from) { try repairFork(of: node, peer, name) }
+      return
+    }
     let bar = ProgressBar("rebuilding tables")
-    let report = try node.repair(from: peer) { bar.update($0, of: $1) }
+    let report = try node.repair(from: peers) { bar.update($0, of: $1) }
     bar.finish()
+    for name in report.strangers {
+      Output.warning("\(name) has none of the lost events: is it the right peer?")
+    }
     if format.isJSON {
       Output.line(
         .object([
@@ -57,7 +72,7 @@ struct Repair: ParsableCommand {
         ]))
     } else {
       for partition in report.refused {
-        Output.warning("partition \(partition): the peer holds other events than the ones that were lost")
+        Output.warning("partition \(partition): a peer holds other events than the ones that were lost")
       }
       for line in LossText.lines(report.missing, node.mark) { Output.line("still missing: \(line)") }
       if report.isWhole {
@@ -88,12 +103,17 @@ extension Repair {
           ("partitions", .array(report.partitions.map { .string($0) })),
           ("origin", .string(node.mark.origin.description)),
         ]))
-    } else if report.events == 0 {
-      Output.line("no fork: \(from) holds no other events under this node's origins")
-    } else {
+    } else if report.events > 0 {
       Output.line(
         "wrote \(counted(Int(report.events), "event")) of \(counted(report.partitions.count, "partition")) again "
-          + "as origin \(node.mark.origin); `stemma sync \(from)` brings both histories together")
+          + "under new names; `stemma sync \(from)` brings both histories together")
+    } else if report.behind.isEmpty {
+      Output.line("no fork: \(from) holds no other events under the same names")
+    }
+    for partition in report.behind {
+      Output.line(
+        "\(from) holds events of partition \(partition) that were written again here: "
+          + "run `stemma repair --fork --from \(node.mark.name)` there")
     }
     Output.flush()
   }

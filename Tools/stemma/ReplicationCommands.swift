@@ -2,7 +2,7 @@ import ArgumentParser
 import StemmaEvents
 import StemmaNode
 
-struct Clone: ParsableCommand {
+struct Clone: ParsableCommand, NodelessCommand {
   static let configuration = CommandConfiguration(
     commandName: "clone",
     abstract: "Make a node from another, whole or some of its partitions.",
@@ -23,9 +23,7 @@ struct Clone: ParsableCommand {
 
   func run() throws {
     let bar = ProgressBar("cloning")
-    let path = NodeOptions.resolve(directory, from: NodeOptions.leadingDirectory)
-    let from = NodeOptions.resolve(source, from: NodeOptions.leadingDirectory)
-    let report = try Node.clone(from: from, to: path, partitions: partition, name: name) {
+    let report = try Node.clone(from: source, to: directory, partitions: partition, name: name) {
       bar.update($0, of: $1)
     }
     bar.finish()
@@ -33,7 +31,7 @@ struct Clone: ParsableCommand {
     if format.isJSON {
       Output.line(report.json)
     } else {
-      Output.line("cloned \(report.text) into \(path)")
+      Output.line("cloned \(report.text) into \(directory)")
     }
     Output.flush()
   }

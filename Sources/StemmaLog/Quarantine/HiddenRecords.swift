@@ -6,11 +6,13 @@ package enum HiddenRecords: Sendable {
   case nothing
   /// From the first key of a block to that of the next one; nil: to the last of all.
   case between(RecordKey, RecordKey?)
+  case partition(Partition)
 
   package func contains(_ record: RecordKey) -> Bool {
     switch self {
     case .nothing: false
     case .between(let first, let last): first <= record && last.map { record <= $0 } ?? true
+    case .partition(let partition): record.partition == partition
     }
   }
 }
@@ -33,6 +35,7 @@ extension Log {
         return .nothing
       }
       guard let index = footer.blocks.firstIndex(where: { $0.offset == damage.offset }) else { return nil }
+      if footer.blocks[index].isGap { return .partition(footer.blocks[index].firstKey.partition) }
       let following = index + 1 < footer.blocks.count ? footer.blocks[index + 1].firstKey : nil
       return .between(footer.blocks[index].firstKey, following)
     }

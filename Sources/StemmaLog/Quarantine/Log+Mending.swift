@@ -6,48 +6,48 @@ package struct Mended: Sendable {
   package var files: [String] = []
   /// Events that were put back.
   package var events: UInt64 = 0
-  /// What is still missing: a file is mended as a whole or not at all.
+  /// What is still missing.
   package var missing: [LostRange] = []
   /// Streams whose events were offered and are not the ones that were lost: their digests do not sum to what
-  /// the footer, or the one who remembers, says. Nothing of their files was written.
+  /// the footer, or the one who remembers, says. None of them was put back.
   package var forged: [(partition: Partition, origin: Origin)] = []
 }
 
 extension Log {
-  /// Puts lost events back: writes every damaged file anew from what can be read of it and from `offered`, in
-  /// its old place. `offered` may hold more than was lost; the rest is left alone. Durable on return.
+  /// Puts lost events back: writes damaged files anew from what can be read of them and from what is offered, each in
+  /// its old place. Durable on return.
   ///
-  /// The digests must sum to the stream hashes that are known. Interrupted at any point, the log is as it was, or
-  /// some of its files are mended. The events keep an order in which causes come before effects; their indices
-  /// may be others than before, so that tables made from the log must be made anew.
-  package func mend(
-    _ survey: Survey, with offered: [Event], notes: [CommitID: CommitNote]
-  ) throws(LogError) -> Mended {
+  /// Of each partition a file gets back all that it lost, if the digests sum to what is known of each stream, or
+  /// nothing: where an event stands that builds on one that is still lost, only that one tells. Where other partitions
+  /// of the file stay incomplete, it goes on saying so (`BlockEntry.isGap`), and a later offer may complete them. A
+  /// file that gets nothing, or of which nobody knows what it held of these, stays as it is.
+  /// Interrupted at any point, the log is as it was, or some of its files are mended. The events keep an order in which
+  /// causes come before effects; their indices may be others than before, so that tables made from the log must be
+  /// made anew.
+  package func mend(_ survey: Survey, with offers: [Offer]) throws(LogError) -> Mended {
     try checkWritable()
     var mended = Mended()
-    var repository: [StreamName: [Sequence: Event]] = [:]
-    for event in offered {
-      let name = StreamName(partition: event.partition, origin: event.dot.origin)
-      repository[name, default: [:]][event.dot.sequence] = event
-    }
-    let forged = survey.forged(repository)
-    mended.forged = forged.sorted().map { ($0.partition, $0.origin) }
+    let proven = ProvenOffers(offers, survey)
+    mended.forged = proven.forged.map { ($0.partition, $0.origin) }
     mended.missing = survey.lost.filter { $0.place == nil }
     for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) {
       let ranges = survey.lost.filter { $0.place == place }
-      let isForged = ranges.contains { range in
-        forged.contains(StreamName(partition: range.partition, origin: range.origin))
-      }
-      guard !isForged, let events = ranges.events(in: repository) else {
-        mended.missing += ranges
+      var streams = proven.events[place] ?? [:]
+      let incomplete = Set(ranges.filter { streams[$0.stream] == nil }.map(\.partition))
+      streams = streams.filter { !incomplete.contains($0.key.partition) }
+      let missing = ranges.filter { incomplete.contains($0.partition) }
+      mended.missing += missing
+      if !missing.isEmpty, streams.isEmpty { continue }
+      var contents = try file.contents()
+      guard let gaps = survey.gaps(missing, at: place, contents) else {
+        mended.missing += ranges.filter { !missing.contains($0) }
         continue
       }
+      let events = streams.sorted { $0.key < $1.key }.flatMap(\.value)
       let commits = Set(events.map(\.commit))
-      var contents = try file.contents()
-      let slots = file.freeIndices(contents)
-      contents.notes.merge(notes.filter { commits.contains($0.key) }) { kept, _ in kept }
-      try contents.insert(events, into: slots, path: file.path)
-      mended.files.append(try rewrite(file, place: place, contents))
+      contents.notes.merge(proven.notes.filter { commits.contains($0.key) }) { kept, _ in kept }
+      try contents.insert(events, into: file.freeIndices(contents), path: file.path)
+      mended.files.append(try rewrite(file, place: place, contents, gaps))
       mended.events += UInt64(events.count)
     }
     try load()
@@ -71,7 +71,7 @@ extension Log {
 
   /// Writes a damaged file anew and returns its path.
   private func rewrite(
-    _ file: DamagedFile, place: UInt64, _ contents: NumberedEvents
+    _ file: DamagedFile, place: UInt64, _ contents: NumberedEvents, _ gaps: [Partition: PartitionGap] = [:]
   ) throws(LogError) -> String {
     var end = contents.events.last.map { $0.arrival + 1 } ?? 0
     var chain: UInt32?
@@ -109,13 +109,17 @@ extension Log {
       }
       if !replaced.isEmpty { number = listing.highestNumber + 1 }
     }
+    let lacking = gaps.values.reduce(0) { $0 + $1.events }
+    // Room for what may still be put back; and tables that stand in the middle of the file begin anew.
+    end = max(end, UInt64(contents.events.count) + lacking)
+    if lacking > 0 { chain = nil }
     try LogLimits.check("replaced files", replaced.count, LogLimits.replaced)
     let header = SegmentHeader(
       log: id, number: number, place: place, predecessor: predecessor, replaced: replaced)
     let path = LogFileName.segment(number, in: directory)
     _ = try install(path) { (file) throws(LogError) in
       try SegmentWriter.write(
-        contents, header: header, end: end, chain: chain, level: options.level, to: file)
+        contents, header: header, end: end, chain: chain, level: options.level, gaps: gaps, to: file)
     }
     try poisoning { () throws(LogError) in
       listing.highestNumber = max(listing.highestNumber, number)
@@ -150,60 +154,6 @@ extension Log {
   /// stands in for it.
   private func digestNamed(after place: UInt64) -> SegmentDigest {
     listing.headers.values.filter { $0.place > place }.min { $0.place < $1.place }?.predecessor ?? .none
-  }
-}
-
-extension Survey {
-  /// Streams of which the offered events are not what was lost.
-  fileprivate func forged(_ offered: [StreamName: [Sequence: Event]]) -> Set<StreamName> {
-    var digester = EventDigester()
-    var forged: Set<StreamName> = []
-    let streams = Dictionary(grouping: lost) { StreamName(partition: $0.partition, origin: $0.origin) }
-    for (name, ranges) in streams {
-      guard let events = ranges.events(in: offered) else { continue }
-      var sum = readable[name]?.hash ?? .zero
-      for event in events { sum += digester.digest(of: event).hash }
-      // What is remembered covers the whole stream, unless more can be read than was remembered.
-      let head = held?[name.partition, name.origin] ?? .none
-      let last = max(readable[name]?.sequence ?? .zero, ranges.map(\.to).max() ?? .zero)
-      if head.sequence == last {
-        if sum != head.hash { forged.insert(name) }
-      } else if !claimsHold(name, ranges, offered) {
-        forged.insert(name)
-      }
-    }
-    return forged
-  }
-
-  /// Whether the offered events sum, file by file, to what the footers say.
-  private func claimsHold(
-    _ name: StreamName, _ ranges: [LostRange], _ offered: [StreamName: [Sequence: Event]]
-  ) -> Bool {
-    var digester = EventDigester()
-    return files.allSatisfy { place, file in
-      guard let claim = file.claims[name] else { return true }
-      var sum = file.readable[name] ?? .zero
-      for event in ranges.filter({ $0.place == place }).events(in: offered) ?? [] {
-        sum += digester.digest(of: event).hash
-      }
-      return sum == claim.hash
-    }
-  }
-}
-
-extension [LostRange] {
-  /// The events of these ranges; nil if any is not there.
-  fileprivate func events(in offered: [StreamName: [Sequence: Event]]) -> [Event]? {
-    var events: [Event] = []
-    for range in self {
-      let stream = offered[StreamName(partition: range.partition, origin: range.origin)] ?? [:]
-      guard range.count <= UInt64(stream.count) else { return nil }
-      for number in range.from.rawValue...range.to.rawValue {
-        guard let event = stream[Sequence(number)] else { return nil }
-        events.append(event)
-      }
-    }
-    return events
   }
 }
 

@@ -8,10 +8,29 @@ extension NumberedEvents {
   /// Filling the slots from the lowest, each with the event that is ready and whose last index is the lowest,
   /// finds an order if there is one (Jackson's rule), and there is: the lost one.
   ///
+  /// Unless events of other partitions were put back into it before, and took the indices: then all are numbered anew.
+  ///
   /// Throws `.damaged` with `path` if the events do not fit.
   mutating func insert(_ lost: [Event], into slots: [Range<UInt64>], path: String) throws(LogError) {
-    guard !lost.isEmpty else { return }
+    if lost.isEmpty || fill(slots, with: lost) { return }
+    let step = UInt64(lost.count) + 1
+    var next: UInt64 = 0
+    var between: [Range<UInt64>] = []
+    for index in events.indices {
+      events[index].arrival = next + step - 1
+      between.append(next..<next + step - 1)
+      next += step
+    }
+    guard fill(between + [next..<next + step], with: lost) else {
+      throw .damaged(path: path, offset: 0, .disagreement("the order of the events that were put back"))
+    }
+    for index in events.indices { events[index].arrival = UInt64(index) }
+  }
+
+  /// False, and nothing is changed, if they do not fit.
+  private mutating func fill(_ slots: [Range<UInt64>], with lost: [Event]) -> Bool {
     var schedule = InsertionSchedule(lost, around: events)
+    var added: [BlockEvent] = []
     for slot in slots {
       var index = slot.lowerBound
       while index < slot.upperBound, !schedule.isDone {
@@ -20,14 +39,14 @@ extension NumberedEvents {
           index = next
           continue
         }
-        events.append(BlockEvent(arrival: index, event: event))
+        added.append(BlockEvent(arrival: index, event: event))
         index += 1
       }
     }
-    guard schedule.isDone else {
-      throw .damaged(path: path, offset: 0, .disagreement("the order of the events that were put back"))
-    }
+    guard schedule.isDone else { return false }
+    events += added
     events.sort { $0.arrival < $1.arrival }
+    return true
   }
 }
 

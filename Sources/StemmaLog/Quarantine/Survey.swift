@@ -15,6 +15,10 @@ package struct LostRange: Hashable, Sendable {
   package var count: UInt64 { to.rawValue - from.rawValue + 1 }
 }
 
+extension LostRange {
+  var stream: StreamName { StreamName(partition: partition, origin: origin) }
+}
+
 /// What a damaged log has lost: worked out from what its footers claim, from the gaps in the streams, and from
 /// what somebody remembers to have held.
 package struct Survey: Sendable {

@@ -1,7 +1,8 @@
 import StemmaEvents
 
-/// Gives events in the order in which this node came to hold them, or newest first. Memory: the blocks of one
-/// segment at most; of a journal one frame. Only events that are asked for are made.
+/// Gives events in the order in which this node came to hold them, or newest first. Blocks are unpacked on other
+/// threads before their turn; files are read on the caller's own, in order. Memory: the blocks of one segment and some
+/// of the next at most; of a journal one frame. Only events that are asked for are made.
 struct ArrivalSource: EventSource {
   enum Direction: Sendable { case oldestFirst, newestFirst }
 
@@ -16,6 +17,10 @@ struct ArrivalSource: EventSource {
   /// The open file: one of them, or none. Changed where they are, as a copy would cost more than an event.
   private var segment: SegmentArrival?
   private var journal: JournalArrival?
+  /// The last of `views`, if that is a segment whose blocks are being unpacked while events of the open file are given.
+  private var upcoming: SegmentArrival?
+  /// Whether that is still to be tried.
+  private var looksAhead = true
 
   /// `views` in the order of their places. `omissions`: nil, and damage is thrown. `footers`: nil, and they are read.
   init(
@@ -70,17 +75,36 @@ struct ArrivalSource: EventSource {
       segment = nil
       journal = nil
       guard let view = views.last else { return }
-      let file = try omissions.reading { () throws(LogError) in try opened(view) }
-      if let file { (segment, journal) = file }
+      looksAhead = true
+      if upcoming != nil {
+        swap(&segment, &upcoming)
+      } else {
+        let file = try omissions.reading { () throws(LogError) in try opened(view) }
+        if let file { (segment, journal) = file }
+      }
       views.removeLast()
     }
   }
 
   /// True if `body` has had enough. After an error the next call meets the same error.
   private mutating func eachOfFile(_ body: (ScannedEvent) -> Bool) throws(LogError) -> Bool {
-    while let event = try segment?.next() { if !body(event) { return true } }
+    while let event = try segment?.next() {
+      if looksAhead { openAhead() }
+      if !body(event) { return true }
+    }
     while let event = try journal?.next() { if !body(event) { return true } }
     return false
+  }
+
+  /// Opens the next segment as soon as the open one has nothing left to unpack. If that fails, it is met again in turn.
+  private mutating func openAhead() {
+    guard segment?.isAllOpen == true, let window = segment?.window else { return }
+    looksAhead = false
+    guard case .segment = views.last, let view = views.last,
+      case .success((var next?, _)) = Result(catching: { () throws(LogError) in try opened(view) })
+    else { return }
+    next.readAhead(window)
+    upcoming = next
   }
 
   private func opened(_ view: FileView) throws(LogError) -> (SegmentArrival?, JournalArrival?) {
@@ -111,8 +135,14 @@ private struct SegmentArrival: Sendable {
   /// nil: all.
   private let wanted: Set<Partition>?
   private let omissions: Omissions?
-  /// Blocks that are not open yet, the next one last.
+  /// Blocks that nobody has read yet, the next one last.
   private var waiting: [BlockEntry]
+  /// Those before them, which are being unpacked on other threads, the next one first.
+  private var ahead: [(entry: BlockEntry, block: MadeAhead<Result<BlockContents, LogError>>)] = []
+  /// How many of them there may be: one more for each block that was opened, as whoever wants a few events should
+  /// not pay for many.
+  private(set) var window = 0
+  private static let longestWindow = 16
   private var slots: [Slot] = []
   /// The arrivals that are asked for and may be there.
   private let arrivals: Range<UInt64>
@@ -175,46 +205,59 @@ private struct SegmentArrival: Sendable {
 
   /// Whether an event of the next block may have arrived then.
   private func isDue(at arrival: UInt64) -> Bool {
-    guard let block = waiting.last else { return false }
+    guard let block = ahead.first?.entry ?? waiting.last else { return false }
     return isReversed ? block.lastArrival >= arrival : block.firstArrival <= arrival
   }
 
-  /// Opens all blocks that are due: at the beginning of a file mostly many, as each holds events of a range of keys.
+  /// Opens all blocks that are due.
   private mutating func openDue(at arrival: UInt64) throws(LogError) {
-    var due: [(entry: BlockEntry, bytes: [UInt8])] = []
-    while isDue(at: arrival), let entry = waiting.last {
-      // Not so many that their stored bytes would count.
-      if due.count == Self.openedAtOnce { break }
-      let read: [UInt8]?
-      do throws(LogError) {
-        read = try omissions.reading { () throws(LogError) in try segment.bytes(of: entry) }
-      } catch {
-        // Those before it come first; it is met again.
-        if due.isEmpty { throw error }
-        break
-      }
-      if let read { due.append((entry, read)) }
-      waiting.removeLast()
+    while isDue(at: arrival) {
+      try openNext()
+      readAhead(window + 1)
     }
-    let opened = mapInParallel(due) { [segment] due in
-      Result { () throws(LogError) in
-        let block = try segment.block(due.entry, bytes: due.bytes)
-        return try decoding(segment.path, due.entry.offset) { () throws(EventsError) in
-          try BlockContents(block)
-        }
-      }
-    }
-    for (place, block) in opened.enumerated() {
-      do throws(LogError) { try add(due[place].entry, block) } catch {
-        // The next call meets the same error.
-        waiting += due[place...].reversed().map(\.entry)
-        throw error
-      }
-    }
-    if isDue(at: arrival) { try openDue(at: arrival) }
   }
 
-  private static let openedAtOnce = 32
+  /// After an error the next call meets the same error.
+  private mutating func openNext() throws(LogError) {
+    guard let next = ahead.first else {
+      guard let entry = waiting.last else { return }
+      let bytes = try omissions.reading { () throws(LogError) in try segment.bytes(of: entry) }
+      if let bytes { try add(entry, Self.unpacked(bytes, entry, of: segment)) }
+      waiting.removeLast()
+      return
+    }
+    do throws(LogError) { try add(next.entry, next.block.take()) } catch {
+      waiting += ahead.reversed().map(\.entry)
+      ahead = []
+      throw error
+    }
+    ahead.removeFirst()
+  }
+
+  /// Whether no block is left to be opened.
+  var isAllOpen: Bool { ahead.isEmpty && waiting.isEmpty }
+
+  /// Has blocks unpacked that will be due. What cannot be read is met again when it is.
+  mutating func readAhead(_ blocks: Int) {
+    window = min(blocks, Self.longestWindow)
+    while ahead.count < window, let entry = waiting.last {
+      guard
+        case .success(let bytes) = Result(catching: { () throws(LogError) in try segment.bytes(of: entry) })
+      else { return }
+      waiting.removeLast()
+      ahead.append(
+        (entry, MadeAhead(of: bytes) { [segment] bytes in Self.unpacked(bytes, entry, of: segment) }))
+    }
+  }
+
+  private static func unpacked(
+    _ bytes: [UInt8], _ entry: BlockEntry, of segment: Segment
+  ) -> Result<BlockContents, LogError> {
+    Result { () throws(LogError) in
+      let block = try segment.block(entry, bytes: bytes)
+      return try decoding(segment.path, entry.offset) { () throws(EventsError) in try BlockContents(block) }
+    }
+  }
 
   private mutating func add(
     _ entry: BlockEntry, _ opened: Result<BlockContents, LogError>

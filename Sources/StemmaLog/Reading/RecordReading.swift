@@ -94,6 +94,7 @@ struct RecordSource: EventSource {
 extension SegmentFooter {
   /// A block may hold a record if it does not begin behind it and the next one does not begin before it.
   fileprivate func mayStand(_ record: RecordKey, inBlock index: Int) -> Bool {
+    if blocks[index].isGap { return true }
     let isBefore = index + 1 < blocks.count && blocks[index + 1].firstKey < record
     return !isBefore && !(record < blocks[index].firstKey)
   }

@@ -63,7 +63,8 @@ struct Segment: Sendable {
 
   /// The stored bytes of a block, checked.
   func bytes(of entry: BlockEntry) throws(LogError) -> [UInt8] {
-    try read(at: entry.offset, count: entry.length, crc: entry.crc)
+    if entry.isGap { throw .damaged(path: path, offset: entry.offset, .gap) }
+    return try read(at: entry.offset, count: entry.length, crc: entry.crc)
   }
 
   /// Reads a block. Throws `.damaged`.

@@ -66,6 +66,12 @@ package struct BlockEntry: Hashable, Sendable {
   package var lowestTimestamp: Timestamp
   package var highestTimestamp: Timestamp
   package var firstKey: RecordKey
+
+  /// Whether it stands for events of its partition that damage took from a file, when others of that file were put
+  /// back (`Log.mend`). No block is so short. It is one byte, 0, so that every entry has an offset of its own;
+  /// reading it is damage. The footer claims its events, of which keys and arrivals are unknown: `firstKey` is some
+  /// key of the partition, and the arrivals are all that the place has.
+  package var isGap: Bool { length == 1 }
 }
 
 /// The index of a segment. Partitions and blocks are in the order of their keys.

@@ -56,12 +56,22 @@ struct NumberedEvents: Sendable {
   }
 }
 
+/// What a file held of a partition, of which some events are lost and not found again.
+struct PartitionGap: Sendable {
+  /// The streams that lack events: what the file held of each of them.
+  var streams: [StreamRun] = []
+  /// How many events are lacking.
+  var events: UInt64 = 0
+}
+
 /// Writes a segment: everything but its name. Memory: the events, 32 bytes for each, and one block.
 struct SegmentWriter {
   private let input: NumberedEvents
   private let file: any File
   /// In the order of the file.
   private let entries: [KeyOrder.Entry]
+  private let gaps: [Partition: PartitionGap]
+  private let end: UInt64
   private var writer: BlockWriter
   private var digester = EventDigester()
   private var hasher = SHA256()
@@ -71,20 +81,26 @@ struct SegmentWriter {
   private let blockTarget: Int
 
   /// Writes the whole segment to `file` and syncs it. `end`: the end index of its place. `chain`: the chain
-  /// value of the journal that is sealed, nil for a file that comes from elsewhere.
+  /// value of the journal that is sealed, nil for a file that comes from elsewhere. `gaps`: of partitions that
+  /// still lack events; there must be some event.
   /// Throws `.hole` if a stream has one, or `.system`; the file is of no use then.
   static func write(
     _ input: NumberedEvents, header: SegmentHeader, end: UInt64, chain: UInt32?, level: Int32,
-    blockTarget: Int = LogLimits.blockTarget, to file: any File
+    gaps: [Partition: PartitionGap] = [:], blockTarget: Int = LogLimits.blockTarget, to file: any File
   ) throws(LogError) -> SegmentTrailer {
-    var writer = SegmentWriter(input, file, level, blockTarget)
+    var writer = SegmentWriter(input, gaps, end, file, level, blockTarget)
     try writer.put(header.encoded())
     try writer.putPartitions()
-    return try writer.putEnd(header, end, chain)
+    return try writer.putEnd(header, chain)
   }
 
-  private init(_ input: NumberedEvents, _ file: any File, _ level: Int32, _ blockTarget: Int) {
+  private init(
+    _ input: NumberedEvents, _ gaps: [Partition: PartitionGap], _ end: UInt64, _ file: any File,
+    _ level: Int32, _ blockTarget: Int
+  ) {
     self.input = input
+    self.gaps = gaps
+    self.end = end
     self.file = file
     self.blockTarget = blockTarget
     writer = BlockWriter(level: level)
@@ -102,19 +118,34 @@ struct SegmentWriter {
     var blockStart = 0
     var blockSize = 0
     var start = 0
+    var gapsLeft = gaps.keys.sorted()[...]
     while start < entries.count {
+      let partition = input.events[entries[start].index].event.partition
+      if let gap = gapsLeft.first, gap <= partition {
+        try putBlock(blockStart..<start)
+        (blockStart, blockSize) = (start, 0)
+        while let gap = gapsLeft.first, gap < partition {
+          try putGap(of: gap)
+          gapsLeft.removeFirst()
+        }
+      }
       var end = start
       var size = 0
       while end < entries.count, entries[end].partition == entries[start].partition {
         size += input.events[entries[end].index].event.rawSize
         end += 1
       }
-      let ownsBlocks = size * 2 >= blockTarget
+      let hasGap = gapsLeft.first == partition
+      let ownsBlocks = hasGap || size * 2 >= blockTarget
       if ownsBlocks || blockSize + size > blockTarget {
         try putBlock(blockStart..<start)
         (blockStart, blockSize) = (start, 0)
       }
       let firstBlock = footer.blocks.count
+      if hasGap {
+        gapsLeft.removeFirst()
+        try putGapBlocks(of: partition)
+      }
       if ownsBlocks {
         try putOwnBlocks(start..<end)
         (blockStart, blockSize) = (end, 0)
@@ -122,11 +153,34 @@ struct SegmentWriter {
         blockSize += size
       }
       let last = max(firstBlock + 1, footer.blocks.count)
-      try addPartition(start..<end, blocks: firstBlock..<last)
+      try addPartition(partition, start..<end, blocks: firstBlock..<last)
       rawBytes += UInt64(size)
       start = end
     }
     try putBlock(blockStart..<start)
+    for gap in gapsLeft { try putGap(of: gap) }
+  }
+
+  /// Of a partition of which the file has no event.
+  private mutating func putGap(of partition: Partition) throws(LogError) {
+    let firstBlock = footer.blocks.count
+    try putGapBlocks(of: partition)
+    try addPartition(partition, 0..<0, blocks: firstBlock..<footer.blocks.count)
+  }
+
+  private mutating func putGapBlocks(of partition: Partition) throws(LogError) {
+    var left = gaps[partition]?.events ?? 0
+    guard let first = input.events.first?.event else { return }
+    while left > 0 {
+      let count = min(left, UInt64(Limits.blockEvents))
+      footer.blocks.append(
+        BlockEntry(
+          offset: offset, length: 1, crc: ([0] as [UInt8]).crc32c, events: Int(count), firstArrival: 0,
+          lastArrival: end - 1, lowestTimestamp: first.timestamp, highestTimestamp: first.timestamp,
+          firstKey: RecordKey(partition: partition, model: first.model, key: first.key)))
+      try put([0])
+      left -= count
+    }
   }
 
   /// Cuts where the target is reached. Leaves no block much smaller than the others at the end.
@@ -172,14 +226,16 @@ struct SegmentWriter {
     try put(bytes)
   }
 
-  private mutating func addPartition(_ range: Range<Int>, blocks: Range<Int>) throws(LogError) {
-    let partition = input.events[entries[range.lowerBound].index].event.partition
+  private mutating func addPartition(
+    _ partition: Partition, _ range: Range<Int>, blocks: Range<Int>
+  ) throws(LogError) {
+    let gap = gaps[partition] ?? PartitionGap()
     var dots: [(dot: Dot, index: Int)] = []
     dots.reserveCapacity(range.count)
     for entry in entries[range] { dots.append((input.events[entry.index].event.dot, entry.index)) }
     dots.sort { $0.dot < $1.dot }
     var streams: [StreamRun] = []
-    for (dot, index) in dots {
+    for (dot, index) in dots where !gap.streams.contains(where: { $0.origin == dot.origin }) {
       let hash = digester.digest(of: input.events[index].event).hash
       if let last = streams.last, last.origin == dot.origin {
         guard dot.sequence.rawValue == last.to.rawValue + 1 else {
@@ -192,8 +248,10 @@ struct SegmentWriter {
         streams.append(StreamRun(origin: dot.origin, from: dot.sequence, to: dot.sequence, hash: hash))
       }
     }
+    streams = (streams + gap.streams).sorted { $0.origin < $1.origin }
     footer.partitions.append(
-      PartitionRun(partition: partition, blocks: blocks, events: UInt64(range.count), streams: streams))
+      PartitionRun(
+        partition: partition, blocks: blocks, events: UInt64(range.count) + gap.events, streams: streams))
   }
 
   /// One hash for each record.
@@ -208,17 +266,19 @@ struct SegmentWriter {
   }
 
   private mutating func putEnd(
-    _ header: SegmentHeader, _ end: UInt64, _ chain: UInt32?
+    _ header: SegmentHeader, _ chain: UInt32?
   ) throws(LogError) -> SegmentTrailer {
     let footerOffset = offset
     let footerBytes = footer.encoded()
-    let filter = KeyFilter.encoded(keyHashes(), storedBytes: footerOffset - UInt64(header.size))
+    // Nobody knows the keys of what is lacking.
+    let filter =
+      gaps.isEmpty ? KeyFilter.encoded(keyHashes(), storedBytes: footerOffset - UInt64(header.size)) : []
     try LogLimits.check("footer", footerBytes.count, LogLimits.footer)
     try put(footerBytes)
     try put(filter)
     var trailer = SegmentTrailer(
-      footerOffset: footerOffset, footer: footerBytes, filter: filter, events: UInt64(input.events.count),
-      end: end, rawBytes: rawBytes, chain: 0)
+      footerOffset: footerOffset, footer: footerBytes, filter: filter,
+      events: footer.partitions.reduce(0) { $0 + $1.events }, end: end, rawBytes: rawBytes, chain: 0)
     trailer.complete(header, chain: chain, &hasher)
     try file.write(trailer.encoded(), at: offset)
     try file.sync()

@@ -5,12 +5,8 @@ import StemmaSchema
 
 /// What many events changed and on what they build, found out for as many of them at once as may be.
 ///
-/// To know what an event met, all of its record's life before it is needed. Few records are looked up one by one;
-/// for more, the log is read once in key order, which costs a few microseconds for each event that it holds.
+/// To know what an event met, all of its record's life before it is needed.
 package struct EventAccounts {
-  /// Records that are looked up one by one: about what one pass over a million events costs.
-  private static let fewRecords = 512
-
   private struct Step {
     var changes: [ChangeDescription]
     var parents: [Dot]
@@ -28,43 +24,9 @@ package struct EventAccounts {
     for event in events where description.model(of: event) != nil {
       wanted[RecordKey(event), default: []].insert(event.dot)
     }
-    if wanted.count <= Self.fewRecords {
-      for (record, dots) in wanted {
-        guard let model = description.model(storedName: record.model) else { continue }
-        try add(dots, of: try node.readableLife(of: record.key, in: model), in: record.partition, node)
-      }
-    } else {
-      try addInOnePass(wanted, node)
+    try node.forEachReadableLife(of: Array(wanted.keys)) { (record, life) throws(NodeError) in
+      try add(wanted[record, default: []], of: life, in: record.partition, node)
     }
-  }
-
-  private mutating func addInOnePass(_ wanted: [RecordKey: Set<Dot>], _ node: Node) throws(NodeError) {
-    let partitions = Set(wanted.keys.map(\.partition))
-    var record: RecordKey?
-    var events: [NotedEvent] = []
-    func finish(_ accounts: inout EventAccounts) throws(NodeError) {
-      guard let record, let dots = wanted[record],
-        let model = node.description.model(storedName: record.model)
-      else { return }
-      try accounts.add(dots, of: RecordLife(model, record.key, events), in: record.partition, node)
-    }
-    var reader: EventReader
-    do throws(LogError) {
-      reader = try node.log.eventsByKey(partitions: { partitions.contains($0) }, around: Omissions())
-    } catch { throw .log(error) }
-    while true {
-      let stored: StoredEvent?
-      do throws(LogError) { stored = try reader.next() } catch { throw .log(error) }
-      guard let stored else { break }
-      let key = RecordKey(stored.event)
-      if key != record {
-        try finish(&self)
-        record = key
-        events.removeAll(keepingCapacity: true)
-      }
-      if wanted[key] != nil { events.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote())) }
-    }
-    try finish(&self)
   }
 
   private mutating func add(

@@ -28,8 +28,8 @@ package struct FileInspection {
   package let format: Format
   package let description: EventDescription
 
-  /// `path`: the file. `name`: what it is called, if that is another name than the path's last.
-  package init(path: String, ports: Ports = Ports()) throws(NodeError) {
+  /// `path`: the file. `node`: the node whose names are used, if that is another than the one around the file.
+  package init(path: String, node: String? = nil, ports: Ports = Ports()) throws(NodeError) {
     do throws(LogError) {
       source = try InspectedFile(path: path, fileSystem: ports.fileSystem)
       if try ShipmentInspection.recognizes(source) {
@@ -42,15 +42,15 @@ package struct FileInspection {
     } catch .system(_, let operation, let code) where operation == "open" || code == EISDIR {
       throw .cannotRead(path: path, errno: code)
     } catch { throw .log(error) }
-    description = Self.description(near: path, ports)
+    let folder = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
+    description = Self.description(near: node ?? (folder.isEmpty ? "/" : String(folder)), ports)
   }
 
-  /// Names of the node in whose directory the file stands; without one, origins and stored names stand for
+  /// Names of the node that is in a directory or around it; without one, origins and stored names stand for
   /// themselves.
-  private static func description(near path: String, _ ports: Ports) -> EventDescription {
-    let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+  private static func description(near directory: String, _ ports: Ports) -> EventDescription {
     do throws(NodeError) {
-      let node = try Node.nearest(from: directory.isEmpty ? "/" : directory)
+      let node = try Node.nearest(from: directory)
       let mark = try Node.readMark(node, ports)
       return EventDescription(schema: try Node.readSchema(node, ports), mark: mark)
     } catch {

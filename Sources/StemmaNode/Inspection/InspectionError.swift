@@ -4,6 +4,8 @@ import StemmaEvents
 package enum InspectionError: Error {
   /// Neither a time, nor a position, nor an event.
   case notAMoment(String)
+  /// Nor a node, where one may be named too.
+  case notAMomentOrNode(String)
   /// Neither a position, nor an event's name or digest.
   case notAnEvent(String)
   case noSuchEvent(String)

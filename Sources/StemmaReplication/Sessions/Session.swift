@@ -94,7 +94,7 @@ package struct Session: Sendable {
   private(set) var node: Node
   let opened: Bool
   var state: State
-  private(set) var peer: Greeting?
+  package private(set) var peer: Greeting?
   /// Tasks of the side that opened, in order: what is left.
   private(set) var remaining: [Task] = []
   private(set) var run = NarrowedScope(.everything)

@@ -84,6 +84,17 @@ package struct VerifiedPiece: Sendable {
   package var streams: [ShippedStream] { piece.streams }
   package var eventCount: Int { piece.eventCount }
 
+  /// The digest of one event; nil if the piece does not hold it.
+  package func digest(of name: EventName) throws(ReplicationError) -> StreamHash? {
+    let isHeld = streams.map(\.range).contains {
+      $0.partition == name.partition && $0.origin == name.dot.origin
+        && $0.from <= name.dot.sequence && name.dot.sequence <= $0.to
+    }
+    guard isHeld else { return nil }
+    let piece = try piece.unpacked()
+    return zip(piece.events, piece.digests).first { $0.0.name == name }?.1
+  }
+
   /// The sealed file that the piece is, if all of it is new and follows what is held, so that it can be adopted as
   /// it is. Nil otherwise: then there is `remaining(above:)`. Throws `fork`.
   package func sealed(above knowledge: Knowledge) throws(ReplicationError) -> SealedContents? {

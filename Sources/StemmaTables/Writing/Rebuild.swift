@@ -101,7 +101,7 @@ extension Tables {
       let result = try queue.writeWithoutTransaction { database in
         let connection = Connection(handle: try database.sqliteHandle, path: staged)
         // Nobody else sees the file before it is complete, and a crash leaves it to be made anew.
-        for pragma in ["journal_mode = OFF", "synchronous = OFF", "cache_size = -49152"] {
+        for pragma in ["journal_mode = OFF", "synchronous = OFF", "cache_size = -4096", "threads = 2"] {
           try connection.execute("PRAGMA \(pragma)")
         }
         try connection.execute("BEGIN EXCLUSIVE")

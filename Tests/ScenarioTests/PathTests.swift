@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+/// Which file or directory a command means. `-C` names the node, and that alone: a path means the same before it and
+/// behind it, in every command.
+@Suite("paths on the command line")
+struct PathTests {
+  /// Beside `shop`, two files that `shop` has under the same name with other contents.
+  private func open() throws -> Workplace {
+    let work = try Shop.open()
+    let line = #"{"model":"Team","key":"red","fields":{"name":"Red"}}"# + "\n"
+    for (folder, text) in [("", line), ("shop/", "nonsense\n")] {
+      try work.write(folder + "lines.ndjson", text)
+      try work.write(folder + "text", folder.isEmpty ? "outside" : "inside")
+    }
+    try work.stemma("clone", "shop", "peer", "--name", "peer")
+    return work
+  }
+
+  @Test("every path is relative to the working directory, with -C before the command and behind it")
+  func pathsAreThoseOfTheWorkingDirectory() throws {
+    let work = try open()
+    let commands = [
+      "import lines.ndjson --upsert", "import lines.ndjson --dry-run --upsert --reject rejects",
+      "schema check shop.graphql", "schema apply shop.graphql",
+      "upsert Customer ada name=@text", "rebuild --into then.sqlite",
+      "inspect shop/log/00000001.journal", "inspect --verify lines.ndjson",
+      "pull peer", "push peer", "sync peer", "diff peer", "repair --from peer",
+    ]
+    for command in commands {
+      let words = command.split(separator: " ").map(String.init)
+      for arguments in [["-C", "shop"] + words, words + ["-C", "shop"]] {
+        let result = try Tool.run(Tool.path, arguments, in: work.path)
+        // What is no file of ours is told so.
+        #expect(result.status == (command.contains("--verify") ? 1 : 0), "\(arguments): \(result.errors)")
+      }
+    }
+    let customer = try work.stemma("-C", "shop", "get", "Customer", "ada", "--json").object()
+    #expect(customer.object("fields").text("name") == "outside")
+    for name in ["then.sqlite", "rejects"] {
+      #expect(FileManager.default.fileExists(atPath: work.file(name)), "\(name)")
+      #expect(!FileManager.default.fileExists(atPath: work.file("shop/" + name)), "\(name)")
+    }
+    try work.stemma("-C", "shop", "remote", "add", "office", "peer")
+    let remotes = try work.stemma("-C", "shop", "remote", "list", "--json").array()
+    #expect(remotes.first?.text("address")?.hasSuffix("/peer") == true)
+    try work.stemma("-C", "shop", "pull", "office")
+  }
+
+  @Test("what works on no node takes no -C")
+  func nodelessCommands() throws {
+    let work = try open()
+    for command in [["init", "new"], ["clone", "shop", "new"], ["schema", "infer", "shop/tables.sqlite"]] {
+      for arguments in [["-C", "shop"] + command, command + ["-C", "shop"]] {
+        let result = try Tool.run(Tool.path, arguments, in: work.path)
+        #expect(result.status == 64, "\(arguments): \(result.output)")
+        #expect(result.errors.contains("-C"), "\(result.errors)")
+      }
+    }
+    #expect(!FileManager.default.fileExists(atPath: work.file("new")))
+    #expect(!FileManager.default.fileExists(atPath: work.file("shop/new")))
+  }
+
+  @Test("inspect takes the names from the node around the file, or from the one that is named")
+  func namesOfEvents() throws {
+    let work = try open()
+    try work.stemma("-C", "shop", "create", "Visit", "site=x", "number=1")
+    let journal = try work.bytes("shop/log/00000001.journal")
+    try journal.write(to: URL(fileURLWithPath: work.file("alone.journal")))
+    func name(_ arguments: [String], _ input: Data? = nil) throws -> String? {
+      let result = try Tool.run(
+        Tool.path, arguments + ["--events", "--ndjson"], in: work.path, input: input)
+      #expect(result.status == 0, "\(result.errors)")
+      return try result.objects().flatMap { $0.array("events") }.first?.text("event")
+    }
+    #expect(try name(["inspect", "shop/log/00000001.journal"]) == "shop:1")
+    #expect(try name(["-C", "shop", "inspect", "alone.journal"]) == "shop:1")
+    #expect(try name(["inspect", "-", "-C", "shop"], journal) == "shop:1")
+    #expect(try name(["inspect", "alone.journal"])?.hasSuffix("shop:1") == false)
+    #expect(try work.attempt("-C", "nowhere", "inspect", "alone.journal").status == 66)
+  }
+
+  @Test("diff of two nodes needs no third one around it, and says that a node may stand there")
+  func diffOutsideOfANode() throws {
+    let work = try open()
+    try work.stemma("-C", "peer", "create", "Team", "id=blue", "name=Blue")
+    for (a, b, change) in [("shop", "peer", "added"), ("peer", "shop", "removed")] {
+      let changes = try work.stemma("diff", a, b, "--json").array()
+      #expect(changes.map { $0.text("change") } == [change])
+      let inside = try work.stemma("-C", "shop", "diff", a, b, "--json")
+      #expect(try inside.array().map { $0.text("change") } == [change])
+    }
+    // One node and a moment need a node of which the moment is one.
+    for arguments in [
+      ["diff", "shop"], ["diff", "shop", "now"], ["-C", "nowhere", "diff", "shop", "peer"],
+    ] {
+      let result = try Tool.run(Tool.path, arguments, in: work.path)
+      #expect(result.status == 66 && result.errors.contains("no node"), "\(arguments): \(result.errors)")
+    }
+    let unknown = try work.attempt("-C", "shop", "diff", "nonode")
+    #expect(unknown.status == 64 && unknown.errors.contains("neither a point in history nor a node"))
+    #expect(try work.attempt("-C", "shop", "log", "--since", "nonode").errors.contains("no point in history"))
+  }
+}

@@ -1,0 +1,110 @@
+import StemmaEvents
+import StemmaNode
+import StemmaReplication
+import Testing
+
+/// A machine is set back, and the two histories that it wrote go to two nodes. All nodes end with every event once, in
+/// whatever order they are repaired and with whomever.
+@Suite struct ForkTests {
+  private static let names = ["a", "p", "q"]
+  private static let pairs = names.flatMap { one in names.filter { $0 != one }.map { (one, $0) } }
+
+  /// What was written.
+  private struct History {
+    let bench: Bench
+    var events = 0
+
+    mutating func write(_ name: String, _ lines: String...) throws {
+      for line in lines { events += try bench.open(name).commit(line).count }
+    }
+
+    func sync(_ one: String, _ other: String) throws { try bench.open(one).sync(try bench.open(other)) }
+
+    func repair(_ one: String, from other: String) throws -> ForkReport {
+      try bench.open(one).repairFork(with: RemotePeer(name: other, address: bench.path(other))) { _, _ in }
+    }
+
+    /// Node `a` wrote note 2 to p, was set back, and wrote note x to q. `builds`: bits say who built on these.
+    init(builds: Int) throws {
+      bench = try Bench()
+      for name in ForkTests.names { _ = try bench.node(name, DirectoryTests.note) }
+      try write("a", DirectoryTests.create("1"))
+      try sync("a", "p")
+      try sync("a", "q")
+      let before = try bench.contents("a")
+      try write("a", DirectoryTests.create("2"))
+      try sync("a", "p")
+      try bench.setBack("a", to: before)
+      bench.clock.set(FixedClock.start + 60_000)
+      try write(
+        "a", DirectoryTests.create("x"), #"{"op":"update","model":"Note","key":"x","fields":{"text":"a"}}"#)
+      try sync("a", "q")
+      if builds & 1 != 0 {
+        try write("q", #"{"op":"update","model":"Note","key":"x","fields":{"stars":1}}"#)
+      }
+      if builds & 2 != 0 {
+        try write("p", #"{"op":"update","model":"Note","key":"2","fields":{"stars":2}}"#)
+      }
+      if builds & 4 != 0 {
+        try sync("a", "q")
+        try write("a", #"{"op":"update","model":"Note","key":"x","fields":{"text":"again"}}"#)
+      }
+    }
+
+    /// What the errors say is done until nobody is refused any more.
+    func heal(_ comment: Comment) throws {
+      for _ in 0..<6 {
+        var isQuiet = true
+        for (one, other) in [("a", "p"), ("a", "q"), ("p", "q")] {
+          do { try sync(one, other) } catch NodeError.replication(let error) {
+            _ = try #require(error.fork, comment)
+            isQuiet = false
+            if try repair(one, from: other).events == 0 { _ = try repair(other, from: one) }
+          }
+        }
+        if isQuiet { return }
+      }
+      Issue.record("no end: \(comment)")
+    }
+
+    func check(_ comment: Comment) throws {
+      try sync("a", "p")
+      let digests = try bench.open("a").digestTexts
+      for name in ForkTests.names {
+        let node = try bench.open(name)
+        #expect(try node.history.count == events, "\(name), \(comment)")
+        #expect(try node.digestTexts == digests, "\(name), \(comment)")
+        #expect(try node.conflictTexts == [], "\(name), \(comment)")
+        #expect(try node.fields("Note", #""2""#) != nil, "\(name), \(comment)")
+        try node.checkInvariants()
+      }
+    }
+  }
+
+  @Test(arguments: 0..<2) func inAnyOrderAllEndWithEveryEventOnce(builds: Int) throws {
+    let first: [[(String, String)]] = [[]] + Self.pairs.map { [$0] }
+    let orders = first + Self.pairs.flatMap { one in Self.pairs.map { [one, $0] } }
+    for order in orders {
+      let comment: Comment = "builds \(builds), repaired \(order)"
+      let history = try History(builds: builds)
+      for (one, other) in order { _ = try history.repair(one, from: other) }
+      try history.heal(comment)
+      try history.check(comment)
+    }
+  }
+
+  /// The finding: whoever was repaired took the old names back from the third node.
+  @Test func whatWasWrittenAgainIsNotTakenBackUnderItsOldName() throws {
+    let history = try History(builds: 0)
+    #expect(try history.repair("a", from: "p").events == 2)
+    let error = #expect(throws: NodeError.self) { try history.sync("a", "q") }
+    guard case .replication(let reason) = try #require(error) else { throw try #require(error) }
+    #expect(reason.fork != nil)
+    #expect(try history.bench.open("a").history.count == 3)
+    #expect(try history.repair("q", from: "a").events == 2)
+    try history.sync("a", "q")
+    try history.sync("a", "p")
+    try history.sync("p", "q")
+    try history.check("by way of a")
+  }
+}
