@@ -60,7 +60,7 @@ extension Node {
         do {
           try ports.fileSystem.createDirectory(directory)
           // Or a power loss may take the directory, with all that was ever confirmed in it.
-          try ports.fileSystem.syncDirectory(parent(of: directory))
+          try ports.fileSystem.syncDirectory(Log.parent(of: directory))
         } catch LogError.system(_, _, EEXIST) {}
         let log = try Log.create(
           in: path(directory, logDirectoryName), id: LogID(ports.newID()), fileSystem: ports.fileSystem,
@@ -82,11 +82,6 @@ extension Node {
     } catch .log(.logExists) {
       throw .alreadyANode(path: directory)
     }
-  }
-
-  private static func parent(of directory: String) -> String {
-    let parent = (directory as NSString).deletingLastPathComponent
-    return parent.isEmpty ? "." : parent
   }
 
   /// The host's name up to its first dot.

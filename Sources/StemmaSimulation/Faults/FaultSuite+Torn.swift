@@ -23,7 +23,7 @@ extension FaultSuite {
     let log = try Log.create(
       in: LogWorkload.directory, id: LogWorkload.logID, fileSystem: disk, options: workload.options)
     var maker = EventMaker(seed: seed)
-    _ = try log.append([Commit(maker.commit(shape.events * 4, textLength: shape.textLength))])
+    _ = try log.append([Commit(maker.commit(shape.events, textLength: shape.textLength))])
     try log.sync()
     let events = try log.allEvents()
     let before = LogWorkload.directory + "/00000001.journal"
