@@ -83,7 +83,8 @@ import Testing
 
   @Test(arguments: [0, 3, 7]) func inAnyOrderAllEndWithEveryEventOnce(builds: Int) throws {
     let first: [[(String, String)]] = [[]] + Self.pairs.map { [$0] }
-    let orders = first + Self.pairs.flatMap { one in Self.pairs.map { [one, $0] } }
+    // Two repairs in every order where all have built on what is forked; that takes a minute.
+    let orders = builds < 7 ? first : first + Self.pairs.flatMap { one in Self.pairs.map { [one, $0] } }
     for order in orders {
       let comment: Comment = "builds \(builds), repaired \(order)"
       let history = try History(builds: builds)
