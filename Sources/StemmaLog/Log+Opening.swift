@@ -25,7 +25,10 @@ extension Log {
     return log
   }
 
-  private static func parent(of directory: String) -> String {
+  /// The directory that a path is in, which may be relative and end with slashes.
+  package static func parent(of directory: String) -> String {
+    var directory = directory[...]
+    while directory.count > 1, directory.hasSuffix("/") { directory = directory.dropLast() }
     guard let slash = directory.lastIndex(of: "/") else { return "." }
     return slash == directory.startIndex ? "/" : String(directory[..<slash])
   }

@@ -75,6 +75,13 @@ package final class Log {
     return Position(file: open.number, index: options.mode == .readWrite ? open.end : open.durableEnd)
   }
 
+  /// Where the open journal goes on with bytes that are no frame, and that nothing says to be durable.
+  package var tornTail: Damage? {
+    journals.last.flatMap { journal in
+      journal.flaw.map { Damage(path: journal.path, offset: journal.size, flaw: $0) }
+    }
+  }
+
   /// Events behind `durableEnd` that a writer has appended: it is about to sync them, or died before.
   package var unconfirmedEvents: UInt64 { journals.last.map { $0.end - $0.durableEnd } ?? 0 }
 

@@ -16,6 +16,8 @@ package final class WriterLock {
   }
 
   private let file: any File
+  /// What stands in the file while it is held.
+  private let text: [UInt8]
   /// Whether this holder was the last one who held the lock.
   package let isReturning: Bool
 
@@ -39,12 +41,20 @@ package final class WriterLock {
     }
     self.file = file
     let lines = "\(pid)\n" + (holder.map { "\($0.number)\n" } ?? "")
-    let text = Array(lines.utf8)
+    text = Array(lines.utf8)
     let found = holder == nil ? [] : try file.read(at: 0, count: Self.limit)
     isReturning = found == text
     if isReturning { return }
     try file.write(text, at: 0)
     try file.truncate(to: UInt64(text.count))
+  }
+
+  /// Traps unless the lock is held, and its file names the holder. For tests.
+  package func checkInvariants() throws(LogError) {
+    let isHeld = try file.tryLock()
+    precondition(isHeld, "whoever holds the lock may ask for it again")
+    let found = try file.read(at: 0, count: Self.limit)
+    precondition(found == text, "nobody writes the file but the holder of the lock")
   }
 
   /// More than a pid and a holder take.

@@ -68,6 +68,7 @@ package final class CommitSeries {
     waiting.append(durable)
     appender.append(write.events.isEmpty ? nil : Commit(write.events, note: write.note))
     try report()
+    assert(isConsistent)
   }
 
   private static func size(of event: Event) -> Int {
@@ -85,6 +86,18 @@ package final class CommitSeries {
       reported += 1
       try waiting.removeFirst()()
     }
+  }
+
+  /// Traps if what was counted contradicts itself. In debug builds at every commit.
+  package func checkInvariants() {
+    precondition(reported >= 0 && waiting.count == appender.asked - reported, "each commit is reported once")
+    precondition(size.events >= 0 && size.bytes >= 0, "a series grows")
+  }
+
+  /// `checkInvariants` where it is evaluated only in debug builds.
+  private var isConsistent: Bool {
+    checkInvariants()
+    return true
   }
 
   /// Waits until all is written, and reports it.
@@ -198,6 +211,9 @@ private final class LogAppender: Sendable {
     progress.withLock { $0.asked += 1 }
     _ = orders.put(.append(commit))
   }
+
+  /// How many commits it was given.
+  var asked: Int { progress.withLock { $0.asked } }
 
   /// How many commits are durable. Throws if one could not be made so.
   func durable() throws(LogError) -> Int {

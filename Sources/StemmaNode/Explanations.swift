@@ -190,7 +190,9 @@ package enum Explanations {
       "\(path) has format \(found), this program knows up to \(supported); update it"
     case .foreignLog(let path, let expected, let found):
       "\(path) belongs to log \(found), this is log \(expected); take it away"
-    case .noLog(let path): "there is no log in \(path)"
+    case .noLog(let path):
+      "there is no log in \(path): put it back from a backup, or clone a peer and go on there "
+        + "(`stemma clone PEER DIR`); only the tables are left here"
     case .logExists(let path): "there is a log in \(path) already"
     case .inUse(let path, let pid):
       "node in use\(pid.map { " by process \($0)" } ?? ""): \(path) is locked; try again, or wait longer with --wait"

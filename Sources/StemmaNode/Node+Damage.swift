@@ -16,21 +16,37 @@ extension Node {
   /// Records damage that was found, and works out what it took. The writer lock must be held.
   func recordDamage(_ found: [Damage]) throws(NodeError) {
     guard !found.isEmpty, mark.damage?.contains(found) != true else { return }
-    let damage = RecordedDamage(try survey(found))
+    var damage = RecordedDamage(try survey(found))
+    damage.areTablesPartial = areTablesPartial
     mark.damage = damage
     try saveMark()
     notices += damage.sentences
   }
 
+  /// Whether the tables were made around damage of the log, and lack what it took.
+  var areTablesPartial: Bool { !tablesRemember || mark.damage?.areTablesPartial == true }
+
+  /// Throws `.missing` if the tables lack records that damage took, or changes of them. `key`: if they may lack some
+  /// of this record. What was read of them is right as far as it goes.
+  package func checkTablesAreWhole(for key: (key: Key, model: Model)? = nil) throws(NodeError) {
+    guard areTablesPartial else { return }
+    if let key, !isDamaged(Partition(model: key.model, key: key.key)) { return }
+    throw .missing(
+      MissingEvents(
+        record: nil, places: mark.damage?.places ?? [], losses: mark.damage?.losses ?? [],
+        isVague: mark.damage?.isVague ?? true, isTold: true))
+  }
+
   /// What `found`, and all damage that is known already, has taken.
-  func survey(_ found: [Damage]) throws(NodeError) -> Survey {
+  /// Not `withKnown`: `found` is all that there is.
+  func survey(_ found: [Damage], withKnown: Bool = true) throws(NodeError) -> Survey {
     try Self.wrapping {
-      let known = (mark.damage?.places ?? []).map { place in
+      let known = (withKnown ? mark.damage?.places ?? [] : []).map { place in
         Damage(
           path: Self.path(directory, Self.logDirectoryName) + "/" + place.file, offset: place.offset,
           flaw: .disagreement(place.what))
       }
-      let held = tablesRemember ? try reading { try $0.knowledge() } : nil
+      let held = !areTablesPartial ? try reading { try $0.knowledge() } : nil
       return try log.survey(
         found + known.filter { old in !found.contains { $0.path == old.path } }, held: held)
     }

@@ -296,6 +296,8 @@ extension Node {
     var incoming: [SessionMessage] = []
     own.deliver = { message throws(NodeError) in incoming += try peer.receive(message) }
     peer.deliver = { message throws(NodeError) in outgoing += try own.receive(message) }
+    // They hold each other, and with themselves the files of both nodes.
+    defer { for side in [own, peer] { side.deliver = { _ in } } }
     do throws(NodeError) {
       while !outgoing.isEmpty || !incoming.isEmpty {
         let sent = outgoing
@@ -307,6 +309,7 @@ extension Node {
           outgoing += try own.receive(message)
           guard let greeting = own.greeted else { continue }
           own.greeted = nil
+          try Self.refuseForks(self, peer.node, in: pair.run)
           let knowledge = try reading { try $0.knowledge() }
           outgoing += try own.messages(
             after: own.session.begin(

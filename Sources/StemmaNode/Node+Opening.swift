@@ -62,7 +62,11 @@ extension Node {
         if try ports.exists(NodeMark.fileName, in: directory) {
           throw NodeError.alreadyANode(path: directory)
         }
-        do { try ports.fileSystem.createDirectory(directory) } catch LogError.system(_, _, EEXIST) {}
+        do {
+          try ports.fileSystem.createDirectory(directory)
+          // Or a power loss may take the directory, with all that was ever confirmed in it.
+          try ports.fileSystem.syncDirectory(Log.parent(of: directory))
+        } catch LogError.system(_, _, EEXIST) {}
         let log = try Log.create(
           in: path(directory, logDirectoryName), id: LogID(ports.newID()), fileSystem: ports.fileSystem,
           options: options.log(.readWrite))
@@ -194,6 +198,7 @@ extension Node {
       directory: directory, mark: mark, schema: schema, options: options, log: log,
       tables: try Tables.open(at: path, schema: schema, mode: .readOnly))
     node.temporary = folder
+    if !log.recovery.damage.isEmpty || mark.damage != nil { node.tablesRemember = false }
     node.notices.append("the directory cannot be written: tables were made from the log in a temporary place")
     return node
   }

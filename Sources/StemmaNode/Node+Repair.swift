@@ -43,7 +43,9 @@ extension Node {
       var offers: [Offer] = []
       for peer in peers {
         offers.append(try peer.offer(of: survey.lost))
-        if offers.last?.events.isEmpty ?? true { report.strangers.append(peer.mark.name) }
+        if !survey.lost.isEmpty, offers.last?.events.isEmpty ?? true {
+          report.strangers.append(peer.mark.name)
+        }
       }
       let mended = try Self.wrapping { try log.mend(survey, with: offers) }
       report.files = mended.files.map { String($0.split(separator: "/").last ?? "") }
@@ -70,9 +72,10 @@ extension Node {
 
   /// Notes what is still damaged after a mending, and takes into the tables what it brought.
   private func keepDamage(_ left: [Damage], isVague: Bool) throws(NodeError) {
-    mark.damage = nil
-    var damage = RecordedDamage(try survey(left))
+    let areTablesPartial = areTablesPartial
+    var damage = RecordedDamage(try survey(left, withKnown: false))
     damage.isVague = damage.isVague || isVague
+    damage.areTablesPartial = areTablesPartial
     mark.damage = damage
     try saveMark()
     try Self.wrapping { try followAroundDamage(fromStart: true) }

@@ -188,10 +188,12 @@ extension Node {
     _ report: inout VerificationReport
   ) throws {
     let tables = try Tables.open(at: path, schema: schema, mode: .readOnly)
+    var held = Knowledge()
     let found = try tables.read { reader throws(TablesError) in
-      try reader.token() == log.token ? try reader.digests() : nil
+      held = try reader.knowledge()
+      return try reader.token() == log.token ? try reader.digests() : nil
     }
-    guard let found else { return }
+    guard let found else { return try compareEnd(log, held, &report) }
     let scratch = NSTemporaryDirectory() + "/stemma-verify-\(options.ports.newID())"
     try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
     defer { do { try FileManager.default.removeItem(atPath: scratch) } catch {} }
@@ -206,6 +208,29 @@ extension Node {
           file: path, what: "the rows of partition \(partition) are not what the log says",
           remedy: .rebuild))
     }
+  }
+
+  /// Tables are never ahead of what was durable. Where they are, and the log ends with bytes that are no frame, those
+  /// held the events: with a watermark that says nothing they look like a torn write.
+  private static func compareEnd(
+    _ log: Log, _ held: Knowledge, _ report: inout VerificationReport
+  ) throws {
+    guard let torn = log.tornTail else { return }
+    let readable = try log.streams()
+    var lost: UInt64 = 0
+    for (partition, streams) in held.partitions {
+      for (origin, head) in streams where head.sequence > readable[partition, origin].sequence {
+        lost += head.sequence.rawValue - readable[partition, origin].sequence.rawValue
+      }
+    }
+    guard lost > 0 else { return }
+    report.damage.append(
+      .init(
+        file: torn.path, offset: torn.offset,
+        what:
+          "\(Explanations.text(of: torn.flaw)); the tables hold \(counted(lost, "event")) that cannot be read any "
+          + "more, and the next command takes this for a torn write and forgets them: copy the node first, or pull "
+          + "them from a peer then", remedy: .pull))
   }
 
   // MARK: Schema

@@ -30,6 +30,8 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
   package var losses: [Loss] = []
   /// Whether more may be lost than `losses` says. No partition is sure to be whole then.
   package var isVague = false
+  /// Whether the tables were lost, too, and made anew around the damage: then they lack what it took, and remember less.
+  package var areTablesPartial = false
 
   init(_ survey: Survey) {
     places = survey.damage.map { Self.place($0) }
@@ -49,6 +51,7 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
     }
     losses = try stored.losses("losses")
     isVague = try stored.flag("isVague")
+    if stored.has("areTablesPartial") { areTablesPartial = try stored.flag("areTablesPartial") }
   }
 
   static func place(_ damage: Damage) -> Place {

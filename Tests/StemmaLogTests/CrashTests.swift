@@ -14,9 +14,11 @@ import Testing
   }
 
   /// The same suites that `simulate faults` runs on a larger log, each with every case.
-  private func expectNone(_ suite: FaultSuite, _ location: SourceLocation = #_sourceLocation) {
+  private func expectNone(
+    _ suite: FaultSuite, every step: Int = 1, _ location: SourceLocation = #_sourceLocation
+  ) {
     #expect(suite.cases > 0, sourceLocation: location)
-    for index in 0..<suite.cases {
+    for index in stride(from: 0, to: suite.cases, by: step) {
       #expect(suite.violations(index) == [], "\(suite.name), case \(index)", sourceLocation: location)
     }
   }
@@ -31,6 +33,19 @@ import Testing
 
   @Test func anyOperationMayFailOnceOrForEver() throws {
     expectNone(try FaultSuite.failures(.small, seed: 3))
+  }
+
+  @Test func aSegmentThatIsTornAtAnyByteLeavesTheJournal() throws {
+    expectNone(try FaultSuite.tornSeals(.small, seed: 4))
+  }
+
+  @Test func aWatermarkThatIsTornAtAnyByteIsWrittenAnew() throws {
+    expectNone(try FaultSuite.tornWatermarks(.small, seed: 5))
+  }
+
+  @Test func mendingAndGivingUpMayFailAtAnyOperation() throws {
+    // `simulate faults` has all of them; 17 meets every way of failing.
+    for suite in try FaultSuite.remedies(.small, seed: 6) { expectNone(suite, every: 17) }
   }
 
   /// The suites are only worth what they find: a disk that confirms syncs without doing them must be noticed by

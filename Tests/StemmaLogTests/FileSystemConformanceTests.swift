@@ -119,6 +119,7 @@ import Testing
     try withDirectory(conformer) { system, directory in
       let path = directory + "/lock"
       let first = try WriterLock(path, fileSystem: system, wait: 0, pid: 4711)
+      try first.checkInvariants()
       #expect(throws: LogError.inUse(path: path, pid: 4711)) {
         _ = try WriterLock(path, fileSystem: system, wait: 3, pid: 12)
       }
@@ -141,6 +142,7 @@ import Testing
       /// Whether the holder finds itself to be the last one; all have the same pid, as in containers.
       func isReturning(_ holder: WriterLock.Holder?) throws -> Bool {
         let lock = try WriterLock(path, fileSystem: system, wait: 0, pid: 1, holder: holder)
+        try lock.checkInvariants()
         defer { lock.release() }
         return lock.isReturning
       }

@@ -29,7 +29,8 @@ final class Bench {
   private var options = Node.OpeningOptions(mode: .write)
 
   init(seed: UInt64 = 1, segmentSize: Int? = nil) throws {
-    folder = NSTemporaryDirectory() + "/stemma-node-" + UUID().uuidString
+    let parent = NSTemporaryDirectory()
+    folder = (parent.hasSuffix("/") ? parent : parent + "/") + "stemma-node-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     options.ports = Ports(clock: clock, random: SeededRandom(seed: seed))
     options.segmentSize = segmentSize
@@ -42,8 +43,13 @@ final class Bench {
 
   func path(_ name: String) -> String { folder + "/" + name }
 
-  func node(_ name: String, _ schema: String, scope: [String] = ["*"]) throws -> Node {
-    try Node.create(
+  func node(
+    _ name: String, _ schema: String, scope: [String] = ["*"],
+    on fileSystem: any FileSystem = POSIXFileSystem()
+  ) throws -> Node {
+    var options = options
+    options.ports.fileSystem = fileSystem
+    return try Node.create(
       at: path(name), schema: schema, name: name, scope: try Scope(patterns: scope), options: options)
   }
 

@@ -32,10 +32,12 @@ extension Subject {
   static let all: [Subject] = [
     Subject(name: "import", measure: measureImport),
     Subject(name: "import-git", measure: measureGitImport),
+    Subject(name: "import-file", measure: measureFileImport),
     Subject(name: "parse", measure: measureParsing),
     Subject(name: "commit", measure: measureCommits),
     Subject(name: "rebuild", measure: measureRebuild),
     Subject(name: "read", measure: measureReading),
+    Subject(name: "deflate", measure: measureDeflate),
     Subject(name: "size", measure: measureSizes),
     Subject(name: "pull", measure: measurePulls),
     Subject(name: "clone", measure: measureClone),

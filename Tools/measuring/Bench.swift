@@ -10,11 +10,21 @@ package final class Bench {
   package let folder: String
   /// The folder of real data sets.
   package let data: String?
+  /// A file of mutations and its schema, from whoever measures.
+  package struct OwnData: Sendable {
+    package let lines: String
+    package let schema: String
+  }
+
+  package let own: OwnData?
   package private(set) var rows: [Row] = []
   private var printed = 0
   private var made: [String: Any] = [:]
 
-  package init(events: Int, rounds: Int, isLong: Bool, tool: String?, parent: String) throws {
+  package init(
+    events: Int, rounds: Int, isLong: Bool, tool: String?, parent: String, own: OwnData? = nil
+  ) throws {
+    self.own = own
     self.events = events
     self.rounds = rounds
     self.isLong = isLong

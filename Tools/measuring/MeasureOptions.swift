@@ -10,16 +10,25 @@ package struct MeasureOptions: ParsableArguments {
   @Option(help: "How many events (default: 1000000; with --quick 100000).") var events: Int?
   @Option(help: "How often each side is measured (default: 3; with --quick 1).") var rounds: Int?
   @Option(help: "The stemma tool, for the rows that run it.") var tool: String?
+  @Option(
+    help: "Also import this file of mutations (NDJSON, .gz too), with --schema.", completion: .file())
+  var data: String?
+  @Option(help: "The schema of --data.", completion: .file()) var schema: String?
   @Option(help: "Where to work; what is made there is removed afterwards.", completion: .directory)
   var folder: String?
 
   package init() {}
 
+  package func validate() throws {
+    if (data == nil) != (schema == nil) { throw ValidationError("--data and --schema go together.") }
+  }
+
   /// Measures, and prints what comes out.
   package func measure(_ all: [Subject]) async throws {
     let bench = try Bench(
       events: events ?? (quick ? 100_000 : 1_000_000), rounds: max(1, rounds ?? (quick ? 1 : 3)),
-      isLong: long, tool: tool, parent: folder ?? NSTemporaryDirectory())
+      isLong: long, tool: tool, parent: folder ?? NSTemporaryDirectory(),
+      own: data.flatMap { data in schema.map { Bench.OwnData(lines: data, schema: $0) } })
     defer { bench.removeFiles() }
     let subjects = all.filter { subject in filter.map { subject.name.contains($0) } ?? true }
     guard !subjects.isEmpty else {

@@ -18,6 +18,12 @@ struct NodeOptions: ParsableArguments {
   @Option(help: ArgumentHelp("How long to wait while another process writes.", valueName: "seconds"))
   var wait: Double = 5
 
+  func validate() throws {
+    guard wait.isFinite, wait >= 0 else {
+      throw ValidationError("--wait takes a number of seconds, 0 or more.")
+    }
+  }
+
   /// From `-C` before the command. Set once, before any command runs.
   nonisolated(unsafe) static var leadingDirectory: String?
 

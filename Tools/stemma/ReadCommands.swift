@@ -35,6 +35,7 @@ struct Get: ParsableCommand {
     var row: JSON?
     try goingAroundDamage {
       try find(node, words.model, key) { row = $0 }
+      if past.asOf == nil { try node.checkTablesAreWhole(for: (key, words.model)) }
     } thenAlways: {
       guard let row else { return }
       if format.isJSON {
@@ -148,6 +149,7 @@ struct List: ParsableCommand {
     }
     try goingAroundDamage {
       try past.read(node, words.model) { try $0.list(listing, show) }
+      if past.asOf == nil { try node.checkTablesAreWhole() }
     } thenAlways: {
       if format.json { Output.line(.array(array)) }
       if !format.isJSON {
@@ -215,6 +217,7 @@ struct Query: ParsableCommand {
     }
     try goingAroundDamage {
       try past.read(node) { try $0.query(sql, show) }
+      if past.asOf == nil { try node.checkTablesAreWhole() }
     } thenAlways: {
       if format.json {
         Output.line(.array(array))
@@ -267,5 +270,6 @@ struct Export: ParsableCommand {
       }
     }
     Output.flush()
+    try node.checkTablesAreWhole()
   }
 }

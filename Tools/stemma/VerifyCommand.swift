@@ -53,7 +53,7 @@ struct Verify: ParsableCommand {
     }
     if report.isVague { Output.line("lost: what else these files held cannot be told") }
     Output.line("\(counted(Int(report.events), "event")) can still be read")
-    Output.line("to mend it:")
+    if !report.commands.isEmpty { Output.line("to mend it:") }
     for command in report.commands { Output.line("  \(command)") }
     if report.damage.contains(where: { $0.remedy == .repair }) {
       Output.line("if nobody has the lost events: stemma repair --give-up")

@@ -10,6 +10,8 @@ extension Node {
       case none
       case repair
       case rebuild
+      /// The log will cut its end, as after a torn write; whoever has what was in it sends it again.
+      case pull
     }
 
     package struct Damage: Sendable {
@@ -47,6 +49,9 @@ extension Node {
         let remotes = mark?.remotes.map(\.name) ?? []
         let peers = remotes.isEmpty ? ["PEER"] : remotes
         return peers.map { "stemma repair --from \($0)" }
+      }
+      if damage.contains(where: { $0.remedy == .pull }) {
+        return (mark?.remotes.map(\.name) ?? []).map { "stemma pull \($0)" }
       }
       return damage.contains { $0.remedy == .rebuild } ? ["stemma rebuild"] : []
     }

@@ -3,7 +3,7 @@ import StemmaLog
 
 extension FaultSuite {
   /// How many ways of losing unsynced writes are tried for each moment.
-  private static let losses = 3
+  static let losses = 3
 
   /// Power fails at every operation: unsynced writes are lost, torn or reordered, names are lost.
   package static func crashes(
@@ -18,12 +18,13 @@ extension FaultSuite {
       var workload = LogWorkload(shape)
       let violations = run(&workload, into: operation, on: disk, seed: seed)
       disk.crash()
+      disk.checkInvariants()
       return try violations + workload.violationsAfterRecovery(disk, writesMore: index % 2 == 0)
     }
   }
 
   /// Errors that operations fail with.
-  private static let errors = [
+  static let errors = [
     System.inputOutput, System.noSpace, System.interrupted, System.tooManyFiles, System.noAccess,
   ]
 
@@ -43,6 +44,7 @@ extension FaultSuite {
       var violations = run(&workload, into: operation, on: disk, seed: seed)
       if disk.openFiles != 0 { violations.append("\(disk.openFiles) files are left open") }
       disk.inject([])
+      disk.checkInvariants()
       return try violations + workload.violationsAfterRecovery(disk, writesMore: operation % 2 == 0)
     }
   }

@@ -29,8 +29,10 @@ package struct FaultSuite: Sendable {
   ) throws(LogError) -> [FaultSuite] {
     [
       try crashes(shape, seed: seed), try failures(shape, seed: seed), try secondCrashes(shape, seed: seed),
-      try tornTails(shape, seed: seed),
-    ] + (try flips(shape, seed: seed, bits: bits)) + (try cuts(shape, seed: seed))
+      try tornTails(shape, seed: seed), try tornSeals(shape, seed: seed),
+      try tornWatermarks(shape, seed: seed),
+    ] + (try remedies(shape, seed: seed)) + (try flips(shape, seed: seed, bits: bits))
+      + (try cuts(shape, seed: seed))
   }
 
   /// How many operations the workload takes when nothing fails.

@@ -86,6 +86,15 @@ extension SimulatedFileSystem.State {
     }
   }
 
+  /// What was in a directory whose own name is lost is lost with it.
+  mutating func dropOrphans() {
+    while let orphan = durableNames.keys.first(where: {
+      $0 != "/" && durableNames[Self.directory(of: $0)] != .directory
+    }) {
+      durableNames[orphan] = nil
+    }
+  }
+
   /// Either a prefix of any length, or any of its sectors; the file gets its new size in half of the cases.
   private mutating func keepTorn(_ bytes: [UInt8], at offset: Int, of inode: Int) {
     var image = inodes[inode, default: .init()].durable

@@ -96,6 +96,7 @@ package final class SimulatedFileSystem: FileSystem {
       state.faults = []
       state.epoch += 1
       state.openFiles = 0
+      state.dropOrphans()
       state.names = state.durableNames
       let linked = Set(state.names.values)
       for inode in Array(state.inodes.keys) {
@@ -162,6 +163,8 @@ package final class SimulatedFileSystem: FileSystem {
       return try body(&state)
     }
   }
+
+  func withState(_ body: (State) -> Void) { state.withLock { body($0) } }
 
   func closed(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
 

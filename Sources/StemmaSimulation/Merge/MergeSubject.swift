@@ -31,7 +31,8 @@ package struct RealMerge: MergeSubject {
   package var empty: RecordState { RecordState() }
 
   package func apply(_ event: Event, to state: inout RecordState) throws -> Bool {
-    try state.apply(event, rules[0])
+    defer { state.checkInvariants() }
+    return try state.apply(event, rules[0])
   }
 
   package func fold(_ events: [Event]) throws -> RecordState? { try RecordState.fold(events, rules[0]) }

@@ -92,4 +92,69 @@ struct BareBlocks {
     guard isWhole else { throw BenchError("a stream does not end where it should") }
     return sum
   }
+
+  /// Gives the stored bytes of every stream, and how many they become.
+  func forEachStream(_ body: (UnsafeRawBufferPointer, Int) throws -> Void) throws {
+    try bytes.withUnsafeBytes { bytes in
+      for stream in streams {
+        try body(
+          UnsafeRawBufferPointer(rebasing: bytes[stream.start..<stream.start + stream.stored]), stream.raw)
+      }
+    }
+  }
+
+  /// The bytes of every stream.
+  func inflated() throws -> [[UInt8]] {
+    var raw: [[UInt8]] = []
+    try forEachStream { stored, count in
+      raw.append(
+        try [UInt8](unsafeUninitializedCapacity: count) { target, initialized in
+          var state = z_stream()
+          guard inflateInit2_(&state, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+            throw BenchError("zlib does not start")
+          }
+          defer { inflateEnd(&state) }
+          state.next_in = UnsafeMutablePointer(
+            mutating: stored.baseAddress?.assumingMemoryBound(to: UInt8.self))
+          state.avail_in = UInt32(stored.count)
+          state.next_out = target.baseAddress
+          state.avail_out = UInt32(count)
+          guard inflate(&state, Z_FINISH) == Z_STREAM_END else {
+            throw BenchError("a stream does not end where it should")
+          }
+          initialized = count
+        })
+    }
+    return raw
+  }
+
+  /// Deflates every stream by zlib at level 6, with one deflater; gives the bytes that come out.
+  static func deflate(_ streams: [[UInt8]]) throws -> Int {
+    var state = z_stream()
+    let size = Int32(MemoryLayout<z_stream>.size)
+    guard
+      deflateInit2_(&state, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, size) == Z_OK
+    else { throw BenchError("zlib does not start") }
+    defer { deflateEnd(&state) }
+    var target = [UInt8](repeating: 0, count: (streams.map(\.count).max() ?? 0) * 2 + 64)
+    var sum = 0
+    for stream in streams {
+      deflateReset(&state)
+      let isWhole = target.withUnsafeMutableBufferPointer { target in
+        stream.withUnsafeBufferPointer { source in
+          state.next_in = UnsafeMutablePointer(mutating: source.baseAddress)
+          state.avail_in = UInt32(source.count)
+          state.next_out = target.baseAddress
+          state.avail_out = UInt32(target.count)
+          return zlib_deflate(&state) == Z_STREAM_END
+        }
+      }
+      guard isWhole else { throw BenchError("zlib does not compress a stream") }
+      sum += target.count - Int(state.avail_out)
+    }
+    return sum
+  }
 }
+
+/// `deflate` of zlib, which a function of the type hides.
+private func zlib_deflate(_ state: inout z_stream) -> Int32 { deflate(&state, Z_FINISH) }

@@ -25,6 +25,22 @@ func measureGitImport(_ bench: Bench) throws {
     try BareChanges(git: lines))
 }
 
+/// The same of anybody's data: `--data` and `--schema`.
+func measureFileImport(_ bench: Bench) throws {
+  guard let own = bench.own else { return bench.say("--data is not given: import-file is left out") }
+  let lines = own.lines
+  let schema = String(decoding: try BareFiles.contents(own.schema), as: UTF8.self)
+  let empty = try bench.emptyNode("empty", schema: schema)
+  let tables = Dictionary(
+    uniqueKeysWithValues: empty.schema.models.map { ($0.name, $0.tableName) })
+  let layouts = try BareSQLite(empty.directory + "/tables.sqlite").modelTables()
+  let bytes = lines.hasSuffix(".gz") ? try BareFiles.gunzip(lines) : try BareFiles.contents(lines)
+  let file = URL(fileURLWithPath: lines).lastPathComponent
+  try measureImport(
+    bench, "import of \(file)", lines, schema: schema,
+    try BareChanges(lines: bytes) { model in layouts.first { $0.name == tables[model] } })
+}
+
 private func measureImport(
   _ bench: Bench, _ name: String, _ lines: String, schema: String, _ changes: BareChanges
 ) throws {
@@ -47,6 +63,8 @@ private func measureImport(
       let node = try bench.emptyNode("imported", schema: schema)
       return try Cost.of { try write(mutations, to: node) }
     }, baseline: baseline)
+  try BareSQLite(bench.path("bare.sqlite")).checkSameRows(
+    as: bench.path("imported/tables.sqlite"), leavingOut: ["_version", "_state"])
   bench.add("\(name), nothing parsed", unparsed, count: changes.count, "changes", .atLeast(0.8))
   for name in ["empty", "imported", "bare.sqlite"] { _ = try bench.fresh(name) }
 }

@@ -1,0 +1,109 @@
+import StemmaEvents
+import StemmaLog
+
+extension FaultSuite {
+  /// What stands behind a torn write.
+  private enum Rest: CaseIterable { case nothing, zeros, stale }
+
+  private static func torn(_ whole: [UInt8], at place: Int, _ rest: Rest, stale: [UInt8]) -> [UInt8] {
+    var bytes = Array(whole[..<place])
+    switch rest {
+    case .nothing: break
+    case .zeros: bytes += [UInt8](repeating: 0, count: whole.count - place)
+    case .stale: bytes += (place..<whole.count).map { stale.isEmpty ? 0 : stale[$0 % stale.count] }
+    }
+    return bytes
+  }
+
+  /// A segment is written while the journal that it stands for is there, and is torn at each byte, under its
+  /// temporary name or, on a disk that keeps no order, already under its own.
+  package static func tornSeals(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> FaultSuite {
+    let disk = SimulatedFileSystem(seed: seed)
+    let workload = LogWorkload(shape)
+    let log = try Log.create(
+      in: LogWorkload.directory, id: LogWorkload.logID, fileSystem: disk, options: workload.options)
+    var maker = EventMaker(seed: seed)
+    _ = try log.append([Commit(maker.commit(shape.events, textLength: shape.textLength))])
+    try log.sync()
+    let events = try log.allEvents()
+    let before = LogWorkload.directory + "/00000001.journal"
+    let journal = disk.contents(before) ?? []
+    try log.seal()
+    log.close()
+    let path = LogWorkload.directory + "/00000001.segment"
+    guard let segment = disk.contents(path), disk.contents(before) == nil else { throw .noLog(path: path) }
+    let rests = Rest.allCases
+    return FaultSuite("a segment is torn at each byte", cases: segment.count * rests.count * 2) {
+      (index) throws(LogError) in
+      let place = index / (rests.count * 2)
+      let bytes = torn(segment, at: place, rests[index / 2 % rests.count], stale: journal)
+      let copy = disk.copy(seed: UInt64(index))
+      copy.plant(journal, at: before)
+      try copy.remove(path)
+      copy.plant(bytes, at: index % 2 == 0 ? path + ".partial" : path)
+      guard let log = try workload.reopen(copy) else { return ["the log is gone"] }
+      var violations: [String] = []
+      if try log.allEvents() != events { violations.append("other events") }
+      if !log.recovery.damage.isEmpty { violations.append("damage: \(log.recovery.damage)") }
+      let damage = try log.verify()
+      if !damage.isEmpty { violations.append("verify finds \(damage)") }
+      log.checkInvariants()
+      copy.checkInvariants()
+      return violations
+    }
+  }
+
+  /// The slot of the watermark that is written after a sync is torn at each byte: what the other slot says holds.
+  package static func tornWatermarks(
+    _ shape: LogWorkload.Shape, seed: UInt64
+  ) throws(LogError) -> FaultSuite {
+    let disk = SimulatedFileSystem(seed: seed)
+    let workload = LogWorkload(shape)
+    let log = try Log.create(
+      in: LogWorkload.directory, id: LogWorkload.logID, fileSystem: disk, options: workload.options)
+    var maker = EventMaker(seed: seed)
+    let path = LogWorkload.directory + "/watermark"
+    var images: [[UInt8]] = []
+    for _ in 0..<3 {
+      _ = try log.append([Commit(maker.commit(shape.events, textLength: shape.textLength))])
+      try log.sync()
+      images.append(disk.contents(path) ?? [])
+    }
+    let events = try log.allEvents()
+    log.close()
+    let rests = Rest.allCases
+    let size = images[2].count
+    let turns = images
+    return FaultSuite("the watermark is torn at each byte", cases: 2 * size * rests.count) {
+      (index) throws(LogError) in
+      let turn = index % 2
+      let place = index / 2 / rests.count
+      let rest = rests[index / 2 % rests.count]
+      let (old, new) = (turns[turn], turns[turn + 1])
+      // Only the slot that differs is written.
+      let first = zip(old, new).prefix { $0 == $1 }.count / (size / 2) * (size / 2)
+      guard place >= first, place < first + size / 2 else { return [] }
+      let slot = torn(
+        Array(new[first..<first + size / 2]), at: place - first, rest, stale: Array(old[first...]))
+      var bytes = old
+      if rest == .nothing {
+        bytes.replaceSubrange(first..<first + slot.count, with: slot)
+      } else {
+        bytes.replaceSubrange(first..<first + size / 2, with: slot)
+      }
+      let copy = disk.copy(seed: UInt64(index))
+      copy.plant(bytes, at: path)
+      guard let log = try workload.reopen(copy) else { return ["the log is gone"] }
+      var violations: [String] = []
+      if try log.allEvents() != events { violations.append("other events") }
+      if !log.recovery.damage.isEmpty { violations.append("damage: \(log.recovery.damage)") }
+      log.checkInvariants()
+      log.close()
+      guard let again = try workload.reopen(copy, .readOnly) else { return ["the log is gone"] }
+      let damage = try again.verify()
+      if !damage.isEmpty { violations.append("verify finds \(damage) after the next writer") }
+      if try again.allEvents() != events { violations.append("a reader sees other events") }
+      return violations
+    }
+  }
+}

@@ -1,0 +1,27 @@
+extension SimulatedFileSystem {
+  /// Traps if what the disk believes contradicts itself. For the suites that run on it.
+  package func checkInvariants() {
+    withState { state in
+      precondition(state.openFiles >= 0, "no file is closed twice")
+      for names in [state.names, state.durableNames] {
+        for (path, entry) in names {
+          if case .file(let inode) = entry {
+            precondition(inode < state.nextInode, "\(path) was made")
+          }
+        }
+      }
+      for (path, entry) in state.names {
+        // Of what is durable a directory's own name may come later.
+        precondition(
+          path == "/" || state.names[State.directory(of: path)] == .directory, "\(path) is in a directory")
+        if case .file(let inode) = entry { precondition(state.inodes[inode] != nil, "a name has a file") }
+      }
+      if state.openFiles == 0 {
+        precondition(state.inodes.values.allSatisfy { $0.lockedBy == nil }, "a lock goes with its file")
+      }
+      if state.queue.isEmpty {
+        precondition(state.names == state.durableNames, "all names are durable where nothing is queued")
+      }
+    }
+  }
+}

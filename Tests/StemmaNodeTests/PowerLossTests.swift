@@ -1,0 +1,108 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaNode
+import StemmaSimulation
+import Testing
+
+/// Power fails at each file operation of a node's life: its own files and its log stand on the simulated disk, its
+/// tables, which are a cache, on a real one. What was acknowledged is there: events, remotes, the schema.
+@Suite struct PowerLossTests {
+  private static let later = DirectoryTests.note + "\ntype Later @model { id: ID! }\n"
+
+  /// What a node was told, and has confirmed.
+  private struct Told {
+    var isMade = false
+    var keys: [String] = []
+    var remotes: [String] = []
+    var hasSchema = false
+    var origins: [Origin] = []
+  }
+
+  private static func live(_ bench: Bench, on disk: SimulatedFileSystem, _ told: inout Told) throws {
+    let node = try bench.node("a", DirectoryTests.note, on: disk)
+    told.isMade = true
+    told.origins = node.mark.origins
+    func commit(_ key: String) throws {
+      try node.commit(DirectoryTests.create(key))
+      told.keys.append(key)
+    }
+    try commit("1")
+    try node.addRemote("p", bench.path("p"))
+    told.remotes.append("p")
+    try commit("2")
+    _ = try node.apply(schema: Self.later)
+    told.hasSchema = true
+    try node.removeRemote("p")
+    told.remotes = []
+    try commit("3")
+  }
+
+  private static func disk(for bench: Bench, seed: UInt64) throws -> SimulatedFileSystem {
+    let disk = SimulatedFileSystem(seed: seed)
+    var path = ""
+    for part in bench.folder.split(separator: "/") {
+      path += "/" + part
+      try disk.createDirectory(path)
+      let parent = String(path.dropLast(part.count + 1))
+      try disk.syncDirectory(parent.isEmpty ? "/" : parent)
+    }
+    return disk
+  }
+
+  @Test func whatANodeHasConfirmedOutlivesPowerLossAtEveryOperation() throws {
+    var operation = 0
+    var losses = 0
+    while true {
+      operation += 1
+      let bench = try Bench()
+      _ = try bench.node("p", DirectoryTests.note)
+      // Where SQLite's files are; the simulated directory is another one.
+      try FileManager.default.createDirectory(atPath: bench.path("a"), withIntermediateDirectories: true)
+      let disk = try Self.disk(for: bench, seed: UInt64(operation))
+      try disk.plant(at: bench.path("p"), like: bench)
+      let before = disk.operations.count
+      disk.inject([.init(operation: before + operation, errno: 5, isLasting: true)])
+      var told = Told()
+      var isInterrupted = false
+      do { try Self.live(bench, on: disk, &told) } catch let error as NodeError {
+        #expect(["log", "poisoned"].contains(caseName(error)), "operation \(operation): \(error)")
+        isInterrupted = true
+      }
+      disk.crash()
+      disk.checkInvariants()
+      let comment: Comment = "power failed at operation \(operation), \(disk.operations.last ?? "")"
+      do {
+        let node = try bench.open("a", on: disk)
+        for key in told.keys { #expect(try node.fields("Note", "\"\(key)\"") != nil, comment) }
+        #expect(try node.history.count >= told.keys.count, comment)
+        if told.hasSchema { #expect(node.schema.model(named: "Later") != nil, comment) }
+        let known = node.mark.remotes.map(\.name)
+        // What was being told when power failed may be known or not.
+        if isInterrupted == false { #expect(known == told.remotes, comment) }
+        #expect(Set(told.origins).isSubset(of: node.mark.origins), comment)
+        let numbers = try node.rawEvents(DirectoryTests.create("after")).map(\.dot)
+        #expect(numbers.allSatisfy { $0.origin == node.mark.origin }, comment)
+        #expect(try node.history.count >= told.keys.count + 1, comment)
+        try node.checkInvariants()
+      } catch NodeError.noNode {
+        #expect(!told.isMade, comment)
+      }
+      if !isInterrupted { break }
+      losses += 1
+    }
+    #expect(losses > 50)
+  }
+}
+
+extension SimulatedFileSystem {
+  /// A real node's mark and schema, so that it can be named as a remote.
+  fileprivate func plant(at directory: String, like bench: Bench) throws {
+    try createDirectory(directory)
+    for name in ["stemma.json", "schema.graphql"] {
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name))
+      plant(Array(bytes), at: directory + "/" + name)
+    }
+    try syncDirectory(bench.folder)
+  }
+}
