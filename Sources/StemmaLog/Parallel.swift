@@ -22,20 +22,35 @@ package func mapInParallel<Input: Sendable, Output: Sendable>(
   return slots.compactMap { $0 }
 }
 
-/// What a body makes of something on another thread meanwhile, for one who takes it later. The same holds of the body.
-final class MadeAhead<Output>: Sendable {
+/// What a body makes of something on another thread meanwhile, for one who takes it later: on that one's thread, if
+/// no other has begun by then. So nobody waits for a thread that is not there, however many of them wait for each other.
+///
+/// For the same kind of work as above, or for work on something that nobody else touches before `take` has returned.
+package final class MadeAhead<Output>: Sendable {
+  private let order: Mutex<(@Sendable () -> sending Output)?>
   private let made = Mutex<Output?>(nil)
   private let isMade = DispatchSemaphore(value: 0)
 
-  init<Input: Sendable>(of input: Input, _ body: @escaping @Sendable (Input) -> sending Output) {
-    DispatchQueue.global().async { [self] in
-      made.withLock { $0 = body(input) }
-      isMade.signal()
+  package init(_ body: @escaping @Sendable () -> sending Output) {
+    order = Mutex(body)
+    DispatchQueue.global().async { [self] in make() }
+  }
+
+  /// Does nothing if it is made already, or being made.
+  private func make() {
+    let body = order.withLock { order in
+      let body = order
+      order = nil
+      return body
     }
+    guard let body else { return }
+    made.withLock { $0 = body() }
+    isMade.signal()
   }
 
   /// Waits until it is there. To be called once.
-  func take() -> sending Output {
+  package func take() -> sending Output {
+    make()
     isMade.wait()
     let output = made.withLock { made in
       let output = made

@@ -1,9 +1,7 @@
-import Dispatch
 import StemmaEvents
 import StemmaLog
 import StemmaSchema
 import StemmaTables
-import Synchronization
 
 extension Node {
   /// One commit that is asked for: who, why, and what it does.
@@ -131,9 +129,11 @@ extension Node {
         try log.sync()
         return Swift.Result { () throws(TablesError) in try body() }
       }
-      let syncing = Syncing(log)
+      // Nobody else touches the log before `take` has returned, which the compiler cannot see.
+      nonisolated(unsafe) let log = log
+      let syncing = MadeAhead { Swift.Result { () throws(LogError) in try log.sync() } }
       let outcome = Swift.Result { () throws(TablesError) in try body() }
-      try syncing.wait()
+      try syncing.take().get()
       return outcome
     } catch { throw .log(error) }
   }
@@ -179,29 +179,5 @@ extension Node {
   package func sealIfWanted() throws(NodeError) {
     guard log.wantsSealing else { return }
     try locked { () throws(NodeError) in if log.wantsSealing { try seal() } }
-  }
-}
-
-/// A sync of a log that runs on another thread.
-private final class Syncing: Sendable {
-  private let outcome = Mutex<Result<Void, LogError>?>(nil)
-  private let done = DispatchSemaphore(value: 0)
-
-  /// Until `wait` has returned, nobody else may touch the log: that is why another thread may, which the compiler
-  /// cannot see.
-  init(_ log: Log) {
-    nonisolated(unsafe) let log = log
-    DispatchQueue.global(qos: .userInitiated).async { [self] in
-      let synced = Result { () throws(LogError) in try log.sync() }
-      outcome.withLock { $0 = synced }
-      done.signal()
-    }
-  }
-
-  func wait() throws(LogError) {
-    while true {
-      if let synced = outcome.withLock({ $0 }) { return try synced.get() }
-      done.wait()
-    }
   }
 }

@@ -37,4 +37,14 @@ import Testing
       handoff.cancel()
     }
   }
+
+  /// More of them wait for one another than the system has threads for.
+  @Test(.timeLimit(.minutes(2))) func whatIsMadeAheadWaitsForNoThreadThatIsNotThere() {
+    @Sendable func count(_ depth: Int) -> Int {
+      if depth == 0 { return 1 }
+      let parts = (0..<2).map { _ in MadeAhead { count(depth - 1) } }
+      return parts.reduce(0) { $0 + $1.take() }
+    }
+    #expect(count(12) == 4096)
+  }
 }

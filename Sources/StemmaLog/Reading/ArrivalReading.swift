@@ -245,8 +245,7 @@ private struct SegmentArrival: Sendable {
         case .success(let bytes) = Result(catching: { () throws(LogError) in try segment.bytes(of: entry) })
       else { return }
       waiting.removeLast()
-      ahead.append(
-        (entry, MadeAhead(of: bytes) { [segment] bytes in Self.unpacked(bytes, entry, of: segment) }))
+      ahead.append((entry, MadeAhead { [segment] in Self.unpacked(bytes, entry, of: segment) }))
     }
   }
 

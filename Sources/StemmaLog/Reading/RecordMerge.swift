@@ -229,7 +229,7 @@ private struct SegmentBlocks: KeyedBlocks {
     let entry = entries[index]
     index += 1
     let bytes = try segment.bytes(of: entry)
-    following = MadeAhead(of: bytes) { [segment] bytes in
+    following = MadeAhead { [segment] in
       Result { () throws(LogError) in
         let block = try segment.block(entry, bytes: bytes)
         return try decoding(segment.path, entry.offset) { () throws(EventsError) in try block.cursor(.key) }
