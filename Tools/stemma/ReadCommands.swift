@@ -141,7 +141,7 @@ struct List: ParsableCommand {
         }
         table.append(
           fields.map {
-            let text = values[$0.name] ?? ""
+            let text = printable(values[$0.name] ?? "")
             return text.count > 60 ? text.prefix(59) + "…" : text
           })
       }
@@ -210,7 +210,7 @@ struct Query: ParsableCommand {
       } else if tsv {
         Output.line(values.map { $0.isNull ? "" : plain($0.json) }.joined(separator: "\t"))
       } else {
-        rows.append(values.map { plain($0.json) })
+        rows.append(values.map { printable(plain($0.json)) })
       }
     }
     try goingAroundDamage {
