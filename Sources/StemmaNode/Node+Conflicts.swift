@@ -72,7 +72,8 @@ extension Node {
     let isInScope: ((Partition) -> Bool)? =
       filter.kinds.contains(.dangling) ? { scope.contains($0) } : nil
     try reading { reader in
-      var cursor = try reader.conflicts(filter.model.map { [$0.name] }, isInScope: isInScope)
+      var cursor = try reader.conflicts(
+        filter.model.map { [$0.name] }, key: filter.model == nil ? nil : filter.key, isInScope: isInScope)
       while let conflict = try cursor.next() {
         if filter.contains(conflict) { try body(try describe(conflict)) }
       }

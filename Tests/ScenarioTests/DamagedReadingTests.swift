@@ -68,6 +68,17 @@ struct DamagedReadingTests {
     }
   }
 
+  @Test("log --follow says what is missing and goes on with what is appended")
+  func follow() throws {
+    let pair = try Pair()
+    let following = try Following(
+      ["-C", "hurt", "log", "--follow", "-n", "2000", "--format", "{event} {model}"], in: pair.work)
+    let shown = pair.readable.map { "\($0.text("event") ?? "") \($0.text("model") ?? "")" }
+    #expect(following.lines(shown.count) == shown)
+    try pair.work.stemma("-C", "hurt", "create", "Team", "id=blue", "name=Blue")
+    #expect(following.lines(shown.count + 1).last?.hasSuffix(" Team") == true)
+  }
+
   @Test("log gives all events that can be read, in every form")
   func log() throws {
     let pair = try Pair()

@@ -54,6 +54,9 @@ struct InspectCommandTests {
     let tables = try work.attempt("inspect", "shop/tables.sqlite")
     #expect(tables.status == 1)
     #expect(tables.output.contains("SQLite"))
+    try work.write("empty", "")
+    let empty = try work.attempt("inspect", "empty")
+    #expect(empty.status == 65 && empty.errors.contains("empty is empty"))
     for name in ["nofile", "shop/log"] { #expect(try work.attempt("inspect", name).status == 66, "\(name)") }
     #expect(try work.attempt("inspect", path, "--block", "99").status == 66)
     #expect(try work.attempt("inspect", path, "--block", "0").status == 64)

@@ -91,32 +91,49 @@ struct LogReadingTests {
     #expect(try work.stemma("-C", "shop", "log", "--graph").lines == fast.map { "* " + $0 })
   }
 
+  @Test("columns are aligned whatever is in them: wide characters, and line ends spelt out")
+  func columns() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=日本", "name=x")
+    try work.stemma("-C", "shop", "create", "Team", "id=abcd", "name=two\nlines")
+    let expected = ["id    name", #"abcd  two\nlines"#, "日本  x"]
+    #expect(try work.stemma("-C", "shop", "list", "Team").lines == expected)
+    #expect(
+      try work.stemma("-C", "shop", "query", "SELECT id, name FROM teams ORDER BY id").lines == expected)
+    // A pipe is a file, too.
+    let check = try ConsolePage.shell(
+      "cat shop.graphql | stemma -C shop schema check /dev/stdin", in: work.path)
+    #expect(check.status == 0 && check.output == "no change\n", "\(check.errors)")
+  }
+
+  /// Under OPTIMISTIC each write says the whole record.
+  @Test("of a record that is one register, only the fields that changed are shown")
+  func changesOfAWholeRecord() throws {
+    let work = try Workplace()
+    try work.write(
+      "notes.graphql",
+      "type Note @model @conflict(policy: OPTIMISTIC) { id: ID! text: String stars: Int }\n")
+    try work.stemma("init", "notes", "--schema", "notes.graphql", "--name", "notes")
+    try work.stemma("-C", "notes", "create", "Note", "id=n", "text=a", "stars=3")
+    try work.stemma("-C", "notes", "update", "Note", "n", "text=b")
+    for command in [["log", "-p", "-n", "1"], ["show", "notes:2"], ["history", "Note", "n"]] {
+      let shown = try Tool.run(Tool.path, ["-C", "notes"] + command, in: work.path).output
+      #expect(shown.contains("text: \"a\" → \"b\"") && !shown.contains("3 → 3"), "\(shown)")
+    }
+    let changes = try work.stemma("-C", "notes", "show", "notes:2", "--json").object().array("changes")
+    #expect(changes.map { $0.text("field") } == ["text"])
+  }
+
   @Test("--follow goes on with what another process appends")
   func follow() throws {
     let work = try shop()
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: Tool.path)
-    process.arguments = ["-C", "shop", "log", "--follow", "-n", "2", "--format", "{op} {model}[{key}]"]
-    process.currentDirectoryURL = URL(fileURLWithPath: work.path)
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    defer { process.terminate() }
-    /// Blocks until that many lines have come.
-    var text = ""
-    func lines(_ count: Int) -> [String] {
-      while text.count(where: { $0 == "\n" }) < count {
-        let data = pipe.fileHandleForReading.availableData
-        if data.isEmpty { break }
-        text += String(decoding: data, as: UTF8.self)
-      }
-      return text.split(separator: "\n").map(String.init)
-    }
+    let following = try Following(
+      ["-C", "shop", "log", "--follow", "-n", "2", "--format", "{op} {model}[{key}]"], in: work)
     let shown = ["update Team[red]", "create Visit[site=paris number=1]"]
-    #expect(lines(2) == shown)
+    #expect(following.lines(2) == shown)
     try work.stemma("-C", "shop", "create", "Team", "id=blue", "name=Blue")
     try work.stemma("-C", "shop", "delete", "Team", "blue")
-    #expect(lines(4) == shown + ["create Team[blue]", "delete Team[blue]"])
+    #expect(following.lines(4) == shown + ["create Team[blue]", "delete Team[blue]"])
   }
 
   @Test("a pager and colours on a terminal only", .enabled(if: Pseudoterminal.isThere))

@@ -231,9 +231,23 @@ extension Tables {
     try read { reader throws(TablesError) in try reader.digests() }
   }
 
+  /// All conflicts; they are those that are found record by record.
   func conflicts(isInScope: @escaping (Partition) -> Bool = { _ in true }) throws -> [OpenConflict] {
+    let all = try conflicts(nil, nil, isInScope)
+    for conflict in all {
+      let own = all.filter { $0.model == conflict.model && $0.key == conflict.key }
+      #expect(try conflicts([conflict.model], conflict.key, isInScope) == own)
+      let nobody = Key(conflict.key.parts.map { _ in .string("nobody") })
+      #expect(try conflicts([conflict.model], nobody, isInScope).isEmpty)
+    }
+    return all
+  }
+
+  private func conflicts(
+    _ models: [String]?, _ key: Key?, _ isInScope: @escaping (Partition) -> Bool
+  ) throws -> [OpenConflict] {
     try read { reader throws(TablesError) in
-      var cursor = try reader.conflicts(isInScope: isInScope)
+      var cursor = try reader.conflicts(models, key: key, isInScope: isInScope)
       var all: [OpenConflict] = []
       while let conflict = try cursor.next() { all.append(conflict) }
       return all

@@ -86,7 +86,7 @@ struct ConflictText {
       var line = " "
       for cell in wrapped {
         let text = row < cell.count ? cell[row] : ""
-        let padded = text + String(repeating: " ", count: width - text.count)
+        let padded = text + String(repeating: " ", count: max(0, width - displayWidth(text)))
         line +=
           " " + (row == 0 ? Output.styled(padded, .bold) : padded) + String(repeating: " ", count: gap - 1)
       }
@@ -109,8 +109,8 @@ struct ConflictText {
   private static func wrap(_ text: String, _ width: Int) -> [String] {
     var lines: [String] = []
     var rest = Substring(text)
-    while rest.count > width {
-      let line = rest.prefix(width)
+    while displayWidth(rest) > width {
+      let line = rest.prefix(columns: width)
       // At a space, if one is near the end; else in the middle of a word.
       let cut = line.lastIndex(of: " ").flatMap {
         line.distance(from: line.startIndex, to: $0) > width / 2 ? $0 : nil

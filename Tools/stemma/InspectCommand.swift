@@ -12,7 +12,7 @@ struct Inspect: ParsableCommand {
       Reads segments, journals, watermarks and shipments, cut or damaged ones too, and changes nothing. \
       Blocks and frames are numbered from 1. Where one byte of a block is wrong it is found, and the block is \
       read as it was. Names are those of the node around the file, or of the one that -C names; neither is needed. \
-      Exits with 1 if anything is damaged, with 65 if nothing comes on standard input.
+      Exits with 1 if anything is damaged, with 65 if there is not one byte.
       Examples:
         stemma inspect shop/log/00000001.segment
         stemma inspect shop/log/00000001.segment --block 3 --events --json
@@ -40,8 +40,11 @@ struct Inspect: ParsableCommand {
     defer { if isInput { unlink(path) } }
     let inspection = try FileInspection(path: path, node: node)
     let name = isInput ? "standard input" : file
-    if isInput, inspection.source.size == 0 {
-      throw Failure("standard input is empty; is there a file before the pipe?", .badData)
+    if inspection.source.size == 0 {
+      throw Failure(
+        "\(name) is empty"
+          + (isInput ? "; is there a file before the pipe?" : ", and so no file of this software"),
+        .badData)
     }
     let request = InspectionRequest(block: block, isComplete: verify)
     let report = PartReport(inspection, showsEvents: events)
@@ -209,14 +212,15 @@ private final class PartReport {
   }
 }
 
-/// Text from a file that anybody may have written: control characters, which a terminal would obey, are spelt
-/// out.
+/// Text that anybody may have written, on one line: control characters, which a terminal would obey, are spelt out.
 func printable(_ text: String) -> String {
   guard text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
     return text
   }
+  let short: [Unicode.Scalar: String] = ["\n": "\\n", "\t": "\\t", "\r": "\\r"]
   return text.unicodeScalars.map { scalar in
-    scalar.properties.generalCategory == .control
-      ? "\\u{\(String(scalar.value, radix: 16))}" : String(Character(scalar))
+    short[scalar]
+      ?? (scalar.properties.generalCategory == .control
+        ? "\\u{\(String(scalar.value, radix: 16))}" : String(Character(scalar)))
   }.joined()
 }

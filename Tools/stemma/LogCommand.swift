@@ -161,31 +161,40 @@ struct LogCommand: ParsableCommand {
   private func follow(_ node: Node, _ filter: LogFilter, _ writer: EventWriter) throws {
     var newest: [NotedEvent] = []
     var end = node.logEnd
-    try goingAroundDamage {
+    try warningOfDamage {
       try node.forEachEvent(filter, newestFirst: true) { stored, note in
         guard newest.count < n ?? 10 else { return false }
         newest.append(NotedEvent(stored: stored, note: note))
         return true
       }
-    } thenAlways: {
-      for noted in newest.reversed() { try writer.write(noted.stored, noted.note) }
-      try writer.writeWaiting()
-      Output.flush()
     }
+    for noted in newest.reversed() { try writer.write(noted.stored, noted.note) }
+    try writer.writeWaiting()
+    Output.flush()
     while true {
       Thread.sleep(forTimeInterval: Self.interval)
       guard try node.refreshLog() else { continue }
       var filter = filter
       filter.since = .position(end)
       let newEnd = node.logEnd
-      try node.forEachEvent(filter, newestFirst: false) { stored, note in
-        try writer.write(stored, note)
-        return true
+      try warningOfDamage {
+        try node.forEachEvent(filter, newestFirst: false) { stored, note in
+          try writer.write(stored, note)
+          return true
+        }
       }
       try writer.writeWaiting()
       end = newEnd
       Output.flush()
     }
+  }
+}
+
+/// Reads, and says on standard error what damage has kept from being read, for one who goes on.
+private func warningOfDamage(_ read: () throws -> Void) throws {
+  do { try read() } catch let error as NodeError {
+    guard case .missing = error else { throw error }
+    Output.warning(Explanation(error).message)
   }
 }
 

@@ -51,10 +51,12 @@ private func namingSchema<Result>(_ file: String?, _ body: () throws -> Result) 
 
 /// Reads a text file whole.
 func readText(_ path: String) throws -> String {
-  guard FileManager.default.fileExists(atPath: path), let data = FileManager.default.contents(atPath: path)
-  else {
+  // A handle reads pipes, too (`/dev/stdin`).
+  guard let handle = FileHandle(forReadingAtPath: path) else {
     throw Failure("cannot read \(path)", .noInput)
   }
+  let data: Data
+  do { data = try handle.readToEnd() ?? Data() } catch { throw Failure("cannot read \(path)", .noInput) }
   guard let text = String(validating: data, as: UTF8.self) else {
     throw Failure("\(path) is not UTF-8", .badData)
   }

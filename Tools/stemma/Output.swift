@@ -153,12 +153,12 @@ struct TextTable {
   func write(indent: String = "") {
     let columns = rows.map(\.count).max() ?? 0
     let widths = (0..<columns).map { column in
-      rows.map { $0.indices.contains(column) ? $0[column].count : 0 }.max() ?? 0
+      rows.map { $0.indices.contains(column) ? displayWidth($0[column]) : 0 }.max() ?? 0
     }
     for row in rows {
       var line = indent
       for (column, cell) in row.enumerated() {
-        let padding = String(repeating: " ", count: widths[column] - cell.count)
+        let padding = String(repeating: " ", count: widths[column] - displayWidth(cell))
         if numeric.contains(column) {
           line += padding + cell
         } else {

@@ -142,7 +142,7 @@ struct List: ParsableCommand {
         }
         table.append(
           fields.map {
-            let text = values[$0.name] ?? ""
+            let text = printable(values[$0.name] ?? "")
             return text.count > 60 ? text.prefix(59) + "…" : text
           })
       }
@@ -212,7 +212,7 @@ struct Query: ParsableCommand {
       } else if tsv {
         Output.line(values.map { $0.isNull ? "" : plain($0.json) }.joined(separator: "\t"))
       } else {
-        rows.append(values.map { plain($0.json) })
+        rows.append(values.map { printable(plain($0.json)) })
       }
     }
     try goingAroundDamage {

@@ -94,7 +94,8 @@ extension Node {
 
   func changes(of index: Int, in life: RecordLife, from seen: RecordState) -> [ChangeDescription] {
     let description = description
-    return life.history.changes(of: index, from: seen).map {
+    // An event may write what was there already; where the whole record is one register, it always does.
+    return life.history.changes(of: index, from: seen).filter { $0.from != $0.to }.map {
       ChangeDescription(
         field: description.fieldName($0.field, life.model), from: $0.from.json, to: $0.to.json)
     }

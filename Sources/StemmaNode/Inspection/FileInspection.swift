@@ -82,7 +82,6 @@ package struct FileInspection {
       (Array("SQLite format 3\0".utf8), "an SQLite database and no log file"),
       ([0x1F, 0x8B], "compressed with gzip (unpack it first)"), ([0x7B], "JSON and no log file"),
     ]
-    if source.size == 0 { return "empty, and so no file of this software" }
     return known.first { start.starts(with: $0.beginning) }?.what
       ?? "no known format; whatever looks like a block is shown"
   }

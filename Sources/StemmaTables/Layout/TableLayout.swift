@@ -172,9 +172,11 @@ final class TableLayout: Sendable {
       + changes.joined(separator: ", ")
   }
 
-  /// `a = ?1 AND b = ?2 …` for the first `count` key parts.
-  func keyMatches(_ count: Int? = nil) -> String {
-    keyNames.prefix(count ?? key.count).enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
+  /// `a = ?1 AND b = ?2 …` for the first `count` key parts. `alias` is the table's in a join.
+  func keyMatches(_ count: Int? = nil, alias: String? = nil) -> String {
+    let prefix = alias.map { $0 + "." } ?? ""
+    return keyNames.prefix(count ?? key.count).enumerated().map { "\(prefix)\($1) = ?\($0 + 1)" }
+      .joined(separator: " AND ")
   }
 
   var delete: String { "DELETE FROM \(table) WHERE \(keyMatches())" }

@@ -52,13 +52,19 @@ package struct OpenConflict: Hashable, Sendable {
 package struct ConflictCursor {
   private let reader: TablesReader
   private let isInScope: (Partition) -> Bool
+  /// The record that is asked about; nil: all.
+  private let key: Key?
   private var searches: ArraySlice<ConflictSearch>
   private var current: (search: ConflictSearch, statement: Statement)?
   private var found: ArraySlice<OpenConflict> = []
 
-  init(_ reader: TablesReader, _ searches: [ConflictSearch], _ isInScope: @escaping (Partition) -> Bool) {
+  init(
+    _ reader: TablesReader, _ searches: [ConflictSearch], _ key: Key?,
+    _ isInScope: @escaping (Partition) -> Bool
+  ) {
     self.reader = reader
     self.searches = searches[...]
+    self.key = key
     self.isInScope = isInScope
   }
 
@@ -73,7 +79,7 @@ package struct ConflictCursor {
         current = nil
       }
       guard let search = searches.popFirst() else { return nil }
-      current = (search, try reader.begin(search))
+      current = (search, try reader.begin(search, key))
     }
   }
 
@@ -105,8 +111,9 @@ extension TablesReader {
   /// All open conflicts of these models, or of all. `isInScope` tells the partitions that this node holds: a
   /// reference into another one is not dangling; nil: dangling references are left out. Value and delete
   /// conflicts cost time in proportion to their number; cardinality and dangling references to the number of children.
+  /// With a `key`, which makes sense of one model only, that record is looked up instead.
   package func conflicts(
-    _ models: [String]? = nil, isInScope: ((Partition) -> Bool)?
+    _ models: [String]? = nil, key: Key? = nil, isInScope: ((Partition) -> Bool)?
   ) throws(TablesError) -> ConflictCursor {
     var layouts = tableSet.layoutsByName
     if let models {
@@ -126,32 +133,37 @@ extension TablesReader {
         searches.append(.dangling(layout, reference))
       }
     }
-    return ConflictCursor(self, searches, isInScope ?? { _ in false })
+    return ConflictCursor(self, searches, key, isInScope ?? { _ in false })
   }
 
-  fileprivate func begin(_ search: ConflictSearch) throws(TablesError) -> Statement {
+  fileprivate func begin(_ search: ConflictSearch, _ key: Key?) throws(TablesError) -> Statement {
     switch search {
     case .registers(let layout):
       let statement = try connection.prepare(
-        "SELECT key FROM _stemma_conflicts WHERE model = ? ORDER BY key")
+        "SELECT key FROM _stemma_conflicts WHERE model = ?\(key == nil ? "" : " AND key = ?") ORDER BY key")
       statement.bind(1, layout.model.storedName)
+      if let key { statement.bind(2, blob: key.bytes) }
       return statement
     case .cardinality(let parent, let reference, _):
       let child = TableLayout.quoted(reference.child.tableName)
       let fields = reference.fields.map { "c.\(TableLayout.quoted($0))" }.joined(separator: ", ")
-      return try connection.prepare(
+      let statement = try connection.prepare(
         "SELECT \(parent.keyOrder(alias: "p")) FROM \(child) c JOIN \(parent.table) p "
-          + "ON \(match(parent, reference)) GROUP BY \(fields) HAVING count(*) > 1 "
+          + "ON \(match(parent, reference))\(key == nil ? "" : " AND " + parent.keyMatches(alias: "p")) GROUP BY \(fields) HAVING count(*) > 1 "
           + "ORDER BY \(parent.keyOrder(alias: "p"))")
+      if let key { try parent.bind(key, to: statement) }
+      return statement
     case .dangling(let child, let reference):
       let parent = try tableSet.layout(named: reference.parent.name)
       let fields = reference.fields.map { "c.\(TableLayout.quoted($0))" }
       let isSet = fields.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-      return try connection.prepare(
+      let statement = try connection.prepare(
         "\(child.selection(alias: "c")), \(fields.joined(separator: ", ")) FROM \(child.table) c "
-          + "WHERE \(isSet) "
+          + "WHERE \(isSet) \(key == nil ? "" : "AND " + child.keyMatches(alias: "c") + " ")"
           + "AND NOT EXISTS (SELECT 1 FROM \(parent.table) p WHERE \(match(parent, reference))) "
           + "ORDER BY \(child.keyOrder(alias: "c"))")
+      if let key { try child.bind(key, to: statement) }
+      return statement
     }
   }
 

@@ -1,0 +1,30 @@
+import Foundation
+
+/// A command that goes on until it is ended, with what it prints.
+final class Following {
+  private let process = Process()
+  private let output = Pipe()
+  private var text = ""
+
+  init(_ arguments: [String], in work: Workplace) throws {
+    process.executableURL = URL(fileURLWithPath: Tool.path)
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(fileURLWithPath: work.path)
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+  }
+
+  // Whoever runs tests may have blocked the gentler signals, and a mask is inherited.
+  deinit { kill(process.processIdentifier, SIGKILL) }
+
+  /// All lines so far, as soon as there are that many, or the command has ended.
+  func lines(_ count: Int) -> [String] {
+    while text.count(where: { $0 == "\n" }) < count {
+      let data = output.fileHandleForReading.availableData
+      if data.isEmpty { break }
+      text += String(decoding: data, as: UTF8.self)
+    }
+    return text.split(separator: "\n").map(String.init)
+  }
+}
