@@ -4,7 +4,8 @@ import StemmaTables
 
 import protocol Foundation.LocalizedError
 
-/// What can go wrong with a store. Wherever a write throws, nothing of its commit is left.
+/// What can go wrong with a store. Wherever a write throws, nothing of its commit is left; but for `unresolved`, which says that
+/// the commit is there and a resolver failed afterwards.
 public enum StoreError: Error, Sendable, Equatable {
   /// There is no such record, or it is deleted.
   case notFound(model: String, key: String)

@@ -12,9 +12,12 @@ package enum Explanations {
     case .noNode(let path):
       "there is no node in \(path) or above it; make one with `stemma init DIR`, or name one with -C"
     case .alreadyANode(let path): "\(path) holds a node already; choose another directory"
+    case .logWithoutMark(let path):
+      "there is a log in \(path), and no \(NodeMark.fileName) beside it; if an interrupted `init` or `clone` left it, remove "
+        + "the directory, otherwise put the file back from a backup"
     case .badMark(let path, let what): "\(path): \(what); restore it from a backup, or clone the node anew"
     case .noSchema(let path):
-      "\(path) is missing; restore it from a backup, or take it from another node of the same data: "
+      "\(path) is missing or empty; restore it from a backup, or take it from another node of the same data: "
         + "`stemma -C OTHER schema show > \(path)`"
     case .newerFormat(let path, let found, let supported):
       "\(path) has format \(found), this program knows up to \(supported); update it"

@@ -84,8 +84,8 @@ extension Node {
       }
       node.schemaWarnings = warnings
       return node
-    } catch .log(.logExists) {
-      throw .alreadyANode(path: directory)
+    } catch .log(.logExists(let path)) {
+      throw isNode(at: directory) ? .alreadyANode(path: directory) : .logWithoutMark(path: path)
     }
   }
 
@@ -136,6 +136,8 @@ extension Node {
     else {
       throw .badMark(path: path, what: "it is not UTF-8")
     }
+    // No schema prints as nothing.
+    guard !text.isEmpty else { throw .noSchema(path: path) }
     do { return try SDL.read(text).schema } catch { throw .schema(error) }
   }
 
@@ -163,7 +165,7 @@ extension Node {
         }
       } catch {
         // In a directory that cannot be written, or on a full disk, SQLite may not even open what is there.
-        if accepted != .any, !error.isDiskFull {
+        if accepted != .any, !error.isDiskFull, !error.isRefusalToOpen {
           guard case .needsRebuild = error else { throw error }
         }
       }

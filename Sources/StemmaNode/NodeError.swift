@@ -10,10 +10,12 @@ package enum NodeError: Error {
   /// No directory from here upwards holds a node.
   case noNode(path: String)
   case alreadyANode(path: String)
+  /// There is a log, and no mark beside it: making a node was interrupted, or somebody took the mark away.
+  case logWithoutMark(path: String)
   case cannotRead(path: String, errno: Int32)
   /// `stemma.json` is not what this version writes.
   case badMark(path: String, what: String)
-  /// The node's `schema.graphql` is not there.
+  /// The node's `schema.graphql` is not there, or empty.
   case noSchema(path: String)
   case newerFormat(path: String, found: Int, supported: Int)
 

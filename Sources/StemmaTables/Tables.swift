@@ -190,9 +190,10 @@ package final class Tables: Sendable {
     do {
       outcome = try database.writeWithoutTransaction { [path, tableSet, prepared] database in
         let connection = Connection(handle: try database.sqliteHandle, path: path, kept: prepared.kept)
+        // Before the transaction: where a table is missing, none is left open.
+        let writers = try rowWriters(connection)
         try connection.prepareOnce("BEGIN IMMEDIATE").run()
-        let transaction = TablesTransaction(
-          connection: connection, tableSet: tableSet, writers: try rowWriters(connection))
+        let transaction = TablesTransaction(connection: connection, tableSet: tableSet, writers: writers)
         let outcome: Swift.Result<Result, Failure>
         do throws(Failure) { outcome = .success(try body(transaction)) } catch { outcome = .failure(error) }
         prepared.kept.endQueries()
@@ -217,8 +218,16 @@ package final class Tables: Sendable {
 
   private func rowWriters(_ connection: Connection) throws(TablesError) -> [RowWriter] {
     if prepared.writers.isEmpty {
-      for layout in tableSet.layouts {
-        prepared.writers.append(try RowWriter(layout, connection, isEmpty: false))
+      do throws(TablesError) {
+        var writers: [RowWriter] = []
+        for layout in tableSet.layouts { writers.append(try RowWriter(layout, connection, isEmpty: false)) }
+        prepared.writers = writers
+      } catch {
+        guard case .sqlite(let path, let code, let message) = error, code & 0xff == SQLITE_ERROR else {
+          throw error
+        }
+        // A table or a column is not there, which nobody else asks for here.
+        throw .needsRebuild(path: path, .damaged(message))
       }
     }
     return prepared.writers

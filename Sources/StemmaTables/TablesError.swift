@@ -50,10 +50,10 @@ extension TablesError {
     }
   }
 
-  /// Whether SQLite could not open the file, or one of those that it needs beside it.
-  var isRefusalToOpen: Bool {
+  /// Whether SQLite could not open the file, or one of those that it needs beside it, or not make these.
+  package var isRefusalToOpen: Bool {
     guard case .sqlite(_, let code, _) = self else { return false }
-    return code & 0xff == SQLITE_CANTOPEN
+    return [SQLITE_CANTOPEN, SQLITE_READONLY].contains(code & 0xff)
   }
 
   /// Whether SQLite was let down by the file system, and not by what it was asked.

@@ -41,6 +41,54 @@ import Testing
     #expect(try mended.digests() == digests)
   }
 
+  /// New events would continue what is not there, or be refused by everybody who holds the true ones.
+  @Test(arguments: [
+    "UPDATE _stemma_meta SET value = value - 1 WHERE name = 'stream' AND value > 1",
+    "UPDATE _stemma_meta SET value = value + 1 WHERE name = 'stream'",
+    "UPDATE _stemma_meta SET hash = replace(hash, 'a', 'b') WHERE name = 'stream'",
+    "UPDATE _stemma_meta SET origin = replace(origin, '1', '9') WHERE name = 'stream'",
+    "UPDATE _stemma_meta SET partition = partition || 'x' WHERE name = 'stream'",
+  ])
+  func changedHeadsOfStreamsAreNotBelieved(change: String) throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 1)
+    try sqlite3(folder.tables, change)
+    let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    #expect {
+      try tables.read { reader throws(TablesError) in try reader.knowledge() }
+    } throws: { isDamage($0) }
+  }
+
+  @Test(arguments: ["value = value - 1", "value = value * 2", "hash = NULL"])
+  func changedNumbersOfCommitsAreNotBelieved(change: String) throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 1)
+    try sqlite3(folder.tables, "UPDATE _stemma_meta SET \(change) WHERE name = 'commit'")
+    let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    let origin = try #require(writers.events.first?.commit.origin)
+    #expect {
+      try tables.read { reader throws(TablesError) in try reader.highestCommit(of: origin) }
+    } throws: { isDamage($0) }
+  }
+
+  @Test(arguments: ["DROP TABLE members", "ALTER TABLE members RENAME COLUMN _state TO state"])
+  func whoeverWritesToTablesThatLackSomethingIsTold(change: String) throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 1)
+    try sqlite3(folder.tables, change)
+    let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    for _ in 0..<2 {
+      #expect {
+        try tables.write { transaction throws(TablesError) in try transaction.writeAhead() }
+      } throws: { isDamage($0) }
+    }
+  }
+
+  private func isDamage(_ error: any Error) -> Bool {
+    guard case .needsRebuild(_, .damaged)? = error as? TablesError else { return false }
+    return true
+  }
+
   @Test func missingFileNeedsARebuildToRead() throws {
     let folder = try TemporaryFolder()
     #expect(throws: TablesError.needsRebuild(path: folder.tables, .missing)) {

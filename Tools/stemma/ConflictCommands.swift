@@ -86,7 +86,7 @@ struct Conflicts: ParsableCommand {
         Output.flush()
       }
       if open > 0 { throw ExitCode.no }
-      return
+      return try node.checkTablesAreWhole()
     }
     if count { return try writeCounts(node, filter) }
     if words.isEmpty { Pager.begin() }
@@ -116,6 +116,7 @@ struct Conflicts: ParsableCommand {
       Output.line(tally.words)
     }
     Output.flush()
+    try node.checkTablesAreWhole()
   }
 
   private func writeCounts(_ node: Node, _ filter: ConflictFilter) throws {

@@ -82,11 +82,16 @@ final class EventWriter {
     case .template(let template): Output.line(template.line(stored, note, description))
     case .oneline: Output.line(text.summary(stored))
     case .graph(let ofRecord, let template):
-      let drawn = draw(stored.event, accounts?.parents(of: stored.event) ?? [], ofRecord: ofRecord)
+      let parents = accounts?.parents(of: stored.event) ?? []
+      let drawn = draw(stored.event, parents, ofRecord: ofRecord)
       if let before = drawn.before { Output.line(before) }
       let line = template?.line(stored, note, description) ?? text.summary(stored)
       Output.line(drawn.line + line)
-      if let after = drawn.after { Output.line(after) }
+      if let after = drawn.after {
+        // A lane of a node has events that this one does not build on: it is said which ones it does.
+        let others = ofRecord ? [] : parents.filter { $0.origin != stored.event.dot.origin }
+        Output.line(([after] + others.map(description.name)).joined(separator: " "))
+      }
     case .full:
       if !isFirst { Output.line() }
       let changes = accounts?.changes(of: stored.event)

@@ -23,7 +23,7 @@ struct Explanation {
   private static func exitCode(of error: NodeError) -> ExitCode {
     switch error {
     case .noNode, .noSchema: .noInput
-    case .alreadyANode: .cannotCreate
+    case .alreadyANode, .logWithoutMark: .cannotCreate
     case .badMark, .newerFormat, .schema, .refusedSchema, .lineTooLong, .malformedInput: .badData
     case .mutation(let error): exitCode(of: error)
     case .log(let error): exitCode(of: error)

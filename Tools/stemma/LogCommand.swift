@@ -23,7 +23,10 @@ struct LogCommand: ParsableCommand {
   @Flag(help: "Oldest first.") var reverse = false
   @OptionGroup(title: "Which events") var selection: EventSelection
   @Flag(help: "One line for each event.") var oneline = false
-  @Flag(help: "One line for each event, beside a drawing of the nodes' branches.") var graph = false
+  @Flag(
+    help:
+      "One line for each event, beside a drawing of the nodes' branches; joins name what an event builds on.")
+  var graph = false
   @Flag(help: "For each commit, how many events of which model.") var stat = false
   @Flag(name: [.customShort("p"), .customLong("patch")], help: "The old and the new value of each field.")
   var patch = false
@@ -53,6 +56,10 @@ struct LogCommand: ParsableCommand {
     // Mutations are lines of JSON anyway.
     if format.isJSON && (oneline || template != nil) {
       throw ValidationError("--oneline and --format are for people; leave them or --json out")
+    }
+    if patch && (oneline || graph || template != nil || mutations) {
+      throw ValidationError(
+        "-p shows values below each event; leave --oneline, --graph, --format and --mutations out")
     }
     if patch && stat { throw ValidationError("--stat shows no values; leave -p out") }
     if graph && (stat || mutations) { throw ValidationError("--graph goes with --oneline and --format") }
@@ -217,7 +224,10 @@ struct EventSelection: ParsableArguments {
     help: ArgumentHelp("create, update, delete, link, unlink or resolve; may be repeated.", valueName: "op"),
     completion: .operations)
   var op: [String] = []
-  @Option(help: "Only events that write this field.", completion: .fieldNames) var field: String?
+  @Option(
+    help: "Only events that write this field, or one by which this relationship refers.",
+    completion: .fieldNames)
+  var field: String?
   @Option(help: ArgumentHelp("Only events since then.", valueName: "when")) var since: String?
   @Option(help: ArgumentHelp("Only events until then.", valueName: "when")) var until: String?
   @Option(
@@ -241,7 +251,7 @@ struct EventSelection: ParsableArguments {
       filter.modelName = words.model.storedName
       if !key.isEmpty { filter.key = try node.key(try words.key(key).key, of: words.model) }
     }
-    if let field { filter.field = try storedName(ofField: field, node, filter.model) }
+    if let field { filter.fields = try storedNames(ofField: field, node, filter.model) }
     if !partition.isEmpty { filter.scope = try node.scope(partition) }
     if let origin {
       let named = node.mark.origins(named: origin)
@@ -257,13 +267,18 @@ struct EventSelection: ParsableArguments {
 
   /// A name that no model of the schema has may be that of a field that was removed, or is not known here yet: then
   /// the log has it.
-  private func storedName(ofField name: String, _ node: Node, _ model: Model?) throws -> String {
+  private func storedNames(ofField name: String, _ node: Node, _ model: Model?) throws -> Set<String> {
     let models = model.map { [$0] } ?? node.schema.models
     if let known = models.lazy.compactMap({ $0.field(named: name) }).first {
-      return model == nil ? name : known.storedName
+      return [model == nil ? name : known.storedName]
     }
+    let references = models.flatMap { model in
+      (model.relationship(named: name).map { $0.storesReference ? $0.referenceFields : [] } ?? [])
+        .compactMap { model.field(named: $0)?.storedName }
+    }
+    if !references.isEmpty { return Set(references) }
     var filter = LogFilter()
-    filter.field = name
+    filter.fields = [name]
     var isWritten = false
     do throws(NodeError) {
       try node.forEachEvent(filter, newestFirst: true) { _, _ in
@@ -275,7 +290,7 @@ struct EventSelection: ParsableArguments {
       guard case .missing = error else { throw error }
       isWritten = true
     }
-    if isWritten { return name }
+    if isWritten { return [name] }
     let known = Set(models.flatMap { $0.fields.map(\.name) }).sorted()
     let who = model.map(\.name) ?? "no model"
     throw Failure(

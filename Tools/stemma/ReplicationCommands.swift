@@ -319,5 +319,6 @@ struct Digest: ParsableCommand {
     }
     if format.json { Output.line(.array(array)) }
     Output.flush()
+    try node.checkTablesAreWhole()
   }
 }

@@ -123,7 +123,9 @@ extension ExpressionProtocol {
     let data = values.map(\.datum)
     let list = Datum.json(.array(data.map(\.value.json)))
     var listed = StatementText("(SELECT ")
-    listed.append(Self.compared(StatementText("value")))
+    // Integers beyond 2^53 are texts in JSON. Only a bare column would turn them back.
+    let areIntegers = data.contains { if case .int = $0.value { true } else { false } }
+    listed.append(Self.compared(StatementText(areIntegers ? "CAST(value AS INTEGER)" : "value")))
     listed.append(StatementText(" FROM json_each(?))", [list.value]))
     let isListed = Expression<Bool>(.combination(comparedText, " IN ", listed))
     // Null equals null here as it does with `==`; in SQL it is among no list.

@@ -131,7 +131,7 @@ public final class Store: Sendable {
 
   // MARK: Writing
 
-  /// Makes one commit of everything that `body` does; if it throws, nothing of it is left.
+  /// Makes one commit of everything that `body` does; if it throws anything but `unresolved`, nothing of it is left.
   ///
   /// A commit that was begun is finished, also if its task is cancelled meanwhile.
   ///

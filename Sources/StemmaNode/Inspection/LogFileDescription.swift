@@ -26,7 +26,7 @@ package struct LogFileDescription: Sendable {
   package var partitions: [PartitionShare]
   package var blocks: Int
   package var digest: String?
-  /// Why nothing else is known of it.
+  /// What is wrong with it: if nothing else is known of it, why, otherwise what was found when it was read last.
   package var damage: String?
 
   package func json(withPartitions: Bool) -> JSON {
@@ -72,7 +72,7 @@ extension Node {
     try Self.wrapping {
       try log.files().map { file in
         do throws(LogError) {
-          return describe(file, try log.content(of: file), damage: nil)
+          return describe(file, try log.content(of: file), damage: recordedDamage(of: file))
         } catch {
           guard case .damaged(_, let offset, let flaw) = error else { throw error }
           let standIn = log.standIns.first { $0.missing == file.path }
@@ -83,6 +83,12 @@ extension Node {
         }
       }
     }
+  }
+
+  /// Blocks are not read here, but somebody may have met a damaged one.
+  private func recordedDamage(of file: LogFile) -> String? {
+    mark.damage?.places.first { file.path.hasSuffix("/" + $0.file) }
+      .map { "damaged at byte \($0.offset): \($0.what)" }
   }
 
   private func describe(

@@ -14,8 +14,8 @@ package struct LogFilter: Sendable {
   package var origins: Set<Origin>?
   package var operations: Set<Operation>?
   package var commits: Set<CommitID>?
-  /// A stored name.
-  package var field: String?
+  /// Stored names, of which an event writes at least one; empty: whatever it writes.
+  package var fields: Set<String> = []
   /// Occurs in the note, in who or what made the commit, in the key or in a value.
   package var text: String?
   /// The first and the last one, both included.
@@ -31,7 +31,7 @@ package struct LogFilter: Sendable {
     if let origins, !origins.contains(event.dot.origin) { return false }
     if let operations, !operations.contains(event.operation) { return false }
     if let commits, !commits.contains(event.commit) { return false }
-    if let field, !event.assignments.contains(where: { $0.field == field }) { return false }
+    if !fields.isEmpty, !event.assignments.contains(where: { fields.contains($0.field) }) { return false }
     if let since, !isSince(since, event.timestamp, stored.position) { return false }
     if let until, !until.includes(stored) { return false }
     if !scope.isEverything, !scope.contains(event.partition) { return false }
@@ -48,7 +48,7 @@ package struct LogFilter: Sendable {
   }
 
   /// Whether events can be told apart without making them: nothing is asked of key, fields and notes.
-  package var needsNoEvents: Bool { key == nil && field == nil && text == nil }
+  package var needsNoEvents: Bool { key == nil && fields.isEmpty && text == nil }
 
   /// As `contains`, of a filter that `needsNoEvents`. The scope is left to the reader.
   func contains(_ event: ScannedEvent) -> Bool {

@@ -10,7 +10,8 @@ extension SDL {
       "type \(type.name) {\n" + type.fields.map { "  \(head($0))\(standard($0))\n" }.joined() + "}\n"
     }
     definitions += schema.models.filter { !implied.contains($0.name) }.map(definition)
-    return definitions.joined(separator: "\n")
+    // So that an empty file can be told from a schema without models.
+    return definitions.isEmpty ? "# no models\n" : definitions.joined(separator: "\n")
   }
 
   /// `[String!]`, without the type's own required marker.

@@ -1,4 +1,5 @@
 import GRDBSQLite
+import StemmaLog
 
 /// A connection that only reads, outside of GRDB: its statements are prepared once and kept, and a read is
 /// nothing but a step. Used by one thread at a time.
@@ -21,10 +22,18 @@ package final class ReadConnection {
   /// How much of the file is read through the address space.
   private static let mappedBytes = 256 << 20
 
-  /// Opens the tables of a node that exist.
+  /// How often one looks for a file that is missing, a millisecond apart.
+  private static let looks = 100
+
+  /// Opens the tables of a node that exist. While they are replaced there are none for a moment, which is waited for.
   package init(_ path: String) throws(TablesError) {
     self.path = path
-    identity = FileIdentity(of: path)
+    var identity = FileIdentity(of: path)
+    for _ in 0..<Self.looks where identity == nil {
+      System.sleep(milliseconds: 1)
+      identity = FileIdentity(of: path)
+    }
+    self.identity = identity
     var handle: OpaquePointer?
     let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nil)
     guard let handle, code == SQLITE_OK else {
@@ -87,7 +96,7 @@ package final class ReadConnection {
   /// its index cannot be seen, nothing is held, and each statement asks SQLite.
   package func holdState() throws(TablesError) {
     let now = try seenLogIndex().header
-    if let held, let now, held == now { return }
+    if let held, let now, held == now, isInTransaction { return }
     letGoOfState()
     guard let now, !now.isLogLong else { return }
     try connection.execute("BEGIN")
@@ -101,6 +110,9 @@ package final class ReadConnection {
     connection.rollBack()
   }
 
+  /// SQLite ends one by itself on some errors.
+  private var isInTransaction: Bool { sqlite3_get_autocommit(connection.handle) == 0 }
+
   private func seenLogIndex() throws(TablesError) -> LogIndex {
     if let logIndex { return logIndex }
     // The log is open once something was read.
@@ -112,7 +124,8 @@ package final class ReadConnection {
 
   /// Runs `body` on one committed state.
   package func snapshot<Result>(_ body: () throws -> Result) throws -> Result {
-    if held != nil { return try body() }
+    if held != nil, isInTransaction { return try body() }
+    letGoOfState()
     try connection.execute("BEGIN")
     defer { connection.rollBack() }
     return try body()

@@ -41,12 +41,13 @@ package struct TableSet: Sendable {
   // MARK: DDL
 
   /// The layout of Stemma's own tables and of `_state`. A change makes every node rebuild its tables.
-  static let format: Int64 = 2
+  static let format: Int64 = 3
 
   static let ownTables = [
     // All that every commit changes beside its rows, in one table, because SQLite writes whole pages: `format`,
     // `schema` (digest), `position` (what of the log was applied), `clock`, `as_of` in a file that shows the past;
-    // the rows `stream` and `commit` are what the views below show.
+    // the rows `stream` and `commit` are what the views below show. Numbers that new events continue are not taken from
+    // a changed byte: `hash` ends with a CRC over the row.
     """
     CREATE TABLE _stemma_meta (
       name TEXT NOT NULL, partition TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '', value, hash TEXT,
@@ -56,10 +57,14 @@ package struct TableSet: Sendable {
     // How far each stream was applied. `origin` and `hash` in hexadecimal.
     """
     CREATE VIEW _stemma_streams AS
-      SELECT partition, origin, value AS sequence, hash FROM _stemma_meta WHERE name = 'stream'
+      SELECT partition, origin, value AS sequence, substr(hash, 1, 32) AS hash, substr(hash, 33) AS crc
+      FROM _stemma_meta WHERE name = 'stream'
     """,
     // The highest commit number of each origin whose events were applied.
-    "CREATE VIEW _stemma_commits AS SELECT origin, value AS number FROM _stemma_meta WHERE name = 'commit'",
+    """
+    CREATE VIEW _stemma_commits AS
+      SELECT origin, value AS number, hash AS crc FROM _stemma_meta WHERE name = 'commit'
+    """,
     // Records that do not exist but have a history. `key` is the encoded key, `model` the stored name.
     """
     CREATE TABLE _stemma_tombstones (

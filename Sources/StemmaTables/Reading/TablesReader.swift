@@ -23,10 +23,12 @@ package struct TablesReader {
 
   /// The heads of all streams that were applied.
   package func knowledge() throws(TablesError) -> Knowledge {
-    let statement = try connection.prepare("SELECT partition, origin, sequence, hash FROM _stemma_streams")
+    let statement = try connection.prepare(
+      "SELECT partition, origin, sequence, hash, crc FROM _stemma_streams")
     var knowledge = Knowledge()
     while try statement.step() {
-      knowledge[partition(statement, 0), try origin(statement, 1)] = try StreamCache.head(statement, 2)
+      let (partition, origin) = (partition(statement, 0), try origin(statement, 1))
+      knowledge[partition, origin] = try StreamCache.head(of: partition, origin, statement, 2)
     }
     return knowledge
   }

@@ -56,11 +56,11 @@ struct StreamCache {
       return known
     }
     let statement = try connection.prepareOnce(
-      "SELECT sequence, hash FROM _stemma_streams WHERE partition = ? AND origin = ?")
+      "SELECT sequence, hash, crc FROM _stemma_streams WHERE partition = ? AND origin = ?")
     statement.bind(1, text: partition.bytes)
     statement.bind(2, origin.description)
     defer { statement.reset() }
-    let head = try statement.step() ? Self.head(statement, 0) : .none
+    let head = try statement.step() ? Self.head(of: partition, origin, statement, 0) : .none
     heads.append(Stream(partition: partition, origin: origin, head: head))
     index[name] = heads.count - 1
     last = heads.count - 1
@@ -119,10 +119,10 @@ struct StreamCache {
 
   private mutating func place(of origin: Origin, _ connection: Connection) throws(TablesError) -> Int {
     if let known = commits.firstIndex(where: { $0.origin == origin }) { return known }
-    let statement = try connection.prepareOnce("SELECT number FROM _stemma_commits WHERE origin = ?")
+    let statement = try connection.prepareOnce("SELECT number, crc FROM _stemma_commits WHERE origin = ?")
     statement.bind(1, origin.description)
     defer { statement.reset() }
-    let number = try statement.step() ? UInt64(clamping: statement.int(0)) : 0
+    let number = try statement.step() ? Self.commit(of: origin, statement, 0) : 0
     commits.append(Commits(origin: origin, highest: number))
     return commits.count - 1
   }
@@ -154,31 +154,57 @@ struct StreamCache {
   ) throws(TablesError) {
     statement.bind(1, text: partition.bytes)
     statement.bind(2, origin.description)
-    statement.bind(3, Int64(clamping: head.sequence.rawValue))
-    statement.bind(4, head.hash.description)
+    let sequence = Int64(clamping: head.sequence.rawValue)
+    let hash = head.hash.description
+    statement.bind(3, sequence)
+    statement.bind(4, hash + crc(partition.bytes, origin, sequence, hash))
     try statement.run()
   }
 
   static func write(_ origin: Origin, _ commit: UInt64, _ connection: Connection) throws(TablesError) {
     let statement = try connection.prepareOnce(
       """
-      INSERT INTO _stemma_meta (name, origin, value) VALUES ('commit', ?, ?)
-      ON CONFLICT DO UPDATE SET value = excluded.value
+      INSERT INTO _stemma_meta (name, origin, value, hash) VALUES ('commit', ?, ?, ?)
+      ON CONFLICT DO UPDATE SET value = excluded.value, hash = excluded.hash
       """)
+    let number = Int64(clamping: commit)
     statement.bind(1, origin.description)
-    statement.bind(2, Int64(clamping: commit))
+    statement.bind(2, number)
+    statement.bind(3, crc([], origin, number, ""))
     try statement.run()
   }
 
-  /// A stream's head from two columns. Throws if someone has written something else there.
-  static func head(_ statement: Statement, _ column: Int32) throws(TablesError) -> StreamHead {
+  /// Over a row of which one changed byte would have new events continue what they do not follow.
+  private static func crc(_ partition: [UInt8], _ origin: Origin, _ number: Int64, _ hash: String) -> String {
+    let crc = CRC32C.of(partition + Array("\(origin) \(number) \(hash)".utf8))
+    let digits = String(crc, radix: 16)
+    return String(repeating: "0", count: 8 - digits.count) + digits
+  }
+
+  /// A stream's head from three columns. Throws if they are not what was written there.
+  static func head(
+    of partition: Partition, _ origin: Origin, _ statement: Statement, _ column: Int32
+  ) throws(TablesError) -> StreamHead {
+    let sequence = statement.int(column)
     let hash = statement.text(column + 1)
     guard hash.utf8.count == 32, let high = UInt64(hash.prefix(16), radix: 16),
-      let low = UInt64(hash.suffix(16), radix: 16), statement.int(column) > 0
+      let low = UInt64(hash.suffix(16), radix: 16), sequence > 0,
+      statement.text(column + 2) == crc(partition.bytes, origin, sequence, hash)
     else {
-      throw .needsRebuild(path: statement.connection.path, .damaged("_stemma_streams: hash \(hash)"))
+      throw .needsRebuild(
+        path: statement.connection.path, .damaged("_stemma_streams: \(partition), \(origin)"))
     }
-    return StreamHead(
-      sequence: Sequence(UInt64(statement.int(column))), hash: StreamHash(high: high, low: low))
+    return StreamHead(sequence: Sequence(UInt64(sequence)), hash: StreamHash(high: high, low: low))
+  }
+
+  /// The highest number of an origin's commits from two columns. Throws if they are not what was written there.
+  private static func commit(
+    of origin: Origin, _ statement: Statement, _ column: Int32
+  ) throws(TablesError) -> UInt64 {
+    let number = statement.int(column)
+    guard number >= 0, statement.text(column + 1) == crc([], origin, number, "") else {
+      throw .needsRebuild(path: statement.connection.path, .damaged("_stemma_commits: \(origin)"))
+    }
+    return UInt64(number)
   }
 }
