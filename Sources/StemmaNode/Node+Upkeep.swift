@@ -109,8 +109,8 @@ extension Node {
         if case .damaged(let what) = reason {
           finding.report.damage.append(.init(file: tables, what: what, remedy: .rebuild))
         }
-      } catch let error as TablesError where error.isDiskFull {
-        // There is no room to open them, and so nothing to compare.
+      } catch let error as TablesError where error.isDiskFull || error.isRefusalToOpen {
+        // Nothing to compare: who reads here makes tables in another place.
       }
       return finding
     }
