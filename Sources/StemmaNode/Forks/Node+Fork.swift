@@ -9,7 +9,6 @@ package struct ForkReport: Sendable {
   package var partitions: [String] = []
   /// Partitions of which the peer holds events that this node knows under new names: it has to learn them.
   package var behind: [String] = []
-  package var notices: [String] = []
 }
 
 /// A fork whose mending was decided, and perhaps not carried out to its end: kept in the mark, so that whoever takes
@@ -64,7 +63,6 @@ extension Node {
       try finishFork(progress)
       report.events = UInt64(renaming.count)
       report.partitions = Set(branches.map(\.partition)).sorted()
-      report.notices = notices
       return report
     }
   }

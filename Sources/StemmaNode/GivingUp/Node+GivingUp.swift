@@ -9,7 +9,6 @@ package struct GivingUpReport: Sendable {
   package var record: GivenUp?
   /// Files of the log that are damaged, in `log/`.
   package var files: [String] = []
-  package var notices: [String] = []
 }
 
 extension Node {
@@ -41,7 +40,6 @@ extension Node {
         try decide(restatement, survey)
         try finishGivingUp(progress)
       }
-      report.notices = notices
       return report
     }
   }

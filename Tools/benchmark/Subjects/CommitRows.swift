@@ -52,6 +52,7 @@ func measureCommits(_ bench: Bench) throws {
 ///
 /// Unchecked: all members but the node are touched with the condition locked, and the node only by who `isLed` by.
 private final class ConcurrentWriters: @unchecked Sendable {
+  /// Unchecked: its outcome is touched with the condition locked.
   private final class Request: @unchecked Sendable {
     let mutation: Mutation
     var outcome: Result<Void, any Error>?
