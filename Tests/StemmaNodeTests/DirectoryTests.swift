@@ -219,4 +219,29 @@ import Testing
     #expect(last[0] == last[1] && last[1] == last[2])
     #expect(!last[0].isEmpty)
   }
+
+  @Test func aLogWithoutAMarkIsToldFromANode() throws {
+    let bench = try Bench()
+    _ = try bench.node("a", Self.note)
+    try FileManager.default.removeItem(atPath: bench.path("a") + "/stemma.json")
+    #expect {
+      _ = try Node.create(at: bench.path("a"), schema: Self.note)
+    } throws: { error in
+      if case .logWithoutMark? = error as? NodeError { true } else { false }
+    }
+  }
+
+  /// A node without models has one that says so.
+  @Test func anEmptySchemaIsNone() throws {
+    let bench = try Bench()
+    _ = try bench.node("a", Self.note)
+    _ = try bench.node("none", "")
+    try Data().write(to: URL(fileURLWithPath: bench.path("a") + "/schema.graphql"))
+    #expect {
+      _ = try bench.open("a")
+    } throws: { error in
+      if case .noSchema? = error as? NodeError { true } else { false }
+    }
+    _ = try bench.open("none")
+  }
 }

@@ -103,6 +103,17 @@ struct ComparisonTests {
     #expect(try await Ware.where { !$0.discount.in([nil, 3]) }.fetchCount(store) == 6)
   }
 
+  @Test("integers of all 64 bits are found among values, also by what is no bare column")
+  func listedIntegers() async throws {
+    let store = try await Store.temporary(models: Tick.self)
+    let ids = [Int.max, Int.max - 1, 1 << 53 + 1, 7]
+    for id in ids { try await store.insert(Tick.Draft(id: id, at: Date(timeIntervalSince1970: 0))) }
+    for id in ids {
+      #expect(try await Tick.where { $0.id.in([id, 3]) }.fetchAll(store).map(\.id) == [id])
+      #expect(try await Tick.where { ($0.id + 0).in([id, 3]) }.fetchAll(store).map(\.id) == [id])
+    }
+  }
+
   @Test("a point in time is among those of a statement whatever zone each is written in")
   func listedTimes() async throws {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent("stemma-zones-\(UUID())")
