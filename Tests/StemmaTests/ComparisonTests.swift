@@ -110,7 +110,7 @@ struct ComparisonTests {
     for id in ids { try await store.insert(Tick.Draft(id: id, at: Date(timeIntervalSince1970: 0))) }
     for id in ids {
       #expect(try await Tick.where { $0.id.in([id, 3]) }.fetchAll(store).map(\.id) == [id])
-      #expect(try await Tick.where { ($0.id + 0).in([id, 3]) }.fetchAll(store).map(\.id) == [id])
+      #expect(try await Tick.where { tick in (tick.id + 0).in([id, 3]) }.fetchAll(store).map(\.id) == [id])
     }
   }
 
