@@ -14,6 +14,29 @@ package struct AdoptedEvents: Sendable {
 }
 
 extension AdoptedEvents {
+  private var numbered: [BlockEvent] {
+    events.enumerated().map { BlockEvent(arrival: UInt64($0.offset), event: $0.element) }
+  }
+
+  fileprivate func write(
+    _ header: SegmentHeader, level: Int32, to file: any File
+  ) throws(LogError) -> SegmentTrailer {
+    try SegmentWriter.write(
+      NumberedEvents(events: numbered, notes: notes), header: header, end: UInt64(events.count), chain: nil,
+      level: level, to: file)
+  }
+
+  /// The bytes that a segment of these events would have (`SealedContents`): who gets them can adopt them as they
+  /// are. `digests`: of the events, at the same indices. Throws `.hole` if the events of a stream are no run, or
+  /// `.overLimit`.
+  package func sealed(
+    digests: [StreamHash]
+  ) throws(LogError) -> (bytes: [UInt8], sizes: SealedContents.Sizes) {
+    var input = NumberedEvents(events: numbered, notes: notes)
+    input.digests = digests
+    return try SegmentWriter.contents(of: input, end: UInt64(events.count), level: Log.Options().level)
+  }
+
   /// Throws `.hole` unless the sequences of each stream rise by one.
   fileprivate func checkRuns() throws(LogError) {
     var last: [EventName: Sequence] = [:]
@@ -51,13 +74,8 @@ extension Log {
   }
 
   private func adoptAsSegment(_ adopted: AdoptedEvents) throws(LogError) -> Position {
-    let contents = NumberedEvents(
-      events: adopted.events.enumerated().map { BlockEvent(arrival: UInt64($0.offset), event: $0.element) },
-      notes: adopted.notes)
-    return try adoptSegment { (header, file) throws(LogError) in
-      try SegmentWriter.write(
-        contents, header: header, end: UInt64(adopted.events.count), chain: nil, level: options.level,
-        to: file)
+    try adoptSegment { (header, file) throws(LogError) in
+      try adopted.write(header, level: options.level, to: file)
     }
   }
 

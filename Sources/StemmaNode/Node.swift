@@ -239,7 +239,8 @@ package final class Node {
     let token = try tables.read { reader throws(TablesError) in try reader.token() }
     let end = log.token
     if token != end {
-      let isFar = token == .start && end.position.file > 1
+      let isFar =
+        try token == .start && (end.position.file > 1 || log.files().contains { $0.kind == .segment })
       let fits = try log.matches(token)
       if isFar || !fits {
         try remakeTables()

@@ -67,7 +67,7 @@ import StemmaSimulation
     let node = sender()
     let all = try pieces(of: node, target: 1)
     #expect(all.count == 6, "one a commit")
-    for piece in all { #expect(Set(try Piece(decoding: piece).events.map(\.commit)).count == 1) }
+    for piece in all { #expect(Set(try Piece(decoding: piece).unpacked().events.map(\.commit)).count == 1) }
     #expect(try pieces(of: node).count == 1, "small files travel together")
   }
 

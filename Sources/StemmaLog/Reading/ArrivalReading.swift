@@ -150,6 +150,8 @@ private struct SegmentArrival: Sendable {
   private var table: [UInt64]
   /// How many of them are done.
   private var done = 0
+  /// How many of them can be done before the next block is due.
+  private var due = 0
 
   init(
     _ segment: Segment, _ footers: KeptFooters?, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
@@ -182,13 +184,13 @@ private struct SegmentArrival: Sendable {
     arrivals = span.clamped(to: indices)
     try LogLimits.check("arrivals of a segment", arrivals.count, LogLimits.arrivals)
     table = [UInt64](repeating: 0, count: arrivals.count)
+    setDue()
   }
 
   mutating func next() throws(LogError) -> ScannedEvent? {
     while done < table.count {
+      if done >= due { try openDue() }
       let place = isReversed ? table.count - 1 - done : done
-      let arrival = arrivals.lowerBound + UInt64(place)
-      if isDue(at: arrival) { try openDue(at: arrival) }
       done += 1
       let entry = table[place]
       if entry == 0 { continue }
@@ -198,22 +200,30 @@ private struct SegmentArrival: Sendable {
       if slots[slot].left == 0 { slots[slot].block = nil }
       return ScannedEvent(
         block: block, index: Int(entry & 0xFFFF_FFFF) - 1,
-        position: Position(file: segment.header.place, index: arrival))
+        position: Position(file: segment.header.place, index: arrivals.lowerBound + UInt64(place)))
     }
     return nil
   }
 
-  /// Whether an event of the next block may have arrived then.
-  private func isDue(at arrival: UInt64) -> Bool {
-    guard let block = ahead.first?.entry ?? waiting.last else { return false }
-    return isReversed ? block.lastArrival >= arrival : block.firstArrival <= arrival
+  /// To be called when the next block is another one. It is due where its first event may have arrived.
+  private mutating func setDue() {
+    guard let block = ahead.first?.entry ?? waiting.last else {
+      due = .max
+      return
+    }
+    let places =
+      isReversed
+      ? arrivals.upperBound - min(arrivals.upperBound, min(block.lastArrival, .max - 1) + 1)
+      : max(arrivals.lowerBound, block.firstArrival) - arrivals.lowerBound
+    due = Int(clamping: places)
   }
 
   /// Opens all blocks that are due.
-  private mutating func openDue(at arrival: UInt64) throws(LogError) {
-    while isDue(at: arrival) {
+  private mutating func openDue() throws(LogError) {
+    while done >= due {
       try openNext()
       readAhead(window + 1)
+      setDue()
     }
   }
 

@@ -39,6 +39,8 @@ struct NumberedEvents: Sendable {
   /// Rising `arrival`.
   var events: [BlockEvent] = []
   var notes: [CommitID: CommitNote] = [:]
+  /// Of the events, at the same indices, where somebody has taken them already; otherwise empty.
+  var digests: [StreamHash] = []
 
   init(events: [BlockEvent] = [], notes: [CommitID: CommitNote] = [:]) {
     self.events = events
@@ -67,7 +69,8 @@ struct PartitionGap: Sendable {
 /// Writes a segment: everything but its name. Memory: the events, 32 bytes for each, and one block.
 struct SegmentWriter {
   private let input: NumberedEvents
-  private let file: any File
+  /// Takes bytes and their offset.
+  private let output: ([UInt8], UInt64) throws(LogError) -> Void
   /// In the order of the file.
   private let entries: [KeyOrder.Entry]
   private let gaps: [Partition: PartitionGap]
@@ -88,27 +91,47 @@ struct SegmentWriter {
     _ input: NumberedEvents, header: SegmentHeader, end: UInt64, chain: UInt32?, level: Int32,
     gaps: [Partition: PartitionGap] = [:], blockTarget: Int = LogLimits.blockTarget, to file: any File
   ) throws(LogError) -> SegmentTrailer {
-    var writer = SegmentWriter(input, gaps, end, file, level, blockTarget)
+    var writer = SegmentWriter(input, gaps, end, level, blockTarget) { (bytes, offset) throws(LogError) in
+      try file.write(bytes, at: offset)
+    }
     try writer.put(header.encoded())
     try writer.putPartitions()
-    return try writer.putEnd(header, chain)
+    let trailer = try writer.putEnd(header, chain)
+    try file.sync()
+    return trailer
+  }
+
+  /// The bytes of what a segment of these events would hold between header and trailer. Throws `.hole` if a stream
+  /// has one, or `.overLimit`.
+  static func contents(
+    of input: NumberedEvents, end: UInt64, level: Int32, blockTarget: Int = LogLimits.blockTarget
+  ) throws(LogError) -> (bytes: [UInt8], sizes: SealedContents.Sizes) {
+    var bytes: [UInt8] = []
+    var writer = SegmentWriter(input, [:], end, level, blockTarget) { (more, _) throws(LogError) in
+      bytes += more
+    }
+    try writer.putPartitions()
+    let (footer, filter) = try writer.putIndex()
+    let sizes = SealedContents.Sizes(
+      footer: footer.count, filter: filter.count, end: end, rawBytes: writer.rawBytes)
+    return (bytes, sizes)
   }
 
   private init(
-    _ input: NumberedEvents, _ gaps: [Partition: PartitionGap], _ end: UInt64, _ file: any File,
-    _ level: Int32, _ blockTarget: Int
+    _ input: NumberedEvents, _ gaps: [Partition: PartitionGap], _ end: UInt64, _ level: Int32,
+    _ blockTarget: Int, to output: @escaping ([UInt8], UInt64) throws(LogError) -> Void
   ) {
     self.input = input
     self.gaps = gaps
     self.end = end
-    self.file = file
+    self.output = output
     self.blockTarget = blockTarget
     writer = BlockWriter(level: level)
     entries = KeyOrder.sorted(input.events)
   }
 
   private mutating func put(_ bytes: [UInt8]) throws(LogError) {
-    try file.write(bytes, at: offset)
+    try output(bytes, offset)
     hasher.update(bytes)
     offset += UInt64(bytes.count)
   }
@@ -236,7 +259,8 @@ struct SegmentWriter {
     dots.sort { $0.dot < $1.dot }
     var streams: [StreamRun] = []
     for (dot, index) in dots where !gap.streams.contains(where: { $0.origin == dot.origin }) {
-      let hash = digester.digest(of: input.events[index].event).hash
+      let hash =
+        input.digests.isEmpty ? digester.digest(of: input.events[index].event).hash : input.digests[index]
       if let last = streams.last, last.origin == dot.origin {
         guard dot.sequence.rawValue == last.to.rawValue + 1 else {
           throw .hole(
@@ -265,23 +289,28 @@ struct SegmentWriter {
     return hashes
   }
 
+  /// Puts the footer and the key filter behind the blocks.
+  private mutating func putIndex() throws(LogError) -> (footer: [UInt8], filter: [UInt8]) {
+    let storedBytes = footer.blocks.reduce(0) { $0 + UInt64($1.length) }
+    let footerBytes = footer.encoded()
+    // Nobody knows the keys of what is lacking.
+    let filter = gaps.isEmpty ? KeyFilter.encoded(keyHashes(), storedBytes: storedBytes) : []
+    try LogLimits.check("footer", footerBytes.count, LogLimits.footer)
+    try put(footerBytes)
+    try put(filter)
+    return (footerBytes, filter)
+  }
+
   private mutating func putEnd(
     _ header: SegmentHeader, _ chain: UInt32?
   ) throws(LogError) -> SegmentTrailer {
     let footerOffset = offset
-    let footerBytes = footer.encoded()
-    // Nobody knows the keys of what is lacking.
-    let filter =
-      gaps.isEmpty ? KeyFilter.encoded(keyHashes(), storedBytes: footerOffset - UInt64(header.size)) : []
-    try LogLimits.check("footer", footerBytes.count, LogLimits.footer)
-    try put(footerBytes)
-    try put(filter)
+    let index = try putIndex()
     var trailer = SegmentTrailer(
-      footerOffset: footerOffset, footer: footerBytes, filter: filter,
+      footerOffset: footerOffset, footer: index.footer, filter: index.filter,
       events: footer.partitions.reduce(0) { $0 + $1.events }, end: end, rawBytes: rawBytes, chain: 0)
     trailer.complete(header, chain: chain, &hasher)
-    try file.write(trailer.encoded(), at: offset)
-    try file.sync()
+    try output(trailer.encoded(), offset)
     return trailer
   }
 }

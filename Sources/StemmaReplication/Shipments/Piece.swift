@@ -18,7 +18,8 @@ import StemmaLog
 //                   form 0, per block: its length (varint, at least 1) and the block, laid out as in a segment;
 //                   `arrival` counts from 0 in the sender's order, over all blocks of the piece
 //                   0: no more blocks
-//                   form 1: blocks, footer and key filter of a segment as they stand in the sender's file
+//                   form 1: blocks, footer and key filter of a segment, as they stand in a file of the sender's
+//                   or were made for the shipment
 //                   footer:
 //                     number of events
 //                     number of streams; each, by partition and origin, once:
@@ -30,8 +31,9 @@ import StemmaLog
 //      end-32    32  SHA-256 of all bytes before
 //
 // A sealed file travels as it is where the receiver wants all of its partitions and holds of each stream what
-// comes before the file, and nothing of it. It is then adopted as it is, if all of that still holds; otherwise
-// its events are, as if they had come in blocks.
+// comes before the file, and nothing of it; and many events that are gathered from several files, or of some
+// partitions only, are laid out as one. It is then adopted as it is, if the receiver still holds just what comes
+// before it; otherwise its events are, as if they had come in blocks.
 //
 // Fixed numbers are big-endian, others LEB128 varints in their shortest form. The blocks hold ranges of keys,
 // in the order (partition, model, key), so they compress as a segment's do, and a note of a commit stands in
@@ -92,14 +94,22 @@ extension Piece {
 
   /// The bytes of a piece that is a sealed file. `streams` must describe what is in it.
   static func encode(sender: LogID, streams: [ShippedStream], sealed: SealedContents) -> [UInt8] {
+    encode(
+      sender: sender, streams: streams, sealed: sealed.bytes, sealed.sizes, eventCount: Int(sealed.events))
+  }
+
+  static func encode(
+    sender: LogID, streams: [ShippedStream], sealed: some Collection<UInt8>, _ sizes: SealedContents.Sizes,
+    eventCount: Int
+  ) -> [UInt8] {
     var bytes = header(.sealed, sender)
-    bytes.reserveCapacity(bytes.count + sealed.bytes.count + 64 * (streams.count + 4))
-    bytes += sealed.bytes
-    var footer = footer(streams, eventCount: Int(sealed.events))
-    footer.append(sealed.sizes.footer)
-    footer.append(sealed.sizes.filter)
-    footer.append(sealed.sizes.end)
-    footer.append(sealed.sizes.rawBytes)
+    bytes.reserveCapacity(bytes.count + sealed.count + 64 * (streams.count + 4))
+    bytes += sealed
+    var footer = footer(streams, eventCount: eventCount)
+    footer.append(sizes.footer)
+    footer.append(sizes.filter)
+    footer.append(sizes.end)
+    footer.append(sizes.rawBytes)
     return end(bytes, footer)
   }
 

@@ -5,7 +5,8 @@ import StemmaLog
 ///
 /// Reads the planned files in arrival order and cuts where a commit ends once `pieceTarget` bytes of events
 /// are gathered. A piece may span several small files; a sealed file of which the receiver lacks all is a piece as
-/// it is, unless it is small.
+/// it is, unless it is small. What is not small is laid out as a sealed file, too: who gets it checks it in place,
+/// and adopts it as it is.
 package struct ShipmentWriter<Source: ShipmentSource> {
   private let source: Source
   private let plan: ShipmentPlan
@@ -15,13 +16,17 @@ package struct ShipmentWriter<Source: ShipmentSource> {
 
   private var nextFile = 0
   private var pull: EventPull?
-  /// How far each stream of the open file was read.
+  /// How far each stream of the open file was read, but for the one that is being read.
   private var heads = Knowledge()
+  /// The stream of the last event: most events are of the same as the one before.
+  private var current: OpenStream?
   private var pending: (event: Event, note: CommitNote?)?
   private var digester = EventDigester()
   private var piece = PieceDraft()
   /// A file that travels as it is, as the next piece; `heads` is what the receiver holds before it.
   private var sealed: SealedContents?
+  /// Raw size of events from which they are worth a file of their own.
+  private var sealedSize: Int { pieceTarget / 8 }
 
   /// Pieces, events and bytes so far.
   package private(set) var pieceCount: UInt64 = 0
@@ -83,7 +88,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
       for partition in planned.partitions.sorted() {
         for (origin, head) in heads.streams(of: partition) { try compare(head, partition, origin) }
       }
-      if planned.isWhole, let contents = try source.sealed(planned.file, atLeast: pieceTarget / 8),
+      if planned.isWhole, let contents = try source.sealed(planned.file, atLeast: sealedSize),
         contents.sizes.end <= UInt64(ReplicationLimits.pieceEvents)
       {
         sealed = contents
@@ -96,6 +101,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
 
   /// The file must have given what its footer stated, else hashes that go out would be wrong.
   private mutating func closeFile() throws(ReplicationError) {
+    leaveStream()
     let planned = plan.files[nextFile]
     for range in planned.file.streams where planned.partitions.contains(range.partition) {
       let before = planned.before[range.partition, range.origin]
@@ -111,24 +117,38 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   }
 
   private mutating func take(_ event: Event, _ note: CommitNote?) throws(ReplicationError) {
-    let (partition, origin, sequence) = (event.partition, event.dot.origin, event.dot.sequence)
-    var head = heads[partition, origin]
-    guard sequence == head.sequence.next else {
-      throw .failed("the log has \(event.dot) of \(partition) after \(head.sequence)")
+    var stream = stream(of: event)
+    let before = stream.head
+    guard event.dot.sequence == before.sequence.next else {
+      throw .failed("the log has \(event.dot) of \(event.partition) after \(before.sequence)")
     }
-    let before = head.hash
     let digest = digester.digest(of: event).hash
-    head = StreamHead(sequence: sequence, hash: before + digest)
-    heads[partition, origin] = head
-    guard sequence > plan.receiver[partition, origin].sequence else {
-      try compare(head, partition, origin)
+    stream.head = StreamHead(sequence: event.dot.sequence, hash: before.hash + digest)
+    current = stream
+    guard event.dot.sequence > stream.known else {
+      try compare(stream.head, event.partition, event.dot.origin)
       return
     }
     if piece.events.count == ReplicationLimits.pieceEvents {
       throw .failed("commit \(event.commit) has more events than a piece of a shipment can hold")
     }
-    piece.append(event, digest: digest, hashBefore: before)
+    piece.append(event, digest: digest, hashBefore: before.hash)
     if let note, !note.isEmpty { piece.notes[event.commit] = note }
+  }
+
+  private mutating func stream(of event: Event) -> OpenStream {
+    let (partition, origin) = (event.partition, event.dot.origin)
+    if let current, current.origin == origin, current.partition == partition { return current }
+    leaveStream()
+    return OpenStream(
+      partition: partition, origin: origin, head: heads[partition, origin],
+      known: plan.receiver[partition, origin].sequence)
+  }
+
+  private mutating func leaveStream() {
+    guard let left = current else { return }
+    heads[left.partition, left.origin] = left.head
+    current = nil
   }
 
   /// Where our stream is as long as the receiver's, both must have the same events.
@@ -145,7 +165,11 @@ package struct ShipmentWriter<Source: ShipmentSource> {
 
   private mutating func finishPiece() throws(ReplicationError) -> [UInt8] {
     defer { piece = PieceDraft() }
-    return try finished(piece.encoded(sender: sender), events: piece.events.count)
+    let bytes: [UInt8]
+    do throws(LogError) {
+      bytes = try piece.encoded(sender: sender, isSealed: piece.size >= sealedSize)
+    } catch { throw .failed("\(error)") }
+    return try finished(bytes, events: piece.events.count)
   }
 
   /// The index of a sealed file is what goes out: that it is true was checked by the file's digest.
@@ -174,31 +198,62 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   }
 }
 
+/// A stream of which events are being taken.
+private struct OpenStream {
+  let partition: Partition
+  let origin: Origin
+  /// As far as it was read.
+  var head: StreamHead
+  /// What the receiver holds of it.
+  let known: Sequence
+}
+
 /// Gathers the events of one piece.
 private struct PieceDraft {
   private(set) var events: [Event] = []
+  /// Of the events, at the same indices.
+  private var digests: [StreamHash] = []
   var notes: [CommitID: CommitNote] = [:]
   private(set) var size = 0
   private var streams: [Partition: [Origin: ShippedStream]] = [:]
+  /// The stream of the last event, not among `streams`.
+  private var current: ShippedStream?
 
   var lastCommit: CommitID? { events.last?.commit }
 
   mutating func append(_ event: Event, digest: StreamHash, hashBefore: StreamHash) {
     let sequence = event.dot.sequence
-    let fresh = ShippedStream(
-      range: StreamRange(
-        partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero),
-      hashBefore: hashBefore)
-    streams[event.partition, default: [:]][event.dot.origin, default: fresh].range.to = sequence
-    streams[event.partition]?[event.dot.origin]?.range.hash += digest
+    if current?.range.origin != event.dot.origin || current?.range.partition != event.partition {
+      leaveStream()
+      let fresh = ShippedStream(
+        range: StreamRange(
+          partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero),
+        hashBefore: hashBefore)
+      current = streams[event.partition]?[event.dot.origin] ?? fresh
+    }
+    current?.range.to = sequence
+    current?.range.hash += digest
     size += event.rawSize
     events.append(event)
+    digests.append(digest)
   }
 
-  func encoded(sender: LogID) -> [UInt8] {
+  private mutating func leaveStream() {
+    guard let stream = current else { return }
+    streams[stream.range.partition, default: [:]][stream.range.origin] = stream
+    current = nil
+  }
+
+  /// Throws `.overLimit` where one event is larger than a block may be.
+  mutating func encoded(sender: LogID, isSealed: Bool) throws(LogError) -> [UInt8] {
+    leaveStream()
     let sorted = streams.values.flatMap(\.values).sorted {
       ($0.range.partition, $0.range.origin) < ($1.range.partition, $1.range.origin)
     }
-    return Piece.encode(sender: sender, streams: sorted, events: events, notes: notes)
+    guard isSealed else {
+      return Piece.encode(sender: sender, streams: sorted, events: events, notes: notes)
+    }
+    let (bytes, sizes) = try AdoptedEvents(events, notes: notes).sealed(digests: digests)
+    return Piece.encode(sender: sender, streams: sorted, sealed: bytes, sizes, eventCount: events.count)
   }
 }
