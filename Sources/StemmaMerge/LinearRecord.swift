@@ -127,7 +127,8 @@ package struct LinearRecord {
     output.removeLast(bound - written)
   }
 
-  private func writeState(to writer: inout StateWriter) {
+  /// Mutating so that it is called in place: in the closure above a copy would count references to every array.
+  private mutating func writeState(to writer: inout StateWriter) {
     var highest = Timestamp.zero
     for write in used { highest = max(highest, writes[write].timestamp) }
     writer.byte(RecordState.head(isLatestGiven: latest != highest))
@@ -158,14 +159,16 @@ package struct LinearRecord {
     }
   }
 
+  /// A set of one sibling, as a number.
+  private func set(_ write: Int) -> UInt64 {
+    var place = 0
+    while used[place] != write { place += 1 }
+    return 1 + UInt64(place)
+  }
+
   private func writeSets(to writer: inout StateWriter) {
-    func set(_ write: Int) -> UInt64 {
-      var place = 0
-      while used[place] != write { place += 1 }
-      return 1 + UInt64(place)
-    }
     writer.varint(set(writes.count - 1))
-    writer.varint(base.map(set) ?? 0)
+    if let base { writer.varint(set(base)) } else { writer.varint(0) }
     var count: UInt64 = 0
     for write in listed where write >= 0 { count += 1 }
     writer.varint(count)

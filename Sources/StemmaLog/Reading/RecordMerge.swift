@@ -111,11 +111,10 @@ package final class RecordMerge {
   // MARK: Heap
 
   private func head(of source: Int) -> Head {
-    let reading = sources[source]
-    guard !reading.isAtEnd else {
+    guard let (run, key) = sources[source].record else {
       return Head(run: Head.atEnd, source: Int32(source), key: UnsafeRawBufferPointer(start: nil, count: 0))
     }
-    return Head(run: Int32(reading.run), source: Int32(source), key: reading.cursor.keyBytes)
+    return Head(run: Int32(run), source: Int32(source), key: key)
   }
 
   @inline(__always)
@@ -275,7 +274,7 @@ package final class BlockSource {
   private var blocks: any KeyedBlocks
   /// Stands at an event, unless `isAtEnd`.
   package private(set) var cursor: BlockCursor
-  fileprivate private(set) var isAtEnd = false
+  private var isAtEnd = false
   /// Counts the blocks that were opened.
   package private(set) var blockNumber = 1
   private let names: RunNames
@@ -297,12 +296,21 @@ package final class BlockSource {
   /// The run of the record at hand, by which the merge names its partition and model.
   package var run: Int { runs[cursor.run] }
 
+  /// The record at hand, its key in place; nil behind the last.
+  fileprivate var record: (run: Int, key: UnsafeRawBufferPointer)? {
+    if isAtEnd { return nil }
+    let cursor = cursor
+    return (runs[cursor.run], cursor.keyBytes)
+  }
+
   /// Moves to the next event, and says whether it is one of the same record. If not, it is the first of another one,
   /// or there is none.
   package func nextOfRecord() throws(LogError) -> Bool {
-    let key = cursor.key
-    if cursor.advance() { return cursor.key == key }
-    let (before, runBefore) = (cursor, run)
+    // Each look at a property that may change counts a reference.
+    let before = cursor
+    let key = before.key
+    if before.advance() { return before.key == key }
+    let runBefore = runs[before.run]
     repeat {
       guard let following = try blocks.next() else {
         isAtEnd = true
