@@ -108,7 +108,8 @@ struct RowMaker {
 
   private mutating func apply(_ source: BlockSource, _ cursor: BlockCursor) throws {
     if state == nil {
-      let plan = plans.plan(source, cursor, model, layouts[model].rules)
+      let plan =
+        plans.known(source, cursor.shape, model) ?? plans.make(source, cursor, model, layouts[model].rules)
       if plan.isPlain, applyInPlace(cursor, plan) { return }
       goOn()
     }
@@ -354,7 +355,16 @@ private struct ShapePlans {
   /// For each source.
   private var blocks: [Block] = []
 
-  mutating func plan(
+  /// Apart from the other, as rules are many arrays, and handing them over counts references to each.
+  func known(_ source: BlockSource, _ shape: Int, _ model: Int) -> ShapePlan? {
+    let number = source.number
+    guard number < blocks.count, blocks[number].number == source.blockNumber,
+      let plan = blocks[number].plans[shape], plan.model == model
+    else { return nil }
+    return plan
+  }
+
+  mutating func make(
     _ source: BlockSource, _ cursor: BlockCursor, _ model: Int, _ rules: MergeRules
   ) -> ShapePlan {
     let number = source.number
@@ -363,10 +373,8 @@ private struct ShapePlans {
       blocks[number].number = source.blockNumber
       blocks[number].plans = Array(repeating: nil, count: cursor.shapeCount)
     }
-    let shape = cursor.shape
-    if let plan = blocks[number].plans[shape], plan.model == model { return plan }
     let plan = ShapePlan(cursor, model, rules)
-    blocks[number].plans[shape] = plan
+    blocks[number].plans[cursor.shape] = plan
     return plan
   }
 }
