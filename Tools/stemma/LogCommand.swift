@@ -25,7 +25,7 @@ struct LogCommand: ParsableCommand {
   @Flag(help: "One line for each event.") var oneline = false
   @Flag(
     help:
-      "One line for each event, beside a drawing of the nodes' branches; joins name what an event builds on.")
+      "One line for each event, beside a drawing of the nodes' branches: what lines lead to was seen above.")
   var graph = false
   @Flag(help: "For each commit, how many events of which model.") var stat = false
   @Flag(name: [.customShort("p"), .customLong("patch")], help: "The old and the new value of each field.")
@@ -76,7 +76,7 @@ struct LogCommand: ParsableCommand {
     if stat {
       try writeCommits(node, filter)
     } else {
-      let writer = EventWriter(node, try form())
+      let writer = EventWriter(node, try form(node, filter))
       if follow {
         try self.follow(node, filter, writer)
       } else if oneline && !graph && filter.needsNoEvents {
@@ -117,12 +117,12 @@ struct LogCommand: ParsableCommand {
     }
   }
 
-  private func form() throws -> EventWriter.Form {
+  private func form(_ node: Node, _ filter: LogFilter) throws -> EventWriter.Form {
     if mutations { return .mutations }
     if format.json { return .json(patch: patch) }
     if format.ndjson { return .ndjson(patch: patch) }
     let template = try self.template.map { try EventFormat($0) }
-    if graph { return .graph(ofRecord: !selection.key.isEmpty, template) }
+    if graph { return .graph(try EventBranches(node, filter), template) }
     if let template { return .template(template) }
     return oneline ? .oneline : .full(patch: patch)
   }

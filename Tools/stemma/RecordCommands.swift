@@ -98,7 +98,7 @@ struct History: ParsableCommand {
         lines.forEach { Output.line($0) }
         continue
       }
-      let drawn = drawing.draw(step.event.dot, parents: step.parents ?? [])
+      let drawn = drawing.draw([step.event.dot], parents: step.parents ?? [])
       if let before = drawn.before { Output.line(before) }
       Output.line(drawn.line + lines[0])
       if let after = drawn.after { Output.line(after) }
