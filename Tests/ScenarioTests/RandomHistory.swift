@@ -45,7 +45,10 @@ final class RandomHistory {
   private let models: [String]
   private let clock: SetClock
 
-  init(seed: UInt64, nodes count: Int, steps: Int, models: [String], in folder: String) throws {
+  /// `apart`: one of so many steps is a meeting of two nodes.
+  init(
+    seed: UInt64, nodes count: Int, steps: Int, apart: Int = 4, models: [String], in folder: String
+  ) throws {
     print("seed \(seed)")
     self.folder = folder
     self.models = models
@@ -62,7 +65,7 @@ final class RandomHistory {
     for step in 0..<steps {
       // Two steps may share a time.
       try clock.set("2026-01-05T09:\(Self.digits(step / 120)):\(Self.digits(step / 2 % 60))Z")
-      if random.below(4) == 0 { try meet() } else { try change() }
+      if random.below(apart) == 0 { try meet() } else { try change() }
     }
     for _ in 0..<2 { for other in 1..<count { try meet(0, other) } }
   }
