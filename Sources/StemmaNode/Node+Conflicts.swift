@@ -19,14 +19,17 @@ package struct ConflictDescription: Sendable {
     package var time: String
     package var origin: String
     package var by: String?
+    /// Of a change that stands beside deletions those that its writer had seen: an ordinary update does not bury them.
+    package var saw: [String] = []
 
     package var json: JSON {
-      .object([
-        ("n", .int(Int64(number))), ("value", value), ("event", .string(event)),
-        ("version", .int(Int64(clamping: version))),
-        ("timestamp", Value.int(Int64(bitPattern: timestamp.rawValue)).json), ("origin", .string(origin)),
-        ("by", by.map { .string($0) } ?? .null),
-      ])
+      .object(
+        [
+          ("n", .int(Int64(number))), ("value", value), ("event", .string(event)),
+          ("version", .int(Int64(clamping: version))),
+          ("timestamp", Value.int(Int64(bitPattern: timestamp.rawValue)).json), ("origin", .string(origin)),
+          ("by", by.map { .string($0) } ?? .null),
+        ] + (saw.isEmpty ? [] : [("saw", .array(saw.map { .string($0) }))]))
     }
   }
 
@@ -84,15 +87,18 @@ extension Node {
     guard let model = schema.model(named: conflict.model) else {
       throw MutationError.unknownModel(conflict.model, known: [])
     }
-    let authors = try authors(of: conflict, model)
+    let events = try events(of: conflict, model)
     let description = description
+    let deletions = conflict.choices.filter(\.isDeletion).map(\.event.dot)
     let candidates = conflict.choices.enumerated().map { index, choice in
       ConflictDescription.Candidate(
         number: index + 1, value: json(choice.value), dot: choice.event.dot,
         isResolution: choice.operation == .resolve, event: description.name(choice.event.dot),
         version: choice.version.rawValue, timestamp: choice.timestamp,
         time: description.time(choice.timestamp), origin: mark.displayName(of: choice.event.dot.origin),
-        by: authors[choice.event])
+        by: events[choice.event]?.note.by,
+        saw: choice.isDeletion
+          ? [] : (events[choice.event]?.event.seen(of: deletions) ?? []).map(description.name))
     }
     return ConflictDescription(
       kind: conflict.kind, model: conflict.model, key: schema.json(of: conflict.key, model: model),
@@ -114,20 +120,20 @@ extension Node {
     }
   }
 
-  /// Who made the commits of the candidates. Reads the blocks of the log in which the records stand.
-  private func authors(of conflict: OpenConflict, _ model: Model) throws -> [EventName: String] {
-    // Who cannot be read stays unnamed.
+  /// The events of the candidates. Reads the blocks of the log in which the records stand.
+  private func events(of conflict: OpenConflict, _ model: Model) throws -> [EventName: NotedEvent] {
+    // Who wrote what cannot be read stays unnamed.
     let omissions = Omissions()
-    var authors: [EventName: String] = [:]
+    var events: [EventName: NotedEvent] = [:]
     let wanted = Set(conflict.choices.map(\.event))
     for record in records(of: conflict, model) {
       var reader = log.events(of: record, around: omissions)
       while let stored = try reader.next() {
-        guard wanted.contains(stored.event.name), let by = reader.note?.by else { continue }
-        authors[stored.event.name] = by
+        guard wanted.contains(stored.event.name) else { continue }
+        events[stored.event.name] = NotedEvent(stored: stored, note: reader.note ?? CommitNote())
       }
     }
-    return authors
+    return events
   }
 
   /// The records that wrote the candidates: the record itself, or its children.
@@ -258,4 +264,13 @@ extension Node {
       return count
     }
   }
+}
+
+extension OpenConflict.Choice {
+  fileprivate var isDeletion: Bool { if case .exists(false) = value { true } else { false } }
+}
+
+extension Event {
+  /// Those of some events of the same record that its writer had seen.
+  func seen(of events: [Dot]) -> [Dot] { events.filter { context.covers($0) } }
 }

@@ -117,7 +117,7 @@ extension Node {
         let difference = try undoing(dots, in: life, isForced: isForced)
       else { continue }
       let shown = withoutMaintainedTimes(difference)
-      if shown.kind != .changed || !shown.changes.isEmpty { plan.append(shown) }
+      if shown.kind != .changed || shown.keeps || !shown.changes.isEmpty { plan.append(shown) }
     }
     return plan
   }
@@ -133,14 +133,12 @@ extension Node {
       throw .merge(error, life.model, life.key)
     }
     let now = try life.state()
-    if now.existenceIsInConflict { throw .inspection(.existenceInConflict(text(life))) }
-    guard var difference = RecordDifference(life.model, life.key, from: now, to: before, life.rules) else {
-      return nil
-    }
+    guard var difference = try difference(from: now, to: before, without: own, life) else { return nil }
     let written = Set(indices.flatMap { history.events[$0].assignments.map(\.field) })
     if difference.kind == .changed { difference.changes.removeAll { !written.contains($0.field) } }
     if !isForced {
-      let subjects: [String?] = difference.kind == .changed ? difference.changes.map(\.field) : [nil]
+      let isOfFields = difference.kind == .changed || difference.keeps
+      let subjects: [String?] = isOfFields ? difference.changes.map(\.field) : [nil]
       for subject in subjects {
         for index in indices {
           if case .superseded(let later) = history.fate(of: index, field: subject, in: now),
@@ -153,9 +151,38 @@ extension Node {
     }
     if difference.kind == .changed {
       difference.changes = difference.changes.compactMap { remaining($0, own, in: now, life.rules) }
-      if difference.changes.isEmpty { return nil }
+      if difference.changes.isEmpty && !difference.keeps { return nil }
     }
     return difference
+  }
+
+  /// How a record differs now from what it was before some events.
+  ///
+  /// Of a deletion in conflict that is taken back the record stays as it is without it; fields that the same events
+  /// wrote get their values back. A change beside a deletion has nothing to do with whether the record exists: as an
+  /// ordinary update does, taking it back leaves that open.
+  ///
+  /// - Throws: `.inspection(.existenceInConflict)` if another deletion stands, or the record is not there to be changed.
+  private func difference(
+    from now: RecordState, to before: RecordState, without own: Set<Dot>, _ life: RecordLife
+  ) throws(NodeError) -> RecordDifference? {
+    let (model, key, rules) = (life.model, life.key, life.rules)
+    guard now.existenceIsInConflict, before.exists(rules) else {
+      return RecordDifference(model, key, from: now, to: before, rules)
+    }
+    let deletions = now.existenceSiblings(rules).filter { !$0.exists }.map(\.dot)
+    let isShown = now.exists(rules)
+    guard deletions.contains(where: own.contains) else {
+      if isShown { return RecordDifference(model, key, from: now, to: before, rules) }
+      throw .inspection(.existenceInConflict(text(life)))
+    }
+    if !deletions.allSatisfy(own.contains) { throw .inspection(.existenceInConflict(text(life))) }
+    let changes = model.fields.indices.compactMap { index -> FieldChange? in
+      let field = model.fields[index].storedName
+      let (from, to) = (now.value(of: field, rules), before.value(of: field, rules))
+      return model.isKeyField(index) || from == to ? nil : FieldChange(field: field, from: from, to: to)
+    }
+    return RecordDifference(keeping: key, of: model, .changed, changes)
   }
 
   /// Whether a field, or all of the record, is what the event at `index` had made it: then what has overwritten it was
@@ -232,13 +259,16 @@ extension Node {
     for difference in plan.filter({ $0.kind != .removed }) + plan.filter({ $0.kind == .removed }) {
       let model = difference.model
       let key = schema.json(of: difference.key, model: model)
-      let exists = try transaction.state(model, difference.key).exists(transaction.rules(model))
+      let state = try transaction.state(model, difference.key)
+      let exists = difference.keeps || state.exists(transaction.rules(model))
       let fields = difference.descriptions(description).map { ($0.field, $0.to) }
       switch difference.kind {
       case .removed where exists: try transaction.perform(Mutation(.delete, model: model.name, key: key))
       // What a deletion before this one took along.
       case .removed: break
       case .added, .changed:
+        if difference.keeps { try transaction.resolve(model.name, key, field: nil, .keep) }
+        if difference.keeps && fields.isEmpty { break }
         let operation: Mutation.Operation = exists ? .update : .create
         try transaction.perform(Mutation(operation, model: model.name, key: key, fields: fields))
       }
@@ -258,9 +288,13 @@ extension Node {
       if old == nil { old = try life(of: event.key, in: model).state() }
       guard let old else { continue }
       let new = try transaction.state(model, event.key)
-      if let difference = RecordDifference(model, event.key, from: old, to: new, transaction.rules(model)) {
-        differences.append(withoutMaintainedTimes(difference))
+      let rules = transaction.rules(model)
+      var difference = RecordDifference(model, event.key, from: old, to: new, rules)
+      if old.existenceIsInConflict, !new.existenceIsInConflict, new.exists(rules) {
+        difference = RecordDifference(
+          keeping: event.key, of: model, difference?.kind ?? .changed, difference?.changes ?? [])
       }
+      if let difference { differences.append(withoutMaintainedTimes(difference)) }
     }
     return differences
   }

@@ -248,6 +248,20 @@ struct ConflictCommandTests {
       environment: ["TERM": "xterm", "NO_COLOR": ""]
     )
     #expect(coloured.contains("\u{1B}[1m"), "colour on a terminal")
+    // Where a number says what a letter does, it is taken for it, beside other conflicts of the record too.
+    try work.stemma("-C", "shop", "create", "Team", "id=two", "name=Two")
+    try work.stemma("-C", "field", "pull", "shop")
+    try work.stemma("-C", "shop", "update", "Team", "two", "name=A")
+    try work.stemma("-C", "field", "update", "Team", "two", "name=B")
+    try work.stemma("clone", "shop", "third", "--name", "third")
+    try work.stemma("-C", "shop", "update", "Team", "two", "name=C")
+    try work.stemma("-C", "third", "delete", "Team", "two")
+    try work.stemma("-C", "field", "pull", "third")
+    try work.stemma("-C", "field", "pull", "shop")
+    let kept = try Pseudoterminal.run(
+      ["-C", "field", "resolve", "Team", "two"], in: work.path, typing: "1\nq\n",
+      environment: ["NO_COLOR": "1"])
+    #expect(kept.contains("resolved 1 of 2 conflicts"), "\(kept)")
     #expect(try work.attempt("-C", "field", "get", "Team", "blue").status == 66)
     // Without a terminal nobody can be asked.
     #expect(try work.attempt("-C", "field", "resolve", "Badge", "b").status == 64)

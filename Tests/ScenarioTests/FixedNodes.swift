@@ -21,7 +21,7 @@ final class SetClock: Clock {
   }
 }
 
-private final class SeededRandom: RandomSource {
+final class SeededRandom: RandomSource {
   private let generator: Mutex<SplitMix64>
   init(seed: UInt64) { generator = Mutex(SplitMix64(seed: seed)) }
   func next() -> UInt64 { generator.withLock { $0.next() } }

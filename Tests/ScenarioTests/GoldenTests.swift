@@ -5,7 +5,7 @@ import Testing
 /// block holds commands and their output, with the exit status where it is not 0.
 ///
 /// A new file needs only the commands; `STEMMA_GOLDEN=write` fills in what they print, to be read before it is
-/// committed. The commands run in a folder with the nodes of `FixedNodes`: `git`, `a` and `b`, which they may
+/// committed; `STEMMA_GOLDEN=NAME.md` looks at one file only, and does the same. The commands run in a folder with the nodes of `FixedNodes`: `git`, `a` and `b`, which they may
 /// only read, and `shop` and `field`, which are made anew for each page. What they show of events that they
 /// write must not depend on when that is.
 @Suite("Golden output", .enabled(if: RealData.isThere))
@@ -13,11 +13,15 @@ struct GoldenTests {
   static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("Golden")
 
+  private static let wish = ProcessInfo.processInfo.environment["STEMMA_GOLDEN"]
+  private static let only = wish.flatMap { $0.hasSuffix(".md") ? $0 : nil }
+
   /// The golden pages, and the pages under docs that read the same nodes.
   static let names: [String] = {
     do {
-      return try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".md") }
-        .sorted() + ["../../../docs/INSPECTING.md"]
+      return
+        (try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".md") }
+        .sorted() + ["../../../docs/INSPECTING.md"]).filter { only == nil || $0.hasSuffix(only ?? "") }
     } catch { return [] }
   }()
 
@@ -36,7 +40,7 @@ struct GoldenTests {
     let outputs = try page.steps.map {
       try ConsolePage.run($0.command, in: work.path, showsStatus: true)
     }
-    if ProcessInfo.processInfo.environment["STEMMA_GOLDEN"] == "write" {
+    if Self.wish == "write" || Self.only != nil {
       try Data(page.text(with: outputs).utf8).write(to: page.url)
       return
     }

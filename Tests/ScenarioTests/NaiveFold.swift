@@ -18,16 +18,15 @@ struct NaiveFold {
     }
 
     init(_ object: [String: Any]) {
-      let key = object["key"] as? [String: String] ?? [:]
       let listed = object["candidates"] as? [[String: Any]] ?? []
       self.init(
-        key: "\(key["episode"] ?? "") \(key["path"] ?? "")", field: object["field"] as? String ?? "-",
+        key: NaiveFold.key(of: object), field: object["field"] as? String ?? "-",
         kind: object["kind"] as? String ?? "",
         candidates: listed.map { "\($0["event"] ?? "") \($0["value"] ?? "")" })
     }
   }
 
-  private struct Write {
+  fileprivate struct Write {
     var event: String
     var node: String
     var sequence: Int
@@ -36,26 +35,45 @@ struct NaiveFold {
     var origin: String
     var seen: [String: Int]
     var value: String
+    /// Whether it is a deletion, and whether it supersedes those that it has seen: an ordinary update does not.
+    var isDeletion = false
+    var buries = true
 
     func isBelow(_ other: Write) -> Bool {
       (version, timestamp, origin, sequence) < (other.version, other.timestamp, other.origin, other.sequence)
     }
+
+    func hasSeen(_ other: Write) -> Bool { (seen[other.node] ?? 0) >= other.sequence }
+  }
+
+  /// What a model asks for: of fields the time first, or of existence that one value wins (1 or 0).
+  struct Policy {
+    var isLatest = false
+    var winner: String?
   }
 
   var conflicts: [Conflict] = []
   /// By `key field`: the first part of (version, timestamp, origin) in which the winner and the best write with
   /// another value differ.
   var rules: [String: String] = [:]
+  /// By `key event` of a change that stands beside deletions those that it had seen.
+  var saw: [String: [String]] = [:]
 
-  init(_ log: [[String: Any]]) throws {
+  /// The values of a key in the order of its parts' names.
+  static func key(of object: [String: Any]) -> String {
+    let key = object["key"] as? [String: Any] ?? [:]
+    return key.sorted { $0.key < $1.key }.map { "\($0.value)" }.joined(separator: " ")
+  }
+
+  init(_ log: [[String: Any]], _ policy: Policy = Policy()) throws {
     var records: [String: [[String: Any]]] = [:]
     for event in log {
-      let key = event["key"] as? [String: String] ?? [:]
-      records["\(key["episode"] ?? "") \(key["path"] ?? "")", default: []].append(event)
+      records[Self.key(of: event), default: []].append(event)
     }
     for (key, events) in records {
       var registers: [String: [Write]] = ["": []]
-      let names = Set(events.flatMap { ($0["fields"] as? [String: Any] ?? [:]).keys })
+      let names = Set(events.flatMap { ($0["fields"] as? [String: Any] ?? [:]).keys }).subtracting(["_exists"]
+      )
       for event in events {
         let name = event["event"] as? String ?? ""
         let fields = event["fields"] as? [String: Any] ?? [:]
@@ -68,10 +86,13 @@ struct NaiveFold {
             origin: event["origin"] as? String ?? "", seen: event["context"] as? [String: Int] ?? [:],
             value: value)
         }
-        registers["", default: []].append(write(operation == "delete" ? "0" : "1"))
+        var existence = write(operation == "delete" ? "0" : "1")
+        existence.isDeletion = operation == "delete"
+        existence.buries = ["create", "delete"].contains(operation) || fields["_exists"] != nil
+        registers["", default: []].append(existence)
         for field in names {
           if let value = fields[field] {
-            registers[field, default: []].append(write("\(value)"))
+            registers[field, default: []].append(write(value is NSNull ? "<null>" : "\(value)"))
           } else if operation == "create" {
             registers[field, default: []].append(write("<null>"))
           }
@@ -80,8 +101,8 @@ struct NaiveFold {
       func siblings(_ field: String) -> [Write] {
         let writes = registers[field] ?? []
         return writes.filter { write in
-          !writes.contains { ($0.seen[write.node] ?? 0) >= write.sequence }
-        }.sorted { $1.isBelow($0) }
+          !writes.contains { $0.hasSeen(write) && ($0.buries || !write.isDeletion) }
+        }.sorted { policy.isOutdone($1, by: $0, isExistence: field.isEmpty) }
       }
       let existence = siblings("")
       let isContested = Set(existence.map(\.value)).count > 1
@@ -89,6 +110,10 @@ struct NaiveFold {
         conflicts.append(
           Conflict(
             key: key, field: "-", kind: "delete", candidates: existence.map { "\($0.event) \($0.value)" }))
+        rules["\(key) -"] = Self.rule(existence, policy, isExistence: true)
+        for write in existence where !write.isDeletion {
+          saw["\(key) \(write.event)"] = existence.filter { $0.isDeletion && write.hasSeen($0) }.map(\.event)
+        }
       }
       guard existence.first?.value == "1" || isContested else { continue }
       for field in names {
@@ -97,17 +122,27 @@ struct NaiveFold {
         conflicts.append(
           Conflict(key: key, field: field, kind: "value", candidates: found.map { "\($0.event) \($0.value)" })
         )
-        rules["\(key) \(field)"] = Self.rule(found)
+        rules["\(key) \(field)"] = Self.rule(found, policy, isExistence: false)
       }
     }
   }
 
-  private static func rule(_ found: [Write]) -> String {
+  private static func rule(_ found: [Write], _ policy: Policy, isExistence: Bool) -> String {
     guard let winner = found.first, let other = found.first(where: { $0.value != winner.value }) else {
       return "agree"
     }
+    if isExistence, let value = policy.winner { return value == "1" ? "update wins" : "delete wins" }
+    if !isExistence, policy.isLatest, winner.timestamp != other.timestamp { return "timestamp" }
     if winner.version != other.version { return "version" }
     if winner.timestamp != other.timestamp { return "timestamp" }
     return winner.origin != other.origin ? "origin" : "sequence"
+  }
+}
+
+extension NaiveFold.Policy {
+  fileprivate func isOutdone(_ a: NaiveFold.Write, by b: NaiveFold.Write, isExistence: Bool) -> Bool {
+    if isExistence, let winner, a.value != b.value { return b.value == winner }
+    if !isExistence, isLatest, a.timestamp != b.timestamp { return a.timestamp < b.timestamp }
+    return a.isBelow(b)
   }
 }

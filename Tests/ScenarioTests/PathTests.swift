@@ -80,6 +80,23 @@ struct PathTests {
     #expect(try work.attempt("-C", "nowhere", "inspect", "alone.journal").status == 66)
   }
 
+  @Test("a second -C is relative to the first one, as with git")
+  func severalDirectories() throws {
+    let work = try open()
+    let name = try work.stemma("-C", "shop", "status", "--json").object().text("name")
+    for words in [
+      ["-C", "shop", "-C", "log", "status"], ["-C", "peer", "-C", "../shop", "status"],
+      ["-C", "peer", "status", "-C", "../shop"], ["status", "-C", "peer", "-C", "../shop"],
+    ] {
+      let status = try Tool.run(Tool.path, words + ["--json"], in: work.path).object()
+      #expect(status.text("name") == name, "\(words)")
+    }
+    for words in [["-C", "shop", "status", "-C", "peer"], ["status", "-C", "shop", "-C", "peer"]] {
+      let result = try Tool.run(Tool.path, words, in: work.path)
+      #expect(result.status == 66 && result.errors.contains("shop/peer"), "\(words): \(result.errors)")
+    }
+  }
+
   @Test("diff of two nodes needs no third one around it, and says that a node may stand there")
   func diffOutsideOfANode() throws {
     let work = try open()
@@ -97,6 +114,8 @@ struct PathTests {
       let result = try Tool.run(Tool.path, arguments, in: work.path)
       #expect(result.status == 66 && result.errors.contains("no node"), "\(arguments): \(result.errors)")
     }
+    let half = try work.attempt("diff", "shop", "nonode")
+    #expect(half.status == 66 && half.errors.contains("none in nonode"), "\(half.errors)")
     let unknown = try work.attempt("-C", "shop", "diff", "nonode")
     #expect(unknown.status == 64 && unknown.errors.contains("neither a point in history nor a node"))
     #expect(try work.attempt("-C", "shop", "log", "--since", "nonode").errors.contains("no point in history"))

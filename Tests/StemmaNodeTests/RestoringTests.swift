@@ -132,6 +132,37 @@ import Testing
     #expect(try undo("a:2", try bench.open("b")) == [])
   }
 
+  /// The record becomes what it is without the deletion: the change that lost against it is not lost.
+  @Test func undoOfADeletionThatWonKeepsTheRecord() throws {
+    let bench = try Bench()
+    let a = try bench.node("a", Self.schema)
+    let (b, c) = (try bench.node("b", Self.schema), try bench.node("c", Self.schema))
+    try a.commit(#"{"op":"create","model":"Member","key":"m","fields":{"name":"M","age":1},"ts":1000}"#)
+    try a.sync(b)
+    try a.sync(c)
+    try a.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":2},"ts":2000}"#)
+    try b.commit(#"{"op":"delete","model":"Member","key":"m","ts":3000}"#)
+    try a.sync(b)
+    #expect(try a.fields("Member", #""m""#) == nil)
+    #expect(throws: NodeError.self, "the update cannot be undone while the record is not there") {
+      try undo("a:2", a)
+    }
+    #expect(try undo("b:1", a).first?.hasPrefix("added Member name:null→\"M\" age:null→2") == true)
+    #expect(try a.conflictTexts == [])
+    // Of two deletions one alone is not taken back.
+    try a.sync(c)
+    try a.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":3},"ts":4000}"#)
+    for node in [try bench.open("b"), c] {
+      try a.sync(node)
+      try node.commit(#"{"op":"delete","model":"Member","key":"m"}"#)
+    }
+    try a.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":4}}"#)
+    try a.sync(try bench.open("b"))
+    try a.sync(c)
+    #expect(try a.conflictTexts.count == 1)
+    #expect(throws: NodeError.self) { try undo("c:1", a) }
+  }
+
   @Test func undoOfACommitTakesBackItsCascade() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.schema)

@@ -4,21 +4,15 @@ struct BranchDrawing<Name: Hashable> {
   /// For each lane the name that it leads to, nil for a free one.
   private var lanes: [Name?] = []
 
-  /// What stands before, beside and after the line `name`; for further lines of its text use `beside`.
-  mutating func draw(_ name: Name, parents: [Name]) -> (before: String?, line: String, after: String?) {
-    var column = lanes.firstIndex(of: name)
-    var before: String?
-    if let first = column {
-      let others = lanes.indices.filter { $0 > first && lanes[$0] == name }
-      if !others.isEmpty {
-        before = connection(at: first, to: others, closing: true)
-        for other in others { lanes[other] = nil }
-      }
-    } else {
-      column = lanes.firstIndex { $0 == nil } ?? lanes.count
-    }
-    let own = column ?? 0
-    if own == lanes.count { lanes.append(nil) }
+  /// What stands before, beside and after a line; for further lines of its text use `beside`. `names` are all that a
+  /// lane may call it by.
+  mutating func draw(_ names: Set<Name>, parents: [Name]) -> (before: String?, line: String, after: String?) {
+    let leading = lanes.indices.filter { lanes[$0].map(names.contains) ?? false }
+    let own = leading.first ?? freeLane
+    while lanes.count <= own { lanes.append(nil) }
+    let others = Array(leading.dropFirst())
+    let before = others.isEmpty ? nil : connection(at: own, to: others, closing: true)
+    for other in others { lanes[other] = nil }
     let line = lanes.indices.map { $0 == own ? "* " : lanes[$0] == nil ? "  " : "│ " }.joined()
     lanes[own] = parents.first
     var targets: [Int] = []
@@ -35,8 +29,36 @@ struct BranchDrawing<Name: Hashable> {
     }
     let after = targets.isEmpty ? nil : connection(at: own, to: targets, closing: false)
     opened = []
-    while let last = lanes.last, last == nil { lanes.removeLast() }
+    spent = lanes[own] == nil ? [own] : []
+    trim()
     return (before, line, after)
+  }
+
+  /// Lets lanes end whose line is not drawn.
+  mutating func end(where isOver: (Name) -> Bool) {
+    for lane in lanes.indices where lanes[lane].map(isOver) ?? false {
+      lanes[lane] = nil
+      spent.insert(lane)
+    }
+    trim()
+  }
+
+  /// How many lanes there are that satisfy something.
+  func count(where isMeant: (Name) -> Bool) -> Int { lanes.count { $0.map(isMeant) ?? false } }
+
+  func leads(to name: Name) -> Bool { lanes.contains(name) }
+
+  /// Lanes that ended just now: a line that began there would look like what they lead to.
+  private var spent: Set<Int> = []
+
+  private var freeLane: Int {
+    var lane = 0
+    while spent.contains(lane) || lane < lanes.count && lanes[lane] != nil { lane += 1 }
+    return lane
+  }
+
+  private mutating func trim() {
+    while let last = lanes.last, last == nil { lanes.removeLast() }
   }
 
   /// The lanes beside a line that is none of the names.
@@ -65,7 +87,8 @@ struct BranchDrawing<Name: Hashable> {
           sign = isEdge ? "╮" : "┬"
         }
       } else {
-        sign = isInside ? (isActive ? "┼" : "─") : isActive ? "│" : " "
+        // A lane that is only crossed is not joined.
+        sign = isActive ? "│" : isInside ? "─" : " "
       }
       text += sign + (low <= lane && lane < high ? "─" : " ")
     }

@@ -34,7 +34,11 @@ struct ConflictText {
   static func meaning(_ conflict: ConflictDescription) -> String {
     switch conflict.kind {
     case .value: "written differently by writers that had not seen each other"
-    case .delete: "deleted by one, changed by another that had not seen the deletion"
+    case .delete:
+      // Whoever changes it has seen no deletion, or one that was in conflict already.
+      conflict.candidates.contains { $0.value == .bool(true) && $0.saw.isEmpty }
+        ? "deleted by one, changed by another that had not seen the deletion"
+        : "deleted, and changed by one that had seen the deletion, which an ordinary update does not bury"
     case .cardinality: "several records refer to this one, where one may"
     case .dangling: "refers to a record that is not there"
     }
@@ -103,7 +107,8 @@ struct ConflictText {
     let value = Self.value(candidate, conflict).split(separator: "\n", omittingEmptySubsequences: false)
     return ["\(candidate.number)\(isShown ? "  shown" : "")"] + value.map(String.init) + [
       "\(candidate.event), version \(candidate.version)", candidate.time,
-    ] + (candidate.by.map { ["by \($0)"] } ?? [])
+    ] + (candidate.saw.isEmpty ? [] : ["had seen \(candidate.saw.joined(separator: ", "))"])
+      + (candidate.by.map { ["by \($0)"] } ?? [])
   }
 
   private static func wrap(_ text: String, _ width: Int) -> [String] {

@@ -9,8 +9,8 @@ struct Diff: ParsableCommand {
     commandName: "diff",
     abstract: "Show which records differ between two moments, or two nodes.",
     discussion: """
-      A and B are points in history (see `stemma help log`) or nodes (a remote's name, or a directory). Without B, A \
-      is compared with this node as it is now. Of two nodes only records in the scope of both are compared; where \
+      A and B are points in history (see `stemma help log`; an event stands for its place in this node's log) or \
+      nodes (a remote's name, or a directory). Without B, A is compared with this node as it is now. Of two nodes only records in the scope of both are compared; where \
       both are named by their directories, this need not be run in a node.
 
       Examples:
@@ -63,8 +63,11 @@ struct Diff: ParsableCommand {
   private func sides() throws -> (node: Node, old: Side, new: Side?) {
     let node: Node
     do { node = try options.open() } catch NodeError.noNode(let path) {
-      guard let b, !options.isNamed, Node.isNode(at: a), Node.isNode(at: b) else {
-        throw NodeError.noNode(path: path)
+      guard let b, !options.isNamed else { throw NodeError.noNode(path: path) }
+      if let other = [a, b].first(where: { !Node.isNode(at: $0) }) {
+        throw Failure(
+          "there is no node in \(path), and none in \(other); name one with -C, or two directories with nodes",
+          .noInput)
       }
       let (old, new) = (try open(a), try open(b))
       return (old, .node(old), .node(new))
@@ -122,6 +125,7 @@ final class DifferenceWriter {
       case .removed: Output.line(Output.styled("- \(record)", .red))
       case .changed: Output.line(Output.styled("~ \(record)", .cyan))
       }
+      if difference.keeps { Output.line("    the deletion is taken back") }
       for change in difference.descriptions(description) { Output.line("    " + EventText.text(of: change)) }
     }
   }
@@ -150,7 +154,8 @@ struct Restore: ParsableCommand {
     abstract: "Make a record, or all of a model, what it was, by appending new events.",
     discussion: """
       Shows what it changes, records that a deletion takes along included, and then does it, also if nobody reads \
-      what it shows to the end. Without a key, records that were made since are deleted.
+      what it shows to the end. Without a key, records that were made since are deleted. A date is its first moment; an \
+      event stands for its place in this node's log.
 
       Examples:
         stemma restore Book 978-0 --as-of yesterday
@@ -180,6 +185,9 @@ struct Restore: ParsableCommand {
         throw MutationError.unknownField(
           model: model, field: name, known: words.model.fields.map(\.name))
       }
+      if words.model.keyFields.contains(where: { words.model.fields[$0].name == field.name }) {
+        throw Failure("`\(name)` is a part of the key of \(model), which never changes", .usage)
+      }
       return field
     }
     let plan = try node.restoration(
@@ -195,7 +203,9 @@ struct Undo: ParsableCommand {
     discussion: """
       Shows what it changes, and then does it, also if nobody reads what it shows to the end. If another event has \
       written the same since, or other records refer to one that would be deleted, nothing is done unless --force \
-      says so.
+      says so. Of a record that was deleted and changed at the same time, undoing the deletion keeps it, and undoing \
+      a change gives the fields back and leaves open whether the record exists; where it is not there, that has to be \
+      decided first (`resolve`).
 
       Examples:
         stemma undo @3.17 -n

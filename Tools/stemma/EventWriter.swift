@@ -6,18 +6,11 @@ final class EventWriter {
   enum Form {
     case full(patch: Bool)
     case oneline
-    /// Branches of nodes, or of the one record that is shown.
-    case graph(ofRecord: Bool, EventFormat?)
+    case graph(EventBranches, EventFormat?)
     case template(EventFormat)
     case mutations
     case json(patch: Bool)
     case ndjson(patch: Bool)
-  }
-
-  /// What a lane of the drawing leads to.
-  private enum Branch: Hashable {
-    case origin(Origin)
-    case event(Dot)
   }
 
   private let form: Form
@@ -30,7 +23,6 @@ final class EventWriter {
   private var cost = Duration.zero
   /// Events that wait at most.
   private static let patience = 1 << 16
-  private var drawing = BranchDrawing<Branch>()
   private var isFirst = true
 
   init(_ node: Node, _ form: Form) {
@@ -62,7 +54,7 @@ final class EventWriter {
     if waiting.isEmpty { return }
     let began = ContinuousClock.now
     var events = waiting.map(\.event)
-    if case .graph = form { events.removeAll { !EventAccounts.isNeeded(forParentsOf: $0) } }
+    if case .graph(let branches, _) = form { events.removeAll { !branches.needsAccount(of: $0) } }
     let accounts = try EventAccounts(of: events, in: node)
     cost = .now - began
     for noted in waiting { try write(noted.stored, noted.note, accounts) }
@@ -81,32 +73,15 @@ final class EventWriter {
     case .ndjson: Output.line(json(stored, note, accounts))
     case .template(let template): Output.line(template.line(stored, note, description))
     case .oneline: Output.line(text.summary(stored))
-    case .graph(let ofRecord, let template):
-      let parents = accounts?.parents(of: stored.event) ?? []
-      let drawn = draw(stored.event, parents, ofRecord: ofRecord)
-      if let before = drawn.before { Output.line(before) }
+    case .graph(let branches, let template):
       let line = template?.line(stored, note, description) ?? text.summary(stored)
-      Output.line(drawn.line + line)
-      if let after = drawn.after {
-        // A lane of a node has events that this one does not build on: it is said which ones it does.
-        let others = ofRecord ? [] : parents.filter { $0.origin != stored.event.dot.origin }
-        Output.line(([after] + others.map(description.name)).joined(separator: " "))
-      }
+      branches.lines(of: stored, line, accounts).forEach { Output.line($0) }
     case .full:
       if !isFirst { Output.line() }
       let changes = accounts?.changes(of: stored.event)
       for line in text.lines(stored, note, changes: changes) { Output.line(line) }
     }
     isFirst = false
-  }
-
-  private func draw(
-    _ event: Event, _ parents: [Dot], ofRecord: Bool
-  ) -> (before: String?, line: String, after: String?) {
-    if ofRecord { return drawing.draw(.event(event.dot), parents: parents.map { .event($0) }) }
-    let own = event.dot.origin
-    let others = Set(parents.map(\.origin)).subtracting([own]).sorted()
-    return drawing.draw(.origin(own), parents: ([own] + others).map { .origin($0) })
   }
 
   private func json(_ stored: StoredEvent, _ note: CommitNote, _ accounts: EventAccounts?) -> JSON {

@@ -10,7 +10,8 @@ struct LogCommand: ParsableCommand {
     abstract: "Show events, newest first.",
     discussion: """
       WHEN is a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday; UTC where it names no zone), a position \
-      (@3.17), or an event (its name, or the first digits of its digest).
+      (@3.17), or an event (its name, or the first digits of its digest), which stands for its place in this node's \
+      log. A date, month or year alone is its first moment; --until takes in all of it.
 
       Examples:
         stemma log -n 5 --model Book -p
@@ -25,7 +26,7 @@ struct LogCommand: ParsableCommand {
   @Flag(help: "One line for each event.") var oneline = false
   @Flag(
     help:
-      "One line for each event, beside a drawing of the nodes' branches; joins name what an event builds on.")
+      "One line for each event, beside a drawing of the nodes' branches: what lines lead to was seen above.")
   var graph = false
   @Flag(help: "For each commit, how many events of which model.") var stat = false
   @Flag(name: [.customShort("p"), .customLong("patch")], help: "The old and the new value of each field.")
@@ -33,7 +34,8 @@ struct LogCommand: ParsableCommand {
   @Option(
     name: .customLong("format"),
     help: ArgumentHelp(
-      "A line for each event: text with {\(EventFormat.placeholders.joined(separator: "}, {"))} or {fields.NAME}.",
+      "A line for each event: text with {\(EventFormat.placeholders.joined(separator: "}, {"))} or {fields.NAME}; {{ and }} are braces, "
+        + "\\t and \\n a tabulator and a line's end.",
       valueName: "text"))
   var template: String?
   @Flag(
@@ -65,7 +67,9 @@ struct LogCommand: ParsableCommand {
     if graph && (stat || mutations) { throw ValidationError("--graph goes with --oneline and --format") }
     if graph && reverse { throw ValidationError("--graph goes from new to old; leave --reverse out") }
     if follow && (graph || stat || reverse || format.json) {
-      throw ValidationError("--follow goes with --oneline, --format, --mutations, --ndjson or -p")
+      throw ValidationError(
+        "--follow goes with --oneline, --format, --mutations, --ndjson or -p, and from old to new; leave --graph, --stat, "
+          + "--reverse and --json out")
     }
   }
 
@@ -76,7 +80,7 @@ struct LogCommand: ParsableCommand {
     if stat {
       try writeCommits(node, filter)
     } else {
-      let writer = EventWriter(node, try form())
+      let writer = EventWriter(node, try form(node, filter))
       if follow {
         try self.follow(node, filter, writer)
       } else if oneline && !graph && filter.needsNoEvents {
@@ -117,12 +121,12 @@ struct LogCommand: ParsableCommand {
     }
   }
 
-  private func form() throws -> EventWriter.Form {
+  private func form(_ node: Node, _ filter: LogFilter) throws -> EventWriter.Form {
     if mutations { return .mutations }
     if format.json { return .json(patch: patch) }
     if format.ndjson { return .ndjson(patch: patch) }
     let template = try self.template.map { try EventFormat($0) }
-    if graph { return .graph(ofRecord: !selection.key.isEmpty, template) }
+    if graph { return .graph(try EventBranches(node, filter), template) }
     if let template { return .template(template) }
     return oneline ? .oneline : .full(patch: patch)
   }
@@ -229,7 +233,8 @@ struct EventSelection: ParsableArguments {
     completion: .fieldNames)
   var field: String?
   @Option(help: ArgumentHelp("Only events since then.", valueName: "when")) var since: String?
-  @Option(help: ArgumentHelp("Only events until then.", valueName: "when")) var until: String?
+  @Option(help: ArgumentHelp("Only events until then: of a date, to its end.", valueName: "when")) var until:
+    String?
   @Option(
     help: ArgumentHelp(
       "Only events with this text in the note, in who made it, the source, the key, or a value.",
@@ -261,7 +266,7 @@ struct EventSelection: ParsableArguments {
     if let commit { filter.commits = try node.commits(named: commit) }
     if !op.isEmpty { filter.operations = Set(try op.map(operation)) }
     if let since { filter.since = try node.moment(since) }
-    if let until { filter.until = try node.moment(until) }
+    if let until { filter.until = try node.moment(until, toTheEnd: true) }
     return filter
   }
 

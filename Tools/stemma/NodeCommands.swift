@@ -249,7 +249,9 @@ struct Rebuild: ParsableCommand {
         stemma rebuild --as-of 2024-01-01T00:00:00Z --into then.sqlite
       """)
   @Option(
-    help: ArgumentHelp("An RFC 3339 time, `2h`, `yesterday`, or @POSITION; needs --into.", valueName: "when"))
+    help: ArgumentHelp(
+      "A time (2026-11-21T05:14:01Z, 2h, yesterday, or 2026-11-21: its first moment), a position (@3.17), or an event: "
+        + "what this node knew when it came to hold it. Needs --into.", valueName: "when"))
   var asOf: String?
   @Option(
     help: ArgumentHelp("Write the tables to this file instead.", valueName: "file"), completion: .file())

@@ -11,9 +11,11 @@ protocol NodelessCommand {}
 /// working directory.
 struct NodeOptions: ParsableArguments {
   @Option(
-    name: .customShort("C"), help: ArgumentHelp("Work on the node in this directory.", valueName: "dir"),
+    name: .customShort("C"), parsing: .singleValue,
+    help: ArgumentHelp(
+      "Work on the node in this directory; a second one is relative to it.", valueName: "dir"),
     completion: .directory)
-  var directory: String?
+  var directories: [String] = []
 
   @Option(help: ArgumentHelp("How long to wait while another process writes.", valueName: "seconds"))
   var wait: Double = 5
@@ -34,8 +36,14 @@ struct NodeOptions: ParsableArguments {
 
   /// The node's directory: the named one, or the nearest one from here upwards.
   func locate() throws -> String {
-    if let directory { return try Node.nearest(from: Self.resolve(directory, from: Self.leadingDirectory)) }
-    if let leading = Self.leadingDirectory { return try Node.nearest(from: leading) }
+    let named = directories.reduce(Self.leadingDirectory) { Self.resolve($1, from: $0) }
+    if let named {
+      // From a directory that is not there no way leads up.
+      var isDirectory: ObjCBool = false
+      let exists = FileManager.default.fileExists(atPath: named, isDirectory: &isDirectory)
+      guard exists, isDirectory.boolValue else { throw NodeError.noNode(path: named) }
+      return try Node.nearest(from: named)
+    }
     if let named = ProcessInfo.processInfo.environment["STEMMA_NODE"], !named.isEmpty {
       return try Node.nearest(from: named)
     }
@@ -43,7 +51,7 @@ struct NodeOptions: ParsableArguments {
   }
 
   /// Whether `-C` names a node.
-  var isNamed: Bool { directory != nil || Self.leadingDirectory != nil }
+  var isNamed: Bool { !directories.isEmpty || Self.leadingDirectory != nil }
 
   /// Opens the node for reading; the tables are brought up to date where that is possible.
   func open() throws -> Node { try open(.read) }
@@ -84,11 +92,11 @@ struct FormatOptions: ParsableArguments {
 struct PastOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Read what was there then: a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), a position (@3.17), or "
-        + "an event.", valueName: "when"))
+      "Read what was there then: a time (2026-11-21T05:14:01Z, 2h, yesterday, or 2026-11-21: its first moment), a "
+        + "position (@3.17), or an event: what this node knew when it came to hold it.", valueName: "when"))
   var asOf: String?
 
-  func moment(_ node: Node) throws -> Moment? { try asOf.map(node.moment) }
+  func moment(_ node: Node) throws -> Moment? { try asOf.map { try node.moment($0) } }
 
   /// Gives the node as it is, or as it was.
   func read(_ node: Node, _ model: Model? = nil, _ body: (Node) throws -> Void) throws {

@@ -3,7 +3,8 @@ import StemmaNode
 
 /// Shows what a command prints on a terminal page by page: with STEMMA_PAGER, else PAGER, else `less -FRX`.
 ///
-/// `cat` or an empty text turn it off. When the pager ends, so does the command.
+/// `cat` or an empty text turn it off; where the program is not there, everything is printed as if they did. When the
+/// pager ends, so does the command.
 enum Pager {
   nonisolated(unsafe) private static var process: Process?
 
@@ -11,8 +12,13 @@ enum Pager {
   static func begin() {
     guard Output.isTerminal, process == nil else { return }
     let environment = ProcessInfo.processInfo.environment
-    let command = environment["STEMMA_PAGER"] ?? environment["PAGER"] ?? "less -FRX"
+    let wish = environment["STEMMA_PAGER"] ?? environment["PAGER"]
+    let command = wish ?? "less -FRX"
     guard !command.isEmpty, command != "cat" else { return }
+    if let program = missingProgram(command, environment["PATH"] ?? "/usr/bin:/bin") {
+      if wish != nil { Output.warning("there is no pager `\(program)`") }
+      return
+    }
     // Colour is decided by the terminal that is there now.
     _ = Output.isColoured
     let pipe = Pipe()
@@ -30,6 +36,20 @@ enum Pager {
       try pipe.fileHandleForReading.close()
     } catch { Output.warning("\(error)") }
     process = pager
+  }
+
+  /// The program that a command line begins with, if it is nowhere to be found; nil too where only a shell can tell.
+  private static func missingProgram(_ command: String, _ path: String) -> String? {
+    let first = command.split(separator: " ").first.map(String.init) ?? ""
+    let isPlain = first.utf8.allSatisfy { byte in
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+        || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || "-_./".utf8.contains(byte)
+    }
+    guard isPlain, !first.isEmpty else { return nil }
+    let places =
+      first.contains("/") ? [first] : path.split(separator: ":").map { $0 + "/" + first }
+    return places.contains { access($0, X_OK) == 0 } ? nil : first
   }
 
   /// Waits until the reader has seen everything.

@@ -188,6 +188,8 @@ struct Query: ParsableCommand {
     commandName: "query",
     abstract: "Run an SQL query on the tables, read-only.",
     discussion: """
+      `*` leaves out the columns _version and _state, which are there by name.
+
       Examples:
         stemma query 'SELECT count(*) FROM tracks'
         stemma query --json 'SELECT name, unitPrice FROM tracks LIMIT 3'
@@ -204,7 +206,10 @@ struct Query: ParsableCommand {
     var array: [JSON] = []
     var rows: [[String]] = []
     var header: [String] = []
+    let inner = ["_version", "_state"].filter { !sql.contains($0) }
     let show: ([String], [Value]) -> Void = { names, values in
+      let shown = names.indices.filter { !inner.contains(names[$0]) }
+      let (names, values) = (shown.map { names[$0] }, shown.map { values[$0] })
       header = names
       if format.isJSON {
         let row = JSON.object(zip(names, values).map { ($0, $1.json) })

@@ -39,6 +39,8 @@ struct History: ParsableCommand {
     commandName: "history",
     abstract: "Show the life of a record, newest first, with every branch.",
     discussion: """
+      As with `log`, newest is what this node came to hold last: what it pulled stands above what it had.
+
       Examples:
         stemma history Book 978-0
         stemma history Visit site=berlin number=1 --graph
@@ -65,10 +67,9 @@ struct History: ParsableCommand {
       steps.append(Step(noted: noted, changes: changes, parents: parents))
     }
     let unexplained = life.unexplained
-    if !unexplained.isEmpty {
-      steps += unexplained.map { Step(noted: $0) }
-      steps.sort { ($0.event.version, $0.event.dot) < ($1.event.version, $1.event.dot) }
-    }
+    steps += unexplained.map { Step(noted: $0) }
+    // As in `log`: the order in which the node came to hold them.
+    steps.sort { $0.noted.stored.position < $1.noted.stored.position }
     if !reverse { steps.reverse() }
     if format.isJSON {
       let lines = steps.map { json($0, text.description) }
@@ -98,7 +99,7 @@ struct History: ParsableCommand {
         lines.forEach { Output.line($0) }
         continue
       }
-      let drawn = drawing.draw(step.event.dot, parents: step.parents ?? [])
+      let drawn = drawing.draw([step.event.dot], parents: step.parents ?? [])
       if let before = drawn.before { Output.line(before) }
       Output.line(drawn.line + lines[0])
       if let after = drawn.after { Output.line(after) }

@@ -86,7 +86,8 @@ struct ResolveDialog {
     default:
       if let number = Int(word), conflict.kind != .dangling, conflict.candidates.indices.contains(number - 1)
       {
-        return .resolution(.take(number))
+        guard conflict.kind == .delete else { return .resolution(.take(number)) }
+        return .resolution(conflict.candidates[number - 1].value == .bool(true) ? .keep : .delete)
       }
       return .again("`\(line)` is none of these")
     }

@@ -61,6 +61,18 @@ struct Show: ParsableCommand {
         Output.line("    \(field): stands against \(outcome.by ?? ""), which is shown (\(rule.name)).")
       case .superseded: Output.line("    \(field): written again by \(outcome.by ?? ""), which had seen it.")
       }
+      for opponent in outcome.opponents { write(opponent, of: outcome) }
+    }
+  }
+
+  private func write(_ opponent: EventAccount.Opponent, of outcome: EventAccount.Outcome) {
+    if opponent.wasSeen {
+      Output.line(
+        "      It had seen the deletion \(opponent.event), but an ordinary update does not bury one.")
+    } else if opponent.hasSeen {
+      Output.line("      \(opponent.event) had seen it, but an ordinary update does not bury a deletion.")
+    } else if opponent.event != outcome.by {
+      Output.line("      \(opponent.event) stands against it.")
     }
   }
 

@@ -42,7 +42,8 @@ extension RecordState {
     return Decision(rule: rule(of: field, candidates, rules), candidates: candidates, shown: shown)
   }
 
-  private func rule(of field: String?, _ candidates: [Candidate], _ rules: MergeRules) -> Decision.Rule {
+  /// What decided between some siblings, the winner first.
+  func rule(of field: String?, _ candidates: [Candidate], _ rules: MergeRules) -> Decision.Rule {
     guard let winner = candidates.first else { return .unwritten }
     guard candidates.count > 1 else { return .only }
     func value(_ candidate: Candidate) -> Value {

@@ -4,7 +4,7 @@ import StemmaEvents
 package enum Fate: Hashable, Sendable {
   /// Its value is what is shown.
   case shown
-  /// It stands beside the one that is shown: neither has seen the other.
+  /// It stands beside the one that is shown; what that was better in than this one, or that they agree.
   case outdone(by: Dot, Decision.Rule)
   /// An event that had seen it wrote the same register: the first one that did.
   case superseded(by: Dot)
@@ -18,11 +18,22 @@ extension RecordHistory {
     let event = events[index]
     let decision = state.decision(on: field, rules)
     if decision.candidates.contains(where: { $0.dot == event.dot }) {
-      guard let winner = decision.candidates.first, winner.dot != event.dot else { return .shown }
-      return .outdone(by: winner.dot, decision.rule)
+      guard let winner = decision.candidates.first, winner.dot != event.dot,
+        let own = decision.candidates.first(where: { $0.dot == event.dot })
+      else { return .shown }
+      return .outdone(by: winner.dot, state.rule(of: field, [winner, own], rules))
     }
     let successor = events[(index + 1)...].indices.first { supersedes($0, event, field) }
     return successor.map { .superseded(by: events[$0].dot) }
+  }
+
+  /// The writes of the same that say something else than this one, which is not superseded: the strongest first. A
+  /// deletion and an update may have seen each other, and stand side by side still.
+  package func opponents(of index: Int, field: String?, in state: RecordState) -> [Dot] {
+    let candidates = state.decision(on: field, rules).candidates
+    guard let own = candidates.first(where: { $0.dot == events[index].dot }) else { return [] }
+    return candidates.filter { state.rule(of: field, [own, $0], rules) != .agree && $0.dot != own.dot }.map(
+      \.dot)
   }
 
   /// Whether an event writes a field, or existence.

@@ -9,8 +9,10 @@ extension FieldDecision {
     guard candidates.count > 1 else {
       return words + ["\(winner.words) wrote it, and had seen every other write of it."]
     }
-    words.append("\(candidates.count) writes had not seen each other:")
+    let isMutual = candidates.allSatisfy(\.saw.isEmpty)
+    words.append("\(candidates.count) writes \(isMutual ? "had not seen each other" : "stand side by side"):")
     words += candidates.map { "  \($0.number). \($0.value.canonicalText)  \($0.words)" }
+    words += candidates.compactMap(\.sight)
     words.append(Self.reason(rule, winner, candidates.first { $0.value != winner.value } ?? winner))
     return words
   }
@@ -54,6 +56,15 @@ extension ConflictDescription.Candidate {
   /// The write in a few words.
   package var words: String {
     "\(event) (version \(version), \(time)\(by.map { ", by \($0)" } ?? ""))"
+  }
+}
+
+extension ConflictDescription.Candidate {
+  /// Of a change whose writer had seen the deletion that it stands beside: why it does.
+  package var sight: String? {
+    if saw.isEmpty { return nil }
+    return "\(event) had seen the deletion \(saw.joined(separator: " and ")), "
+      + "but an ordinary update does not bury one."
   }
 }
 

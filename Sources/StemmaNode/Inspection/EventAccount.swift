@@ -14,6 +14,14 @@ package struct ChangeDescription: Sendable {
 
 /// What an event met and did: all of it that its record's history tells.
 package struct EventAccount: Sendable {
+  /// A deletion beside a change, or the other way round.
+  package struct Opponent: Sendable {
+    package var event: String
+    /// Whether this event had seen that one, or that one this; an ordinary update does not bury a deletion.
+    package var wasSeen: Bool
+    package var hasSeen: Bool
+  }
+
   /// What became of one of its writes.
   package struct Outcome: Sendable {
     /// Nil: whether the record exists.
@@ -21,6 +29,8 @@ package struct EventAccount: Sendable {
     package var fate: Fate
     /// The event that outdid or superseded it.
     package var by: String?
+    /// Of whether the record exists: what stands against it.
+    package var opponents: [Opponent] = []
 
     package var json: JSON {
       let state: String
@@ -32,10 +42,11 @@ package struct EventAccount: Sendable {
         rule = decision.name
       case .superseded: state = "superseded"
       }
-      return .object([
-        ("field", field.map { .string($0) } ?? .null), ("state", .string(state)),
-        ("by", by.map { .string($0) } ?? .null), ("rule", rule.map { .string($0) } ?? .null),
-      ])
+      return .object(
+        [
+          ("field", field.map { .string($0) } ?? .null), ("state", .string(state)),
+          ("by", by.map { .string($0) } ?? .null), ("rule", rule.map { .string($0) } ?? .null),
+        ] + (opponents.isEmpty ? [] : [("against", .array(opponents.map { .string($0.event) }))]))
     }
   }
 
@@ -74,9 +85,22 @@ extension Node {
           }
           return EventAccount.Outcome(
             field: field.map { description.fieldName($0, life.model) }, fate: fate,
-            by: by.map(description.name))
+            by: by.map(description.name),
+            opponents: field == nil ? opponents(of: index, in: history, state) : [])
         })
     } catch { throw .merge(error, life.model, life.key) }
+  }
+
+  private func opponents(
+    of index: Int, in history: RecordHistory, _ state: RecordState
+  ) -> [EventAccount.Opponent] {
+    let event = history.events[index]
+    return history.opponents(of: index, field: nil, in: state).map { dot in
+      let other = history.index(of: dot).map { history.events[$0] }
+      return EventAccount.Opponent(
+        event: description.name(dot), wasSeen: event.context.covers(dot),
+        hasSeen: other?.context.covers(event.dot) ?? false)
+    }
   }
 
   /// Gives the events of a life with their changes, in order.

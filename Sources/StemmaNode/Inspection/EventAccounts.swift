@@ -9,7 +9,7 @@ import StemmaSchema
 package struct EventAccounts {
   private struct Step {
     var changes: [ChangeDescription]
-    var parents: [Dot]
+    var parents: [NotedEvent]
   }
 
   private let description: EventDescription
@@ -43,7 +43,7 @@ package struct EventAccounts {
           dot,
           Step(
             changes: node.changes(of: index, in: life, from: seen),
-            parents: history.parents(of: index).map { history.events[$0].dot })
+            parents: history.parents(of: index).compactMap { life.event(history.events[$0].dot) })
         ))
     }
     for (dot, step) in found { steps[partition, default: [:]][dot] = step }
@@ -66,6 +66,11 @@ package struct EventAccounts {
     if !Self.isNeeded(forParentsOf: event) {
       return event.context.entries.map { Dot($0.origin, $0.sequence) }
     }
-    return steps[event.partition]?[event.dot]?.parents ?? []
+    return (knownParents(of: event) ?? []).map(\.event.dot)
+  }
+
+  /// The same as they stand in the log. Nil of an event that was not accounted for, or of which damage took a cause.
+  package func knownParents(of event: Event) -> [NotedEvent]? {
+    steps[event.partition]?[event.dot]?.parents
   }
 }

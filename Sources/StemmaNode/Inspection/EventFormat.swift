@@ -1,7 +1,8 @@
 import StemmaEvents
 
 /// A line for each event, as somebody wants it: text with placeholders such as `{time}`, taken from the members
-/// of the event's JSON; `{fields.NAME}` gives one field, `{{` a brace.
+/// of the event's JSON; `{fields.NAME}` gives one field, `{{` and `}}` give braces, `\t` and `\n` a tabulator and the end
+/// of a line, `\\` a backslash. A value never ends a line: in it these are written as they are written here.
 package struct EventFormat: Sendable {
   private enum Part: Sendable {
     case text(String)
@@ -14,6 +15,10 @@ package struct EventFormat: Sendable {
     "fields", "version", "context", "origin", "sequence", "commit", "cause", "by", "note", "source",
   ]
 
+  private static let escapes: [(sign: Character, written: Character)] = [
+    ("\t", "t"), ("\n", "n"), ("\\", "\\"),
+  ]
+
   private var parts: [Part] = []
 
   package init(_ text: String) throws(NodeError) {
@@ -21,6 +26,12 @@ package struct EventFormat: Sendable {
     var rest = Substring(text)
     while let character = rest.first {
       rest = rest.dropFirst()
+      if character == "\\", let (sign, _) = Self.escapes.first(where: { $0.written == rest.first }) {
+        rest = rest.dropFirst()
+        plain.append(sign)
+        continue
+      }
+      if character == "}", rest.first == "}" { rest = rest.dropFirst() }
       guard character == "{" else {
         plain.append(character)
         continue
@@ -61,8 +72,21 @@ package struct EventFormat: Sendable {
   private func plain(_ value: JSON?) -> String {
     switch value {
     case nil, .null: ""
-    case .string(let text): text
+    case .string(let text): Self.onOneLine(text)
     case .some(let value): value.text
     }
+  }
+
+  private static func onOneLine(_ text: String) -> String {
+    guard text.utf8.contains(where: { $0 < 32 }) else { return text }
+    return text.map { character in
+      switch character {
+      case "\t": "\\t"
+      case "\n": "\\n"
+      case "\r\n": "\\r\\n"
+      case "\r": "\\r"
+      default: String(character)
+      }
+    }.joined()
   }
 }

@@ -17,7 +17,7 @@ package struct NotedEvent: Sendable {
 
 extension Node {
   /// Finds an event by what people call it: `@FILE.INDEX`, `NAME:SEQUENCE`, or at least four digits of its
-  /// digest.
+  /// digest; not by four that are a year, which nobody means to be one.
   ///
   /// A position costs one block. A sequence counts within a partition: without `partition` it must be that of one
   /// event only; the file is found by its index. A digest is looked for in the whole log.
@@ -29,7 +29,7 @@ extension Node {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
         || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
     }
-    guard isHexadecimal, digits.count >= 4 else { throw .inspection(.notAnEvent(text)) }
+    guard isHexadecimal, digits.count >= 4, !Moment.isYear(text) else { throw .inspection(.notAnEvent(text)) }
     return try event(digest: text)
   }
 

@@ -42,7 +42,7 @@ extension Node {
     if life.missing != nil {
       state = try reading { try $0.state(of: life.key, in: life.model) } ?? state
     }
-    return decisions(life.model, state, life.rules) { life.note(of: $0).by }
+    return decisions(life.model, state, life.rules) { life.event($0) }
   }
 
   /// As above, from the tables alone: nobody knows there who made a commit. Nil for a record that never was.
@@ -54,23 +54,23 @@ extension Node {
   }
 
   private func decisions(
-    _ model: Model, _ state: RecordState, _ rules: MergeRules, _ author: (Dot) -> String?
+    _ model: Model, _ state: RecordState, _ rules: MergeRules, _ event: (Dot) -> NotedEvent?
   ) -> [FieldDecision] {
     let conflicts = state.conflicts(rules)
     var decisions = [
-      decision(on: nil, state, rules, isConflict: conflicts.contains { $0.kind == .delete }, author)
+      decision(on: nil, state, rules, isConflict: conflicts.contains { $0.kind == .delete }, event)
     ]
     guard state.exists(rules) || state.existenceIsInConflict else { return decisions }
     for (index, field) in model.fields.enumerated() where !model.isKeyField(index) {
       let isConflict = conflicts.contains { $0.differing.contains(field.storedName) }
-      decisions.append(decision(on: field, state, rules, isConflict: isConflict, author))
+      decisions.append(decision(on: field, state, rules, isConflict: isConflict, event))
     }
     return decisions
   }
 
   private func decision(
     on field: Field?, _ state: RecordState, _ rules: MergeRules, isConflict: Bool,
-    _ author: (Dot) -> String?
+    _ event: (Dot) -> NotedEvent?
   ) -> FieldDecision {
     let decision = state.decision(on: field?.storedName, rules)
     let description = description
@@ -83,6 +83,7 @@ extension Node {
     if let shown = candidates.firstIndex(where: { value($0) == decision.shown }), shown > 0 {
       candidates.insert(candidates.remove(at: shown), at: 0)
     }
+    let deletions = field == nil ? candidates.filter { !$0.exists }.map(\.dot) : []
     return FieldDecision(
       field: field?.name, shown: decision.shown.json, rule: decision.rule,
       candidates: candidates.enumerated().map { index, candidate in
@@ -91,7 +92,9 @@ extension Node {
           isResolution: candidate.isResolution, event: description.name(candidate.dot),
           version: candidate.version.rawValue, timestamp: candidate.timestamp,
           time: description.time(candidate.timestamp),
-          origin: mark.displayName(of: candidate.dot.origin), by: author(candidate.dot))
+          origin: mark.displayName(of: candidate.dot.origin), by: event(candidate.dot)?.note.by,
+          saw: candidate.exists
+            ? (event(candidate.dot)?.event.seen(of: deletions) ?? []).map(description.name) : [])
       }, isConflict: isConflict)
   }
 }

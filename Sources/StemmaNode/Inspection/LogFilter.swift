@@ -47,6 +47,12 @@ package struct LogFilter: Sendable {
     }
   }
 
+  /// Whether of a partition's events on one record some may pass and others not.
+  package var dividesRecords: Bool {
+    origins != nil || operations != nil || commits != nil || !fields.isEmpty || text != nil || since != nil
+      || until != nil
+  }
+
   /// Whether events can be told apart without making them: nothing is asked of key, fields and notes.
   package var needsNoEvents: Bool { key == nil && fields.isEmpty && text == nil }
 
@@ -143,6 +149,34 @@ extension Node {
         from: filter.positions.lowerBound, to: filter.until?.end, partitions: filter.partitions,
         newestFirst: newestFirst, around: omissions)
       try scan.forEach { event in try !filter.contains(event) || body(event) }
+    }
+  }
+
+  /// Where the first event of each origin stands, in the partitions of a filter and whatever else it asks for. Reads
+  /// footers, and the files in which an origin comes first. An origin of which damage may have taken the first event
+  /// is left out.
+  package func firstPositions(_ filter: LogFilter) throws(NodeError) -> [Origin: Position] {
+    let partitions = filter.partitions
+    let omissions = Omissions()
+    return try Self.wrapping {
+      var first: [Origin: Position] = [:]
+      for file in try log.files() {
+        guard let content = try log.content(of: file, around: omissions), omissions.isEmpty else { break }
+        var new = Set<Origin>()
+        for run in content.partitions where partitions?(run.partition) ?? true {
+          for stream in run.streams where first[stream.origin] == nil { new.insert(stream.origin) }
+        }
+        if new.isEmpty { continue }
+        var scan = log.scan(
+          from: Position(file: file.place, index: 0), to: Position(file: file.place, index: file.end),
+          partitions: partitions, around: omissions)
+        try scan.forEach { event in
+          let origin = event.block.dot(event.index).origin
+          if new.remove(origin) != nil { first[origin] = event.position }
+          return !new.isEmpty
+        }
+      }
+      return first
     }
   }
 

@@ -42,19 +42,21 @@ package enum Moment: Hashable, Sendable {
   /// moment in UTC; no other four digits are a year than those of 1900 to 2099), how long ago (`45s`, `30m`,
   /// `2h`, `3d`, `2w`), `now`, `today` (midnight in UTC) or `yesterday` (24 hours ago). Nil for anything else.
   ///
-  /// `wall`: milliseconds since 1970. A time includes all events of its millisecond.
-  package init?(time text: String, wall: UInt64) {
+  /// `wall`: milliseconds since 1970. A time includes all events of its millisecond. `toTheEnd`: a date, month, year or
+  /// `today` means its last moment, as people who say "until" do.
+  package init?(time text: String, wall: UInt64, toTheEnd: Bool = false) {
     let day: UInt64 = 86_400_000
     let milliseconds: UInt64
     switch text {
     case "now":
       self = .now
       return
-    case "today": milliseconds = wall - wall % day
+    case "today": milliseconds = wall - wall % day + (toTheEnd ? day - 1 : 0)
     case "yesterday": milliseconds = wall - min(wall, day)
     default:
       if let time = Self.dateTime(text) {
-        milliseconds = UInt64(max(0, time.millisecondsSince1970))
+        let next = toTheEnd ? Self.following(text, time.millisecondsSince1970) : nil
+        milliseconds = UInt64(max(0, next.map { $0 - 1 } ?? time.millisecondsSince1970))
       } else if let ago = Self.milliseconds(text) {
         milliseconds = wall - min(wall, ago)
       } else {
@@ -70,10 +72,31 @@ package enum Moment: Hashable, Sendable {
     if bytes.count > 10, bytes[10] == UInt8(ascii: " ") {
       text = String(text.prefix(10)) + "T" + text.dropFirst(11)
     }
-    if bytes.count == 4, text.hasPrefix("19") || text.hasPrefix("20") { text += "-01" }
+    if isYear(text) { text += "-01" }
     if text.utf8.count == 7 { text += "-01" }
     return DateText(dateTime: text) ?? DateText(dateTime: text + "Z")
       ?? DateText(dateTime: text + "T00:00:00Z")
+  }
+
+  /// Whether a text is a year: four digits from 1900 to 2099.
+  static func isYear(_ text: String) -> Bool {
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    return text.utf8.count == 4 && text.utf8.allSatisfy(digits.contains)
+      && (text.hasPrefix("19") || text.hasPrefix("20"))
+  }
+
+  /// When the day, month or year after one begins; nil of a text that is none. `start`: when it begins itself.
+  private static func following(_ text: String, _ start: Int64) -> Int64? {
+    let numbers = text.split(separator: "-", omittingEmptySubsequences: false).compactMap { Int($0) }
+    func first(_ year: Int, _ month: Int) -> Int64? {
+      DateText(dateTime: "\(year)-\(month < 10 ? "0" : "")\(month)-01T00:00:00Z")?.millisecondsSince1970
+    }
+    switch (text.utf8.count, numbers.count) {
+    case (4, 1): return first(numbers[0] + 1, 1)
+    case (7, 2): return numbers[1] == 12 ? first(numbers[0] + 1, 1) : first(numbers[0], numbers[1] + 1)
+    case (10, 3): return start + 86_400_000
+    default: return nil
+    }
   }
 
   /// Whether a text that names nothing was meant to be a time: it begins with a year and a month.
@@ -103,9 +126,10 @@ extension Position {
 }
 
 extension Node {
-  /// Reads a point in history as people write it: a time, `@POSITION`, or an event.
-  package func moment(_ text: String) throws(NodeError) -> Moment {
-    if let moment = Moment(time: text, wall: ports.clock.milliseconds()) { return moment }
+  /// Reads a point in history as people write it: a time, `@POSITION`, or an event, which stands for its place in this
+  /// node's log. `toTheEnd`: of a day, month or year its last moment, not its first.
+  package func moment(_ text: String, toTheEnd: Bool = false) throws(NodeError) -> Moment {
+    if let moment = Moment(time: text, wall: ports.clock.milliseconds(), toTheEnd: toTheEnd) { return moment }
     if let position = Position(text) {
       if position >= log.end { throw .inspection(.beyondTheEnd(text, last: try lastPosition())) }
       return .position(position)

@@ -14,6 +14,14 @@ package struct RecordDifference: Sendable {
   package var key: Key
   /// Stored names, in the order of the schema. Of a record that was added or removed all fields with a value.
   package var changes: [FieldChange]
+  /// Whether a deletion that is in conflict is taken back, which shows only if it had won.
+  package var keeps = false
+
+  /// A record that stays, although it was deleted.
+  init(keeping key: Key, of model: Model, _ kind: Kind, _ changes: [FieldChange]) {
+    (self.key, self.model, self.kind, self.changes) = (key, model, kind, changes)
+    keeps = true
+  }
 
   /// Nil if the states show the same.
   package init?(_ model: Model, _ key: Key, from old: RecordState, to new: RecordState, _ rules: MergeRules) {
@@ -54,7 +62,11 @@ package struct RecordDifference: Sendable {
   }
 
   package func json(_ description: EventDescription) -> JSON {
-    .object([
+    .object(members(description) + (keeps ? [("kept", .bool(true))] : []))
+  }
+
+  private func members(_ description: EventDescription) -> [(name: String, value: JSON)] {
+    [
       ("change", .string(kind.rawValue)), ("model", .string(model.name)),
       ("key", description.schema.json(of: key, model: model)),
       (
@@ -62,13 +74,14 @@ package struct RecordDifference: Sendable {
         .object(
           descriptions(description).map { ($0.field, .object([("from", $0.from), ("to", $0.to)])) })
       ),
-    ])
+    ]
   }
 }
 
 extension RecordDifference: Equatable {
   package static func == (a: RecordDifference, b: RecordDifference) -> Bool {
     a.kind == b.kind && a.model.name == b.model.name && a.key == b.key && a.changes == b.changes
+      && a.keeps == b.keeps
   }
 }
 

@@ -33,7 +33,6 @@ package struct RecordLife: Sendable {
   }
 
   package func event(_ dot: Dot) -> NotedEvent? { noted[dot] }
-  package func note(of dot: Dot) -> CommitNote { noted[dot]?.note ?? CommitNote() }
 
   package func state() throws(NodeError) -> RecordState {
     do throws(MergeError) { return try history.state() } catch { throw .merge(error, model, key) }

@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+/// A record that was deleted in one place and changed in others; and changed once more by somebody who knew that.
+@Suite("deletions in conflict")
+struct DeletionConflictTests {
+  /// `n1` holds all: `n1:1` made the team, `n2:1` and `n1:2` changed it, `n3:1` deleted it, nobody knowing of the
+  /// others.
+  private func met() throws -> Workplace {
+    let work = try Workplace()
+    try work.write("shop.graphql", Shop.schema)
+    try work.stemma("init", "n1", "--schema", "shop.graphql", "--name", "n1")
+    try work.stemma("-C", "n1", "create", "Team", "id=red", "name=Red")
+    for name in ["n2", "n3"] { try work.stemma("clone", "n1", name, "--name", name) }
+    try work.stemma("-C", "n2", "update", "Team", "red", "name=Rot")
+    try work.stemma("-C", "n3", "delete", "Team", "red")
+    try work.stemma("-C", "n1", "update", "Team", "red", "name=Rouge")
+    // The last one has the longest history, so it is shown.
+    try work.stemma("-C", "n1", "update", "Team", "red", "name=Rojo")
+    for peer in ["n2", "n3"] { try work.stemma("-C", "n1", "pull", peer) }
+    return work
+  }
+
+  @Test("show names what says the same, and what stands against it")
+  func existence() throws {
+    let work = try met()
+    let update = try work.stemma("-C", "n1", "show", "n2:1").output
+    #expect(update.contains("existence: says the same as n1:3"))
+    #expect(update.contains("n3:1 stands against it."))
+    let deletion = try work.stemma("-C", "n1", "show", "n3:1").output
+    #expect(deletion.contains("existence: stands against n1:3, which is shown (version)."))
+    #expect(deletion.contains("n2:1 stands against it."))
+    let outcome = try #require(
+      try work.stemma("-C", "n1", "show", "n1:3", "--json").object().array("outcomes").first)
+    #expect(outcome["against"] as? [String] == ["n3:1"] && outcome.text("state") == "shown")
+  }
+
+  @Test("a change by somebody who had seen the deletion is told from one who had not")
+  func seenDeletion() throws {
+    let work = try met()
+    #expect(
+      try work.stemma("-C", "n1", "why", "Team", "red").output.contains("3 writes had not seen each other"))
+    try work.stemma("-C", "n1", "update", "Team", "red", "name=Purple")
+    let words = "n1:4 had seen the deletion n3:1, but an ordinary update does not bury one."
+    let why = try work.stemma("-C", "n1", "why", "Team", "red").lines.map {
+      $0.trimmingCharacters(in: .whitespaces)
+    }
+    #expect(why.contains("2 writes stand side by side:") && why.contains(words), "\(why)")
+    #expect(
+      why.contains { $0.hasPrefix("It is an open conflict; decide with `stemma resolve Team red --keep`") })
+    let fields = try work.stemma("-C", "n1", "why", "Team", "red", "--json").object().array("fields")
+    #expect(fields.first?.array("candidates").first?["saw"] as? [String] == ["n3:1"])
+    let shown = try work.stemma("-C", "n1", "conflicts", "show", "Team", "red").output
+    #expect(shown.contains("changed by one that had seen the deletion") && shown.contains("had seen n3:1"))
+    #expect(try work.stemma("-C", "n1", "show", "n1:4").output.contains("It had seen the deletion n3:1"))
+    #expect(try work.stemma("-C", "n1", "show", "n3:1").output.contains("n1:4 had seen it, but"))
+  }
+
+  @Test("a change beside a deletion is undone as a change, and a deletion by keeping the record")
+  func undo() throws {
+    let work = try met()
+    func name() throws -> String? {
+      try work.stemma("-C", "n1", "get", "Team", "red", "--json").object().object("fields").text("name")
+    }
+    try work.stemma("-C", "n1", "resolve", "Team", "red", "name", "--set", "Green")
+    try work.stemma("-C", "n1", "update", "Team", "red", "name=Purple")
+    #expect(try work.stemma("-C", "n1", "undo", "n1:5").lines.contains("    name: \"Purple\" → \"Green\""))
+    #expect(try name() == "Green")
+    let kinds = try work.stemma("-C", "n1", "conflicts", "--json").array().map { $0.text("kind") }
+    #expect(kinds == ["delete"], "whether it exists is open as before")
+    // A commit of two records, one of them in conflict.
+    try work.stemma(
+      "-C", "n1", "import", "-",
+      input: """
+        {"op":"update","model":"Team","key":"red","fields":{"name":"Both"}}
+        {"op":"create","model":"Team","key":"two","fields":{"name":"Two"}}
+
+        """)
+    let commit = try #require(
+      try work.stemma("-C", "n1", "log", "-n", "1", "--json").array().first?.text("commit"))
+    try work.stemma("-C", "n1", "undo", commit)
+    #expect(try name() == "Green")
+    #expect(try work.attempt("-C", "n1", "get", "Team", "two").status == 66)
+    // The deletion lost: that it is taken back is seen in the list of conflicts only.
+    let undone = try work.stemma("-C", "n1", "undo", "n3:1", "--json").object()
+    #expect(undone.number("events") == 1 && undone.array("changes").first?["kept"] as? Bool == true)
+    #expect(try work.stemma("-C", "n1", "conflicts").lines == ["no conflicts"])
+    #expect(try name() == "Green")
+  }
+}
