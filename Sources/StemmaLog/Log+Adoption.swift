@@ -107,6 +107,7 @@ extension Log {
     let trailer = try install(path) { (file) throws(LogError) in try write(header, file) }
     // From here on the segment counts. An error leaves a log that must be opened again to be written to.
     try poisoning { () throws(LogError) in
+      appended = [:]
       listing.headers[header.number] = header
       journals.removeLast()
       try fileSystem.remove(open.path)

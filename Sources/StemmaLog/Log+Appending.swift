@@ -18,8 +18,9 @@ extension Log {
   /// - Parameter sharingFrames: small commits that follow each other share a frame: one block of sixteen events costs
   ///   a fraction of sixteen of one, in time and in bytes.
   ///
-  /// Throws `.overLimit` with nothing written, `.readOnly`, `.poisoned`, `.damaged`, or `.system`; after the
-  /// last, nothing of this call is in the log: if that cannot be made sure, the log is poisoned.
+  /// Throws `.overLimit` or `.hole` with nothing written, `.readOnly`, `.poisoned`, `.damaged`, or `.system`; after the
+  /// last, nothing of this call is in the log: if that cannot be made sure, the log is poisoned. `.hole`: an event does
+  /// not follow the last one of its stream. Of streams that this instance has not appended to yet, the caller knows.
   @discardableResult
   package func append(_ commits: [Commit], sharingFrames: Bool = false) throws(LogError) -> [Position] {
     let first = end
@@ -50,6 +51,7 @@ extension Log {
   func append(_ groups: [(events: [Event], notes: [(CommitID, CommitNote)])]) throws(LogError) {
     try checkWritable()
     guard let journal = journals.last else { throw .noLog(path: directory) }
+    let moved = try heads(behind: groups)
     var bytes: [UInt8] = []
     var frames: [(events: Int, raw: Int, stored: Int, chain: UInt32)] = []
     var chain = journal.chain
@@ -70,6 +72,25 @@ extension Log {
       journals[journals.count - 1].append(
         events: frame.events, raw: frame.raw, stored: frame.stored, chain: frame.chain)
     }
+    appended.merge(moved) { $1 }
+  }
+
+  /// Where each stream stands behind these events. Throws `.hole` if one does not follow the last of its stream.
+  private func heads(
+    behind groups: [(events: [Event], notes: [(CommitID, CommitNote)])]
+  ) throws(LogError) -> [StreamName: Sequence] {
+    var moved: [StreamName: Sequence] = [:]
+    for (events, _) in groups {
+      for event in events {
+        let name = StreamName(partition: event.partition, origin: event.dot.origin)
+        if let last = moved[name] ?? appended[name], event.dot.sequence != last.next {
+          throw .hole(
+            partition: name.partition, origin: name.origin, expected: last.next, found: event.dot.sequence)
+        }
+        moved[name] = event.dot.sequence
+      }
+    }
+    return moved
   }
 
   /// Writes frames at the end of the journal. Behind small ones it writes zeros ahead, up to half of what the

@@ -70,6 +70,8 @@ extension Log {
 
   /// Reads the directory anew and recovers what the mode allows.
   func load() throws(LogError) {
+    // Others may have appended, or taken events away.
+    appended = [:]
     for attempt in 1... {
       do throws(LogError) {
         try loadOnce()

@@ -14,6 +14,8 @@ extension Log {
   ) throws(LogError) {
     try checkWritable()
     try checkWhole()
+    // A partition that is fetched again begins anew.
+    appended = [:]
     if try journalsHold({ isPurged($0.partition) && isRemoved($0) }) { try seal() }
     // The last file first: where the ends of streams go, each is without a hole at every moment.
     for header in listing.headers.values.sorted(by: { $0.place > $1.place }) {

@@ -57,6 +57,8 @@ package final class Log {
   var isPoisoned = false
   var writer: BlockWriter
   let footers = KeptFooters()
+  /// How far this instance has appended to each stream, since anything else could last have moved it.
+  var appended: [StreamName: Sequence] = [:]
 
   init(_ directory: String, _ id: LogID, _ fileSystem: any FileSystem, _ options: Options) {
     self.directory = directory

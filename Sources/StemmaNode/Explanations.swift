@@ -186,7 +186,8 @@ package enum Explanations {
 
   package static func text(of error: LogError) -> String {
     switch error {
-    case .system(let path, let operation, let code): "\(operation) \(path): \(system(code))"
+    case .system(let path, let operation, let code):
+      "\(operation) \(path): \(system(code))\(wayToWrite(path, code))"
     case .damaged(let path, let offset, let flaw):
       "\(path) is damaged at byte \(offset): \(text(of: flaw)); `stemma verify` lists all damage"
     case .newerFormat(let path, let found, let supported):
@@ -274,6 +275,15 @@ package enum Explanations {
 
   package static func text(of warning: Diagnostic, in file: String) -> String {
     "\(file):\(warning.description)"
+  }
+
+  /// Whoever writes to a node takes its lock first.
+  private static func wayToWrite(_ path: String, _ code: Int32) -> String {
+    let suffix = "/" + Node.lockFileName
+    guard path.hasSuffix(suffix), [EROFS, EACCES, EPERM].contains(code) else { return "" }
+    return
+      "; this node can only be read here: `stemma clone \(path.dropLast(suffix.count)) DIR` makes one that can "
+      + "be written"
   }
 
   private static func system(_ code: Int32) -> String { String(cString: strerror(code)) }

@@ -9,7 +9,9 @@ extension Node {
   /// How a node is opened.
   package struct OpeningOptions {
     package var mode = Mode.read
-    /// How long to wait for the writer lock, in seconds.
+    /// The longest wait for the writer lock, in seconds: a day.
+    package static let longestWait: Double = 86_400
+    /// How long to wait for the writer lock, in seconds, at most `longestWait`.
     package var wait: Double = 5
     /// Raw bytes of events after which the journal is sealed; nil: the log's default.
     package var segmentSize: Int?
@@ -19,7 +21,7 @@ extension Node {
 
     package init(mode: Mode = .read) { self.mode = mode }
 
-    var waitMilliseconds: UInt32 { UInt32(max(0, min(wait, 86_400)) * 1000) }
+    var waitMilliseconds: UInt32 { UInt32(max(0, min(wait, Self.longestWait)) * 1000) }
 
     func log(_ mode: Log.Mode) -> Log.Options {
       var options = Log.Options(mode: mode)
@@ -108,7 +110,8 @@ extension Node {
     var patient = options
     patient.wait = min(options.wait, 0.5)
     do throws(NodeError) { return try openForWriting(directory, patient) } catch {
-      let accepted: Acceptance? = error.isInUse ? .behind : error.isRefusalToWrite ? .any : nil
+      let accepted: Acceptance? =
+        error.isInUse ? .behind : error.isRefusalToWrite ? .any(isDiskFull: error.isDiskFull) : nil
       guard let accepted, let node = try openForReading(directory, options, accepts: accepted) else {
         throw error
       }
@@ -121,8 +124,8 @@ extension Node {
     case current
     /// Also those that a writer is about to bring up to date.
     case behind
-    /// If there are none that can be used, some in a temporary place.
-    case any
+    /// If there are none that can be used, some in a temporary place: nothing can be written in the directory.
+    case any(isDiskFull: Bool)
   }
 
   static func readMark(_ directory: String, _ ports: Ports) throws(NodeError) -> NodeMark {
@@ -147,6 +150,13 @@ extension Node {
   ) throws(NodeError) -> Node? {
     let mark = try readMark(directory, options.ports)
     let schema = try readSchema(directory, options.ports)
+    var refusal: String?
+    var takesBehind = false
+    switch accepted {
+    case .current: break
+    case .behind: takesBehind = true
+    case .any(let isDiskFull): refusal = isDiskFull ? "the disk is full" : "the directory cannot be written"
+    }
     return try wrapping {
       let log = try Log.open(
         in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
@@ -158,14 +168,14 @@ extension Node {
       do throws(TablesError) {
         let opened = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readOnly)
         let isCurrent = try opened.read { reader throws(TablesError) in try reader.token() } == end
-        let isUsable = !mark.isUnfinished && (isCurrent || accepted == .behind)
+        let isUsable = !mark.isUnfinished && (isCurrent || takesBehind)
         if isUsable || isDamaged { tables = opened }
-        if !isCurrent, accepted == .behind {
+        if !isCurrent, takesBehind {
           notices.append("another process is writing: the records are shown as they were a moment ago")
         }
       } catch {
         // In a directory that cannot be written, or on a full disk, SQLite may not even open what is there.
-        if accepted != .any, !error.isDiskFull, !error.isRefusalToOpen {
+        if refusal == nil, !error.isDiskFull, !error.isRefusalToOpen {
           guard case .needsRebuild = error else { throw error }
         }
       }
@@ -178,14 +188,15 @@ extension Node {
         }
         return node
       }
-      return accepted == .any ? try openBeside(directory, mark, schema, log, options) : nil
+      return try refusal.map { try openBeside(directory, mark, schema, log, options, because: $0) }
     }
   }
 
   /// Opens a node whose directory cannot be written and whose tables cannot be used, with tables in a temporary
   /// place that are gone when the node is released.
   private static func openBeside(
-    _ directory: String, _ mark: NodeMark, _ schema: Schema, _ log: Log, _ options: OpeningOptions
+    _ directory: String, _ mark: NodeMark, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
+    because refusal: String
   ) throws -> Node {
     let folder = try TemporaryFolder(options.ports)
     let path = folder.path + "/" + tablesFileName
@@ -201,7 +212,7 @@ extension Node {
       tables: try Tables.open(at: path, schema: schema, mode: .readOnly))
     node.temporary = folder
     if !log.recovery.damage.isEmpty || mark.damage != nil { node.tablesRemember = false }
-    node.notices.append("the directory cannot be written: tables were made from the log in a temporary place")
+    node.notices.append("\(refusal): tables were made from the log in a temporary place")
     return node
   }
 

@@ -36,30 +36,9 @@ extension Node {
     var peers: [Node] = []
     for remote in remotes { peers.append(try peerForReading(remote)) }
     var report = try locked { () throws(NodeError) in
-      let found = try Self.wrapping { try log.verify() }
-      guard !found.isEmpty || mark.damage != nil else { return RepairReport() }
-      let survey = try self.survey(found)
       var report = RepairReport()
-      var offers: [Offer] = []
-      for peer in peers {
-        offers.append(try peer.offer(of: survey.lost))
-        if !survey.lost.isEmpty, offers.last?.events.isEmpty ?? true {
-          report.strangers.append(peer.mark.name)
-        }
-      }
-      let mended = try Self.wrapping { try log.mend(survey, with: offers) }
-      report.files = mended.files.map { String($0.split(separator: "/").last ?? "") }
-      report.events = mended.events
-      // Tables that were made again around the damage no longer tell that there was more.
-      report.isVague = !survey.vague.isEmpty || mark.damage?.isVague == true
-      report.refused = Set(mended.forged.map { $0.partition.description }).sorted()
-      let left = try Self.wrapping { try log.verify() }
-      if left.isEmpty, mended.missing.isEmpty {
-        try finishRepair(wasVague: report.isVague, progress)
-      } else {
-        try keepDamage(left, isVague: report.isVague)
-        report.missing = mark.damage?.losses ?? []
-      }
+      // A file that was mended may tell of more that another one has lost: as long as there are such, it goes on.
+      while try mend(from: peers, &report, progress) {}
       return report
     }
     guard report.isVague, report.isWhole else { return report }
@@ -68,6 +47,38 @@ extension Node {
       report.events += pulled.pulled?.events ?? 0
     }
     return report
+  }
+
+  /// Mends what the peers have of all that is lost now, and adds to `report`. True if something was mended and
+  /// something is left.
+  private func mend(
+    from peers: [Node], _ report: inout RepairReport, _ progress: @escaping (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> Bool {
+    let found = try Self.wrapping { try log.verify() }
+    guard !found.isEmpty || mark.damage != nil else { return false }
+    let survey = try self.survey(found)
+    var offers: [Offer] = []
+    var strangers: [String] = []
+    for peer in peers {
+      offers.append(try peer.offer(of: survey.lost))
+      if !survey.lost.isEmpty, offers.last?.events.isEmpty ?? true { strangers.append(peer.mark.name) }
+    }
+    if report.files.isEmpty { report.strangers = strangers }
+    let mended = try Self.wrapping { try log.mend(survey, with: offers) }
+    report.files += mended.files.map { String($0.split(separator: "/").last ?? "") }
+    report.events += mended.events
+    // Tables that were made again around the damage no longer tell that there was more.
+    report.isVague = report.isVague || !survey.vague.isEmpty || mark.damage?.isVague == true
+    report.refused = Set(mended.forged.map { $0.partition.description }).sorted()
+    let left = try Self.wrapping { try log.verify() }
+    if left.isEmpty, mended.missing.isEmpty {
+      report.missing = []
+      try finishRepair(wasVague: report.isVague, progress)
+      return false
+    }
+    try keepDamage(left, isVague: report.isVague)
+    report.missing = mark.damage?.losses ?? []
+    return mended.events > 0
   }
 
   /// Notes what is still damaged after a mending, and takes into the tables what it brought.

@@ -191,7 +191,7 @@ extension Node {
     var held = Knowledge()
     let found = try tables.read { reader throws(TablesError) in
       held = try reader.knowledge()
-      return try reader.token() == log.token ? try reader.digests() : nil
+      return try reader.token() == log.token ? try reader.summary() : nil
     }
     guard let found else { return try compareEnd(log, held, &report) }
     let scratch = NSTemporaryDirectory() + "/stemma-verify-\(options.ports.newID())"
@@ -200,13 +200,9 @@ extension Node {
     let fresh = scratch + "/tables.sqlite"
     _ = try rebuild(fresh, schema: schema, log: log, ownOrigins: [], progress: options.progress)
     let wanted = try Tables.open(at: fresh, schema: schema, mode: .readOnly)
-      .read { reader throws(TablesError) in try reader.digests() }
-    let differing = Set(wanted).symmetricDifference(found).map(\.partition)
-    for partition in Set(differing).sorted() {
-      report.damage.append(
-        .init(
-          file: path, what: "the rows of partition \(partition) are not what the log says",
-          remedy: .rebuild))
+      .read { reader throws(TablesError) in try reader.summary() }
+    for what in found.differences(from: wanted) {
+      report.damage.append(.init(file: path, what: what, remedy: .rebuild))
     }
   }
 

@@ -53,6 +53,15 @@ package enum NodeError: Error {
   /// Whether another process holds the writer lock.
   var isInUse: Bool { if case .log(.inUse) = self { true } else { false } }
 
+  /// Whether there was no room for what was to be written.
+  var isDiskFull: Bool {
+    switch self {
+    case .log(.system(_, _, let code)), .tables(.io(_, _, let code)): [ENOSPC, EDQUOT].contains(code)
+    case .tables(let error): error.isDiskFull
+    default: false
+    }
+  }
+
   /// Whether the operating system did not let something be written: it is not permitted, or there is no room.
   var isRefusalToWrite: Bool {
     switch self {

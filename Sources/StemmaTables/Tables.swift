@@ -50,9 +50,11 @@ package final class Tables: Sendable {
   /// Opens the tables of a node; `readWrite` makes empty ones if there is no file (position: the start of
   /// the log).
   ///
+  /// Costs a look at each stream for `readWrite`.
+  ///
   /// - Throws: `needsRebuild` if the file is missing (`readOnly`), damaged, of another format, made for another
-  ///   schema, or a state of the past. Damage that the header and Stemma's own tables do not show is found when
-  ///   the rows are read.
+  ///   schema, or a state of the past; for `readWrite`, if it does not know of all streams what a writer knew last.
+  ///   Damage that the header and Stemma's own tables do not show is found when the rows are read.
   package static func open(at path: String, schema: Schema, mode: Mode) throws(TablesError) -> Tables {
     let isNew = !FileIdentity.exists(path)
     if isNew {
@@ -71,12 +73,14 @@ package final class Tables: Sendable {
         try tableSet.create(in: connection)
         for statement in tableSet.createIndexes { try connection.execute(statement) }
         try Meta.write(tableSet, to: connection)
-        try Meta.write(LogToken.start, to: connection)
+        try Meta.write(LogToken.start, .zero, to: connection)
         try connection.execute("COMMIT")
       }
     } else {
       try tables.read { reader throws(TablesError) in
         try Meta.check(reader.connection, tableSet, isLive: true)
+        // Once for all that this instance will write.
+        if mode == .readWrite { try HeadSum.check(reader.connection) }
       }
     }
     return tables

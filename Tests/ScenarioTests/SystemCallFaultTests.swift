@@ -31,12 +31,12 @@ struct SystemCallFaultTests {
     var isOfMainThread: Bool
   }
 
-  private func strace(_ options: [String], _ arguments: [String], in work: Workplace) throws -> Tool.Result {
+  func strace(_ options: [String], _ arguments: [String], in work: Workplace) throws -> Tool.Result {
     try Tool.run(try #require(Machine.strace), options + [Tool.path] + arguments, in: work.path)
   }
 
   /// A place in which `command` can be run.
-  private func prepared(for command: Command) throws -> Workplace {
+  func prepared(for command: Command) throws -> Workplace {
     let work = try Workplace()
     try work.write("lines.ndjson", Rows.lines(Self.count))
     try work.rows("a")
@@ -46,9 +46,9 @@ struct SystemCallFaultTests {
   }
 
   /// All calls that the commands make, in the order in which they begin.
-  private func calls() throws -> [Call] {
+  func calls(of commands: [Command] = Command.allCases) throws -> [Call] {
     var calls: [Call] = []
-    for command in Command.allCases {
+    for command in commands {
       let work = try prepared(for: command)
       let trace = work.file("trace")
       let result = try strace(["-f", "-o", trace], command.arguments, in: work)
@@ -81,13 +81,9 @@ struct SystemCallFaultTests {
     for kill in stride(from: share, to: Self.attempts, by: Self.shares) {
       let call = calls[kill * calls.count / Self.attempts]
       let work = try prepared(for: call.command)
-      // strace counts the calls of each name and each thread apart; without -f, those of the main thread only. The
-      // signal ends all threads.
-      let inject = "inject=\(call.name):signal=KILL:when=\(call.place)"
-      let options = (call.isOfMainThread ? [] : ["-f"]) + ["-o", "/dev/null", "-e", inject]
-      let result = try strace(options, call.command.arguments, in: work)
-      if result.status == SIGKILL { killed += 1 } else { #expect(result.status == 0, "\(result.errors)") }
-      let place: Comment = "\(call.command): \(inject)"
+      let result = try self.kill(at: call, in: work)
+      if result.status == SIGKILL { killed += 1 }
+      let place: Comment = "\(call)"
       switch call.command {
       case .import: try checkImport(result, in: work, place)
       case .sync: try checkSync(in: work, place)
@@ -96,6 +92,17 @@ struct SystemCallFaultTests {
     }
     print("\(killed) of \(Self.attempts / Self.shares) commands were killed, of \(calls.count) calls")
     #expect(killed >= Self.kills / Self.shares)
+  }
+
+  /// Runs the call's command and ends it there; it may not come to the call, and then ends well.
+  func kill(at call: Call, in work: Workplace) throws -> Tool.Result {
+    // strace counts the calls of each name and each thread apart; without -f, those of the main thread only. The
+    // signal ends all threads.
+    let inject = "inject=\(call.name):signal=KILL:when=\(call.place)"
+    let options = (call.isOfMainThread ? [] : ["-f"]) + ["-o", "/dev/null", "-e", inject]
+    let result = try strace(options, call.command.arguments, in: work)
+    if result.status != SIGKILL { #expect(result.status == 0, "\(call): \(result.errors)") }
+    return result
   }
 
   /// Whole commits, all that was reported durable, no lock, the way on, and the same end.
@@ -130,7 +137,7 @@ struct SystemCallFaultTests {
   }
 
   /// The tables before it or after it, and those of a rebuild that nobody stops.
-  private func checkRebuild(in work: Workplace, _ place: Comment) throws {
+  func checkRebuild(in work: Workplace, _ place: Comment) throws {
     try checkEnd("a", in: work, place)
     try work.stemma("-C", "a", "rebuild", "--wait", "0")
     try checkEnd("a", in: work, place)

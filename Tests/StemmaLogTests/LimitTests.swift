@@ -22,6 +22,28 @@ import Testing
     #expect(overLimit { try LogLimits.check("x", limit + 1, limit) })
   }
 
+  /// A writer that was told a wrong head of a stream would use numbers twice, which nothing can put right.
+  @Test func anEventThatDoesNotFollowItsStreamIsRefused() throws {
+    let disk = SimulatedFileSystem(seed: 1)
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    var maker = EventMaker(seed: 1)
+    maker.partitions = ["a"]
+    let (first, second, third) = (maker.commit(3), maker.commit(2), maker.commit(1))
+    try log.append([Commit(first)])
+    for wrong in [[Commit(first)], [Commit(third)], [Commit(second), Commit(second)]] {
+      #expect {
+        try log.append(wrong)
+      } throws: { error in
+        if case LogError.hole = error { true } else { false }
+      }
+      #expect(log.end.index == 3)
+    }
+    try log.append([Commit(second), Commit(third)])
+    try log.sync()
+    #expect(log.end.index == 6)
+    log.checkInvariants()
+  }
+
   /// The header of a frame that says to be `length` long.
   private func frame(_ length: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []

@@ -52,10 +52,37 @@ import Testing
   func changedHeadsOfStreamsAreNotBelieved(change: String) throws {
     let folder = try TemporaryFolder()
     let writers = try made(folder, seed: 1)
-    try sqlite3(folder.tables, change)
     let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    try sqlite3(folder.tables, change)
     #expect {
       try tables.read { reader throws(TablesError) in try reader.knowledge() }
+    } throws: { isDamage($0) }
+    try expectNoWriterOpens(folder, writers)
+  }
+
+  /// Without a row a writer would begin a stream anew that the log goes on with.
+  @Test(arguments: [
+    "DELETE FROM _stemma_meta WHERE name = 'stream' AND rowid_of = 1",
+    "DELETE FROM _stemma_meta WHERE name = 'stream'", "DELETE FROM _stemma_meta WHERE name = 'commit'",
+    "UPDATE _stemma_meta SET name = 'strean' WHERE name = 'stream'",
+    "UPDATE _stemma_meta SET hash = NULL WHERE name = 'stream'",
+    "UPDATE _stemma_meta SET value = substr(value, 1, length(value) - 1) WHERE name = 'position'",
+    "DELETE FROM _stemma_meta WHERE name = 'position'",
+  ])
+  func tablesThatLackAHeadAreMadeAnewBeforeAnybodyWrites(change: String) throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 1)
+    try sqlite3(
+      folder.tables,
+      change.replacingOccurrences(
+        of: "rowid_of = 1",
+        with: "(partition, origin) = (SELECT partition, origin FROM _stemma_streams LIMIT 1)"))
+    try expectNoWriterOpens(folder, writers)
+  }
+
+  private func expectNoWriterOpens(_ folder: TemporaryFolder, _ writers: Writers) throws {
+    #expect {
+      try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
     } throws: { isDamage($0) }
   }
 
@@ -63,24 +90,38 @@ import Testing
   func changedNumbersOfCommitsAreNotBelieved(change: String) throws {
     let folder = try TemporaryFolder()
     let writers = try made(folder, seed: 1)
-    try sqlite3(folder.tables, "UPDATE _stemma_meta SET \(change) WHERE name = 'commit'")
     let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    try sqlite3(folder.tables, "UPDATE _stemma_meta SET \(change) WHERE name = 'commit'")
     let origin = try #require(writers.events.first?.commit.origin)
     #expect {
       try tables.read { reader throws(TablesError) in try reader.highestCommit(of: origin) }
     } throws: { isDamage($0) }
   }
 
-  @Test(arguments: ["DROP TABLE members", "ALTER TABLE members RENAME COLUMN _state TO state"])
-  func whoeverWritesToTablesThatLackSomethingIsTold(change: String) throws {
+  /// A trigger can take back what is written without a word.
+  @Test(arguments: [
+    "DROP TABLE members", "ALTER TABLE members RENAME COLUMN _state TO state",
+    "DROP TABLE _stemma_tombstones", "DROP VIEW _stemma_streams",
+    "CREATE TRIGGER t BEFORE INSERT ON members BEGIN SELECT RAISE(IGNORE); END",
+  ])
+  func tablesThatSomebodyChangedAreNotOpened(change: String) throws {
     let folder = try TemporaryFolder()
     let writers = try made(folder, seed: 1)
     try sqlite3(folder.tables, change)
-    let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
-    for _ in 0..<2 {
+    for mode in [Tables.Mode.readOnly, .readWrite] {
       #expect {
-        try tables.write { transaction throws(TablesError) in try transaction.writeAhead() }
+        try Tables.open(at: folder.tables, schema: writers.schema, mode: mode)
       } throws: { isDamage($0) }
+    }
+  }
+
+  @Test func whatSomebodyAddedForReadingStays() throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 1)
+    try sqlite3(
+      folder.tables, "CREATE VIEW own AS SELECT * FROM members; CREATE INDEX own2 ON members (name); ANALYZE")
+    for mode in [Tables.Mode.readOnly, .readWrite] {
+      try Tables.open(at: folder.tables, schema: writers.schema, mode: mode).check()
     }
   }
 

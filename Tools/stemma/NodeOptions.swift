@@ -21,8 +21,8 @@ struct NodeOptions: ParsableArguments {
   var wait: Double = 5
 
   func validate() throws {
-    guard wait.isFinite, wait >= 0 else {
-      throw ValidationError("--wait takes a number of seconds, 0 or more.")
+    guard wait >= 0, wait <= Node.OpeningOptions.longestWait else {
+      throw ValidationError("--wait takes a number of seconds, from 0 to 86400.")
     }
   }
 

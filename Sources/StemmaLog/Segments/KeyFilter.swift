@@ -68,8 +68,12 @@ package struct KeyHash {
   private let start: UInt64
 
   package init(partition: Partition, model: String) {
+    self = partition.bytes.withUnsafeBytes { KeyHash(partition: $0, model: model) }
+  }
+
+  package init(partition: UnsafeRawBufferPointer, model: String) {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in partition.bytes { Self.add(byte, to: &hash) }
+    for byte in partition { Self.add(byte, to: &hash) }
     Self.add(0, to: &hash)
     for byte in model.utf8 { Self.add(byte, to: &hash) }
     Self.add(0, to: &hash)

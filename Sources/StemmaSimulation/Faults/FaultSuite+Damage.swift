@@ -112,7 +112,8 @@ extension FaultSuite {
     if log.bytesRead > 16 * specimen.size { violations.append("\(log.bytesRead) bytes were read") }
     log.checkInvariants()
     log.close()
-    if disk.openFiles != 0 { violations.append("\(disk.openFiles) files are left open") }
+    let leaked = disk.leakedFiles
+    if leaked != 0 { violations.append("\(leaked) files are left open") }
     if isThorough, spoilt.mode == .readWrite {
       violations += try self.violations(afterWritingTo: disk, specimen, log.recovery.damage)
     }

@@ -42,7 +42,8 @@ extension FaultSuite {
       disk.inject([.init(operation: operation, errno: errno, isLasting: isLasting)])
       var workload = LogWorkload(shape)
       var violations = run(&workload, into: operation, on: disk, seed: seed)
-      if disk.openFiles != 0 { violations.append("\(disk.openFiles) files are left open") }
+      let leaked = disk.leakedFiles
+      if leaked != 0 { violations.append("\(leaked) files are left open") }
       disk.inject([])
       disk.checkInvariants()
       return try violations + workload.violationsAfterRecovery(disk, writesMore: operation % 2 == 0)

@@ -53,6 +53,8 @@ enum Meta {
       reason = .asOf
     } else if try token(of: connection) == nil {
       reason = .damaged("no position in the log")
+    } else if let changed = try tableSet.firstChange(of: connection) {
+      reason = .damaged(changed)
     } else {
       return
     }
@@ -61,17 +63,39 @@ enum Meta {
 
   // MARK: Position
 
-  static func write(_ token: LogToken, to connection: Connection) throws(TablesError) {
-    let numbers = [token.position.file, token.position.index, UInt64(token.chain)]
+  /// In one row: a page of the disk holds both or neither.
+  static func write(_ token: LogToken, _ sum: HeadSum, to connection: Connection) throws(TablesError) {
+    let numbers = [token.position.file, token.position.index, UInt64(token.chain), sum.rawValue]
     try write("position", .string(numbers.map(\.description).joined(separator: " ")), to: connection)
   }
 
-  static func token(of connection: Connection) throws(TablesError) -> LogToken? {
+  /// Moves to another position, if one is given, and the sum of the heads by `change`.
+  static func move(
+    to token: LogToken?, headsBy change: HeadSum, _ connection: Connection
+  ) throws(TablesError) {
+    guard let before = try position(of: connection) else {
+      throw .needsRebuild(path: connection.path, .damaged("no position in the log"))
+    }
+    try write(token ?? before.token, before.sum + change, to: connection)
+  }
+
+  private static func position(
+    of connection: Connection
+  ) throws(TablesError) -> (token: LogToken, sum: HeadSum)? {
     let numbers = try text("position", of: connection)?.split(separator: " ").map { UInt64($0) } ?? []
-    guard numbers.count == 3, let file = numbers[0], let index = numbers[1],
-      let chain = numbers[2].flatMap({ UInt32(exactly: $0) })
+    guard numbers.count == 4, let file = numbers[0], let index = numbers[1],
+      let chain = numbers[2].flatMap({ UInt32(exactly: $0) }), let sum = numbers[3]
     else { return nil }
-    return LogToken(position: Position(file: file, index: index), chain: chain)
+    return (LogToken(position: Position(file: file, index: index), chain: chain), HeadSum(rawValue: sum))
+  }
+
+  static func token(of connection: Connection) throws(TablesError) -> LogToken? {
+    try position(of: connection)?.token
+  }
+
+  /// As it was written last; nil if that cannot be read.
+  static func headSum(of connection: Connection) throws(TablesError) -> HeadSum? {
+    try position(of: connection)?.sum
   }
 
   // MARK: Clock
@@ -86,6 +110,23 @@ enum Meta {
 }
 
 extension TableSet {
+  /// What somebody has taken away or changed of the tables, views and indexes; nil if all are as they were made. What
+  /// was added is nobody's harm, but for triggers, which may take back what is written.
+  func firstChange(of connection: Connection) throws(TablesError) -> String? {
+    var definitions: Set<String> = []
+    let statement = try connection.prepareOnce("SELECT type, name, sql FROM sqlite_master")
+    defer { statement.reset() }
+    while try statement.step() {
+      if statement.text(0) == "trigger" { return "the trigger \(statement.text(1)) was added" }
+      definitions.insert(statement.text(2))
+    }
+    for made in Self.ownTables + layouts.map(\.createTable) + createIndexes where !definitions.contains(made)
+    {
+      return "what \(made.prefix { $0 != "(" && $0 != "\n" }) made is missing or was changed"
+    }
+    return nil
+  }
+
   /// Creates all tables, without the indexes.
   func create(in connection: Connection) throws(TablesError) {
     for statement in Self.ownTables { try connection.execute(statement) }

@@ -64,18 +64,8 @@ extension TablesReader {
   package func digests(
     where isIncluded: (Partition) -> Bool = { _ in true }
   ) throws(TablesError) -> [TableDigest] {
-    var sums: [Partition: TableDigest] = [:]
+    var sums = DigestSums()
     var bytes: [UInt8] = []
-    func add(_ partition: Partition) {
-      let hash = bytes.withUnsafeBytes { SHA256.hash(data: $0) }
-      let sum = hash.withUnsafeBytes {
-        StreamHash(
-          high: UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
-          low: UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
-      }
-      sums[partition, default: TableDigest(partition: partition)].hash += sum
-      sums[partition, default: TableDigest(partition: partition)].records += 1
-    }
     for layout in tableSet.layouts {
       let rows = try connection.prepare(layout.selectAll)
       while try rows.step() {
@@ -83,7 +73,7 @@ extension TablesReader {
         let partition = Partition(model: layout.model, key: key)
         guard isIncluded(partition) else { continue }
         layout.digestedRow(rows, key, into: &bytes)
-        add(partition)
+        sums.add(bytes, partition)
       }
     }
     let tombstones = try connection.prepare(
@@ -97,9 +87,40 @@ extension TablesReader {
       bytes.append(0)
       bytes.append(number: UInt64(bitPattern: tombstones.int(3)))
       bytes.appendCounted(tombstones.bytes(4))
-      add(partition)
+      sums.add(bytes, partition)
     }
-    return sums.values.sorted { $0.partition < $1.partition }
+    return sums.sorted
+  }
+
+  /// As `digests`, of what `_stemma_conflicts` lists.
+  package func conflictListDigests() throws(TablesError) -> [TableDigest] {
+    var sums = DigestSums()
+    var bytes: [UInt8] = []
+    let conflicts = try connection.prepare("SELECT model, key, partition FROM _stemma_conflicts")
+    while try conflicts.step() {
+      bytes.removeAll(keepingCapacity: true)
+      bytes.appendCounted(conflicts.bytes(0))
+      bytes.appendCounted(conflicts.bytes(1))
+      sums.add(bytes, partition(conflicts, 2))
+    }
+    return sums.sorted
+  }
+}
+
+private struct DigestSums {
+  private var sums: [Partition: TableDigest] = [:]
+
+  var sorted: [TableDigest] { sums.values.sorted { $0.partition < $1.partition } }
+
+  mutating func add(_ record: [UInt8], _ partition: Partition) {
+    let hash = record.withUnsafeBytes { SHA256.hash(data: $0) }
+    let sum = hash.withUnsafeBytes {
+      StreamHash(
+        high: UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
+        low: UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+    }
+    sums[partition, default: TableDigest(partition: partition)].hash += sum
+    sums[partition, default: TableDigest(partition: partition)].records += 1
   }
 }
 

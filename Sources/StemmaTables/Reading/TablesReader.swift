@@ -23,6 +23,7 @@ package struct TablesReader {
 
   /// The heads of all streams that were applied.
   package func knowledge() throws(TablesError) -> Knowledge {
+    try HeadSum.check(connection)
     let statement = try connection.prepare(
       "SELECT partition, origin, sequence, hash, crc FROM _stemma_streams")
     var knowledge = Knowledge()

@@ -310,7 +310,7 @@ struct TablesBuilder {
     try streams.write(to: connection)
     for acknowledgement in acknowledged { try acknowledgement.write(to: connection) }
     try Meta.write(tableSet, to: connection)
-    try Meta.write(token, to: connection)
+    try Meta.write(token, try HeadSum.ofRows(connection), to: connection)
     if let name = filter.name { try Meta.write("as_of", .string(name), to: connection) }
   }
 }

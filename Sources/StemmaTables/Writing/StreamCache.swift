@@ -32,6 +32,9 @@ struct StreamCache {
   }
 
   private(set) var heads: [Stream] = []
+  /// What SQLite's rows of `heads` add to the sum of all, and those of `commits`; zero where there is no row.
+  private var headSums: [HeadSum] = []
+  private var commitSums: [HeadSum] = []
   private var index: [Name: Int] = [:]
   private var last: Int?
   private var commits: [Commits] = []
@@ -60,7 +63,9 @@ struct StreamCache {
     statement.bind(1, text: partition.bytes)
     statement.bind(2, origin.description)
     defer { statement.reset() }
-    let head = try statement.step() ? Self.head(of: partition, origin, statement, 0) : .none
+    let isThere = try statement.step()
+    let head = try isThere ? Self.head(of: partition, origin, statement, 0) : .none
+    headSums.append(isThere ? Self.row(partition, origin, head).sum : .zero)
     heads.append(Stream(partition: partition, origin: origin, head: head))
     index[name] = heads.count - 1
     last = heads.count - 1
@@ -122,26 +127,35 @@ struct StreamCache {
     let statement = try connection.prepareOnce("SELECT number, crc FROM _stemma_commits WHERE origin = ?")
     statement.bind(1, origin.description)
     defer { statement.reset() }
-    let number = try statement.step() ? Self.commit(of: origin, statement, 0) : 0
+    let isThere = try statement.step()
+    let number = try isThere ? Self.commit(of: origin, statement, 0) : 0
+    commitSums.append(isThere ? Self.row(origin, number).sum : .zero)
     commits.append(Commits(origin: origin, highest: number))
     return commits.count - 1
   }
 
   // MARK: Writing
 
-  mutating func flush(_ connection: Connection) throws(TablesError) {
+  /// Returns by how much the sum of the rows has moved.
+  mutating func flush(_ connection: Connection) throws(TablesError) -> HeadSum {
+    var change = HeadSum.zero
     if heads.contains(where: \.isDirty) {
       let statement = try connection.prepareOnce(Self.upsertStream)
       for index in heads.indices where heads[index].isDirty {
         let stream = heads[index]
-        try Self.write(stream.partition, stream.origin, stream.head, statement)
+        let sum = try Self.write(stream.partition, stream.origin, stream.head, statement)
+        change = change + sum - headSums[index]
+        headSums[index] = sum
         heads[index].isDirty = false
       }
     }
     for index in commits.indices where commits[index].isDirty {
-      try Self.write(commits[index].origin, commits[index].highest, connection)
+      let sum = try Self.write(commits[index].origin, commits[index].highest, connection)
+      change = change + sum - commitSums[index]
+      commitSums[index] = sum
       commits[index].isDirty = false
     }
+    return change
   }
 
   static let upsertStream = """
@@ -149,29 +163,53 @@ struct StreamCache {
     ON CONFLICT DO UPDATE SET value = excluded.value, hash = excluded.hash
     """
 
+  @discardableResult
   static func write(
     _ partition: Partition, _ origin: Origin, _ head: StreamHead, _ statement: Statement
-  ) throws(TablesError) {
+  ) throws(TablesError) -> HeadSum {
+    let row = row(partition, origin, head)
     statement.bind(1, text: partition.bytes)
     statement.bind(2, origin.description)
-    let sequence = Int64(clamping: head.sequence.rawValue)
-    let hash = head.hash.description
-    statement.bind(3, sequence)
-    statement.bind(4, hash + crc(partition.bytes, origin, sequence, hash))
+    statement.bind(3, row.number)
+    statement.bind(4, row.hash)
     try statement.run()
+    return row.sum
   }
 
-  static func write(_ origin: Origin, _ commit: UInt64, _ connection: Connection) throws(TablesError) {
+  @discardableResult
+  static func write(
+    _ origin: Origin, _ commit: UInt64, _ connection: Connection
+  ) throws(TablesError) -> HeadSum {
     let statement = try connection.prepareOnce(
       """
       INSERT INTO _stemma_meta (name, origin, value, hash) VALUES ('commit', ?, ?, ?)
       ON CONFLICT DO UPDATE SET value = excluded.value, hash = excluded.hash
       """)
-    let number = Int64(clamping: commit)
+    let row = row(origin, commit)
     statement.bind(1, origin.description)
-    statement.bind(2, number)
-    statement.bind(3, crc([], origin, number, ""))
+    statement.bind(2, row.number)
+    statement.bind(3, row.hash)
     try statement.run()
+    return row.sum
+  }
+
+  /// The row of a stream.
+  private static func row(
+    _ partition: Partition, _ origin: Origin, _ head: StreamHead
+  ) -> (number: Int64, hash: String, sum: HeadSum) {
+    let number = Int64(clamping: head.sequence.rawValue)
+    let hash = head.hash.description
+    let checked = hash + crc(partition.bytes, origin, number, hash)
+    return (number, checked, .of("stream", partition.bytes, origin, number, checked))
+  }
+
+  /// The row of an origin's commits.
+  private static func row(
+    _ origin: Origin, _ commit: UInt64
+  ) -> (number: Int64, hash: String, sum: HeadSum) {
+    let number = Int64(clamping: commit)
+    let checked = crc([], origin, number, "")
+    return (number, checked, .of("commit", [], origin, number, checked))
   }
 
   /// Over a row of which one changed byte would have new events continue what they do not follow.

@@ -28,6 +28,8 @@ extension TablesTransaction {
         "DELETE FROM \(table) WHERE partition IN (SELECT partition FROM temp._stemma_purged)")
     }
     try connection.execute("DROP TABLE temp._stemma_purged")
+    let left = try HeadSum.ofRows(connection)
+    try Meta.move(to: nil, headsBy: left - (Meta.headSum(of: connection) ?? .zero), connection)
     forget()
     return purged
   }

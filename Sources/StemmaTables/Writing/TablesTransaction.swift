@@ -217,11 +217,10 @@ package final class TablesTransaction {
   /// As above, with a savepoint that was begun left where it is.
   func writeAll() throws(TablesError) {
     for model in dirty.indices { try writeRecords(of: model) }
-    try streams.flush(connection)
-    if let token {
-      try Meta.write(token, to: connection)
-      self.token = nil
-    }
+    let change = try streams.flush(connection)
+    guard token != nil || change != .zero else { return }
+    try Meta.move(to: token, headsBy: change, connection)
+    token = nil
   }
 
   private func writeRecords(of model: Int) throws(TablesError) {

@@ -1,0 +1,49 @@
+import StemmaEvents
+
+/// Everything that a rebuild makes from the log, in a form that can be compared with that of other tables.
+package struct TablesSummary: Sendable {
+  fileprivate var rows: [TableDigest]
+  fileprivate var conflicts: [TableDigest]
+  fileprivate var knowledge: Knowledge
+  /// Of each origin, the highest number of its commits.
+  fileprivate var commits: [String: Int64] = [:]
+  /// Indexes that do not list what their tables hold, and the like, as SQLite says it.
+  fileprivate var flaws: [String] = []
+
+  /// What is not as in `fresh`, one sentence each.
+  package func differences(from fresh: TablesSummary) -> [String] {
+    var found: [String] = []
+    func note(_ partitions: Set<Partition>, _ what: String) {
+      for partition in partitions.sorted() {
+        found.append("\(what) of partition \(partition) are not what the log says")
+      }
+    }
+    note(Set(Set(rows).symmetricDifference(fresh.rows).map(\.partition)), "the rows")
+    note(
+      Set(Set(conflicts).symmetricDifference(fresh.conflicts).map(\.partition)), "the listed conflicts")
+    let partitions = Set(knowledge.partitions.keys).union(fresh.knowledge.partitions.keys)
+    note(
+      partitions.filter { knowledge.partitions[$0] != fresh.knowledge.partitions[$0] }, "the heads of streams"
+    )
+    for origin in Set(commits.keys).union(fresh.commits.keys).sorted()
+    where commits[origin] != fresh.commits[origin] {
+      found.append("the number of commits of origin \(origin) is not what the log says")
+    }
+    return found + flaws.map { "SQLite says \($0)" }
+  }
+}
+
+extension TablesReader {
+  /// Reads everything. O(partitions) of memory.
+  package func summary() throws(TablesError) -> TablesSummary {
+    var summary = TablesSummary(
+      rows: try digests(), conflicts: try conflictListDigests(), knowledge: try knowledge())
+    let commits = try connection.prepare("SELECT origin, number FROM _stemma_commits")
+    while try commits.step() { summary.commits[commits.text(0)] = commits.int(1) }
+    let check = try connection.prepare("PRAGMA integrity_check(3)")
+    while try check.step() {
+      if check.text(0) != "ok" { summary.flaws.append(check.text(0)) }
+    }
+    return summary
+  }
+}
