@@ -53,6 +53,13 @@ struct LogCommandTests {
       ])
     #expect(try short(events("--reverse", "--op", "update", "--op", "delete")) == [all[3], all[6]])
     #expect(try short(events("--reverse", "--model", "Visit", "--field", "room")) == [all[1], all[2]])
+    // A relationship is a field where it is stored.
+    for words in [["--field", "team"], ["--field", "team", "--model", "Member"]] {
+      let found = try Tool.run(
+        Tool.path, ["-C", "shop", "log", "--json", "--reverse"] + words, in: work.path)
+      #expect(try short(found.array()) == [all[4], all[5]], "\(words)")
+    }
+    #expect(try work.attempt("-C", "shop", "log", "--field", "members", "--model", "Team").status == 65)
     #expect(try short(events("--origin", "field")) == [all[3]])
     #expect(try work.attempt("-C", "shop", "log", "--origin", "nobody").status == 66)
     #expect(try work.attempt("-C", "shop", "log", "--key", "red").status == 64)

@@ -88,7 +88,10 @@ struct Conflicts: ParsableCommand {
       if open > 0 { throw ExitCode.no }
       return try node.checkTablesAreWhole()
     }
-    if count { return try writeCounts(node, filter) }
+    if count {
+      try writeCounts(node, filter)
+      return try node.checkTablesAreWhole()
+    }
     if words.isEmpty { Pager.begin() }
     var array: [JSON] = []
     var tally = ConflictTally()
@@ -110,6 +113,7 @@ struct Conflicts: ParsableCommand {
     if format.json { Output.line(.array(array)) }
     if !words.isEmpty, tally.total == 0 {
       Output.flush()
+      try node.checkTablesAreWhole()
       throw Failure("\(words.dropFirst().joined(separator: " ")) is not in conflict", .noInput)
     }
     if !format.isJSON, words.isEmpty {

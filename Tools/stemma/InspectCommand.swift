@@ -9,7 +9,9 @@ struct Inspect: ParsableCommand {
     commandName: "inspect",
     abstract: "Take a file apart: what it holds, and what of it is damaged.",
     discussion: """
-      Reads segments, journals, watermarks and shipments, cut or damaged ones too, and changes nothing. \
+      Reads segments, journals, watermarks and shipments, cut or damaged ones too, and changes nothing. A shipment is \
+      what one node sends another; between directories it passes in memory, and no command writes one to a file: they \
+      come from programs that carry them. \
       Blocks and frames are numbered from 1. Where one byte of a block is wrong it is found, and the block is \
       read as it was. Names are those of the node around the file, or of the one that -C names; neither is needed. \
       Exits with 1 if anything is damaged, with 65 if there is not one byte.

@@ -107,6 +107,7 @@ struct Status: ParsableCommand {
       for notice in status.notices { Output.line("note        \(notice)") }
     }
     Output.flush()
+    try node.checkTablesAreWhole()
   }
 }
 

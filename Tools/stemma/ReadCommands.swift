@@ -96,7 +96,7 @@ struct List: ParsableCommand {
     discussion: """
       A condition is field=value, !=, <, <=, >, >=, ^= (begins with) or ~= (contains); several must all hold.
       Examples:
-        stemma list Track --where 'milliseconds>600000' --order milliseconds --limit 5
+        stemma list Track --where 'milliseconds>600000' --limit 5
         stemma list File --where partition=Tests --ndjson
         stemma list Book --as-of yesterday
       """)

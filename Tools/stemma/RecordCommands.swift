@@ -127,7 +127,7 @@ struct Blame: ParsableCommand {
       Examples:
         stemma blame Book 978-0
         stemma blame Visit site=berlin number=1 --by
-        stemma blame Visit site=berlin number=1 --json | jq '.fields[] | select(.conflict)'
+        stemma blame Book 978-0 --json | jq '.fields[] | select(.conflict)'
       """)
   @OptionGroup var record: RecordArguments
   @Flag(help: "Also who made the commit, which only the log knows.") var by = false
@@ -141,6 +141,8 @@ struct Blame: ParsableCommand {
     let decisions =
       try life.map { try node.decisions(about: $0) } ?? node.decisions(about: key, in: model)
     guard let decisions else {
+      // It may be among what was lost.
+      try node.checkTablesAreWhole(for: (key, model))
       throw MutationError.notFound(model: model.name, key: KeyWords.text(key, of: model))
     }
     if format.isJSON {
@@ -150,6 +152,7 @@ struct Blame: ParsableCommand {
     }
     Output.flush()
     if let missing = life?.missing { throw NodeError.missing(missing) }
+    try node.checkTablesAreWhole(for: (key, model))
   }
 
   private func write(_ decisions: [FieldDecision]) {

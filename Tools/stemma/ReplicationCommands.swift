@@ -10,7 +10,7 @@ struct Clone: ParsableCommand, NodelessCommand {
       The other node is remembered as the remote `source`.
       Examples:
         stemma clone ../office laptop
-        stemma clone ../office field --partition tenantId=acme --partition 'region=eu*'
+        stemma clone ../hq field --partition tenantId=acme --partition 'region=eu*'
       """)
   @Argument(help: "Another node's directory.", completion: .directory) var source: String
   @Argument(help: "The new node's directory.", completion: .directory) var directory: String

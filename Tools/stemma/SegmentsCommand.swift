@@ -9,7 +9,9 @@ struct Segments: ParsableCommand {
     abstract: "List the files of the log.",
     discussion: """
       Positions are those of `log`; raw and stored are bytes before and after compression. `stemma inspect` shows \
-      what is inside of one.
+      what is inside of one. Blocks are not read here: damage is said, and ends it with 1, if it is in a footer or \
+      somebody has met it; `stemma verify` looks for it.
+
       Examples:
         stemma segments
         stemma segments --partitions --json
@@ -40,6 +42,7 @@ struct Segments: ParsableCommand {
       }
     }
     Output.flush()
+    if files.contains(where: { $0.damage != nil }) { throw ExitCode.no }
   }
 
   private func table(_ files: [LogFileDescription]) -> TextTable {

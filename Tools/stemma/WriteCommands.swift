@@ -71,7 +71,7 @@ struct Update: ParsableCommand {
     discussion: """
       Examples:
         stemma update Book 978-0 title='Another Title'
-        stemma update Enrollment courseID=5 studentID=7 grade:=null --if-revision 5-3fa9c1
+        stemma update Book 978-0 pages:=null --if-revision 5-3fa9c1
       """)
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: ArgumentHelp("The key, then field=value words.", valueName: "key f=v"))

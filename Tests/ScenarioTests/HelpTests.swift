@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+/// What `--help` says can be typed.
+@Suite("help")
+struct HelpTests {
+  /// Every command, subcommands as `schema show`.
+  private func commands(_ path: [String] = [], in work: Workplace) throws -> [[String]] {
+    let help = try Tool.run(Tool.path, path + ["--help"], in: work.path).output
+    guard path.count < 2, let list = help.range(of: "SUBCOMMANDS") else { return [path] }
+    let names = help[list.upperBound...].split(separator: "\n").compactMap { line -> String? in
+      // Its explanation goes on further to the right; below the list stands how to ask on.
+      let name = line.dropFirst(2).prefix { $0 != " " }
+      return line.hasPrefix("  ") && !name.isEmpty && name != "help" && name != "See" ? String(name) : nil
+    }
+    return try names.flatMap { try commands(path + [$0], in: work) } + (path.isEmpty ? [] : [path])
+  }
+
+  @Test("every command has two examples, and the tool takes them")
+  func examples() throws {
+    let work = try Workplace()
+    let commands = try commands(in: work)
+    #expect(commands.contains(["log"]) && commands.contains(["schema", "infer"]) && commands.count > 40)
+    var ran = 0
+    for command in commands {
+      let help = try Tool.run(Tool.path, command + ["--help"], in: work.path).output
+      let shown = help.components(separatedBy: "Examples:\n").dropFirst().first ?? ""
+      let examples = shown.components(separatedBy: "\n\n")[0].split(separator: "\n").map {
+        $0.trimmingCharacters(in: .whitespaces)
+      }
+      // A command that only has others under it shows those.
+      #expect(examples.count >= 2 || help.contains("SUBCOMMANDS"), "\(command): \(examples)")
+      for example in examples {
+        #expect(example.contains("stemma ") && example.contains(command[0]), "\(example)")
+        if example.hasPrefix("ssh ") { continue }
+        // There is no node here: what is asked is whether it is understood.
+        let work = try Workplace()
+        let result = try ConsolePage.shell(
+          example
+            + " < /dev/null; for status in ${PIPESTATUS[@]}; do [ $status = 64 ] && exit 64; done; exit 0",
+          in: work.path)
+        #expect(result.status != 64, "\(example): \(result.errors)")
+        ran += 1
+      }
+    }
+    #expect(ran > 80)
+  }
+}
