@@ -111,6 +111,7 @@ package final class Tables: Sendable {
       let connection = Connection(handle: try database.sqliteHandle, path: path)
       try connection.execute("PRAGMA synchronous = NORMAL")
       try Collation.install(on: connection)
+      try SQLFunction.install(on: connection)
       // GRDB's authorizer notes what each statement touches, for observation of its own statements. Ours are
       // prepared beside it, so nothing would ever empty its list.
       sqlite3_set_authorizer(connection.handle, nil, nil)

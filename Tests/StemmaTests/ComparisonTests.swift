@@ -36,6 +36,34 @@ enum Zoned {
   var value: Int
 }
 
+@Table struct Gauge {
+  let id: Int
+  var tiny: Int8
+  var small: UInt16?
+  var medium: Int32
+  var ratio: Float
+}
+
+@Suite("Counting with numbers of every width")
+struct NumberTests {
+  @Test("sums, means and arithmetic")
+  func numbers() async throws {
+    let store = try await Store.temporary(models: Gauge.self)
+    for id in 1...3 {
+      try await store.insert(
+        Gauge.Draft(
+          id: id, tiny: 100, small: id == 1 ? nil : 60_000, medium: Int32.max, ratio: Float(id) / 2))
+    }
+    let sums = try await Gauge.select { ($0.tiny.sum(), $0.small.sum(), $0.medium.sum(), $0.ratio.sum()) }
+      .fetchOne(store)
+    #expect(sums?.0 == 300 && sums?.1 == 120_000 && sums?.2 == 3 * Int(Int32.max) && sums?.3 == 3)
+    #expect(try await Gauge.select { $0.ratio.avg() }.fetchOne(store) == 1)
+    #expect(try await Gauge.where { $0.ratio * 2 > 2 }.fetchCount(store) == 1)
+    #expect(try await Gauge.where { $0.tiny - 1 == 99 }.fetchCount(store) == 3)
+    #expect(try await Gauge.where { $0.medium / 2 > 5 }.fetchCount(store) == 3)
+  }
+}
+
 /// Values that are stored as text and are not ordered as text.
 @Suite("Comparing decimal numbers and bytes")
 struct ComparisonTests {

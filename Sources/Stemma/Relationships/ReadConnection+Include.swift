@@ -47,16 +47,17 @@ extension ReadConnection {
     let description = Target.description
     let wanted = Set(keys).filter { !$0.contains(where: \.isNull) }
     guard !wanted.isEmpty else { return [:] }
-    let bindings = [Value.string(Self.list(of: Array(wanted)))]
+    let list = ValueList(Array(wanted))
+    let bindings = [list.parameter]
     let order = " ORDER BY \(Route.list(description.tableName, description.key.map(\.name)))"
     var found: [[Value]: [any Table]] = [:]
     switch route {
     case .parent:
       let columns = description.key.map(\.name)
-      let sql = "\(description.selection) WHERE \(Self.isAmong(description.tableName, columns))"
+      let sql = "\(description.selection) WHERE \(Self.isAmong(list, description.tableName, columns))"
       for row in try rows(type, sql, bindings, store) { found[row.keyValues] = [row] }
     case .children(let fields):
-      let sql = "\(description.selection) WHERE \(Self.isAmong(description.tableName, fields))\(order)"
+      let sql = "\(description.selection) WHERE \(Self.isAmong(list, description.tableName, fields))\(order)"
       for row in try rows(type, sql, bindings, store) {
         found[row.values(of: fields), default: []].append(row)
       }
@@ -66,7 +67,7 @@ extension ReadConnection {
       let sql =
         "SELECT DISTINCT \(Route.list(join.tableName, near)), \(description.selectedColumns) "
         + "FROM \(StatementText.quoted(join.tableName)) JOIN \(StatementText.quoted(description.tableName)) "
-        + "ON \(matches.joined(separator: " AND ")) WHERE \(Self.isAmong(join.tableName, near))\(order)"
+        + "ON \(matches.joined(separator: " AND ")) WHERE \(Self.isAmong(list, join.tableName, near))\(order)"
       let types = near.map { name in join.columns.first { $0.name == name }?.type ?? .text }
       try statement(sql).read(StatementText(sql, bindings), store) { cursor in
         while try cursor.next() {
@@ -90,23 +91,8 @@ extension ReadConnection {
     return rows.filter { $0.keyValues == values }
   }
 
-  /// One parameter for any number of keys, so that the statement is the same for all of them.
-  private static func isAmong(_ table: String, _ columns: [String]) -> String {
-    let values =
-      columns.count == 1
-      ? "value" : columns.indices.map { "json_extract(value, '$[\($0)]')" }.joined(separator: ", ")
-    return "\(Route.row(table, columns)) IN (SELECT \(values) FROM json_each(?))"
-  }
-
-  private static func list(of keys: [[Value]]) -> String {
-    JSON.array(
-      keys.map { key in key.count == 1 ? json(key[0]) : .array(key.map(json)) }
-    ).canonicalText
-  }
-
-  /// As SQLite reads it: a large integer is one, and not text as for other programs.
-  private static func json(_ value: Value) -> JSON {
-    if case .int(let number) = value { .int(number) } else { value.json }
+  private static func isAmong(_ list: ValueList, _ table: String, _ columns: [String]) -> String {
+    "\(Route.row(table, columns)) IN \(list.sql(parts: columns.count))"
   }
 }
 

@@ -5,7 +5,10 @@ import StemmaEvents
 
 extension ExpressionProtocol {
   fileprivate func compared(_ operation: String, with value: Value) -> Expression<Bool> {
-    Expression(.combination(comparedText, operation, Self.compared(StatementText(value: value))))
+    let bound = StatementText(value: value)
+    // Whether there is a value shows as it is stored, whatever that stands for.
+    if value.datum.isNull { return Expression(.combination(text, operation, bound)) }
+    return Expression(.combination(comparedText, operation, Self.compared(bound)))
   }
 
   fileprivate func compared(_ operation: String, with other: some ExpressionProtocol) -> Expression<Bool> {
@@ -120,16 +123,11 @@ extension ExpressionProtocol {
   /// Whether the value is among these, null too if nil is; times as points in time. One statement, however many there are.
   public func `in`(_ values: some Swift.Sequence<Value>) -> Expression<Bool> {
     // The values are one parameter, so that the statement's text does not depend on how many there are.
-    let data = values.map(\.datum)
-    let list = Datum.json(.array(data.map(\.value.json)))
-    var listed = StatementText("(SELECT ")
-    // Integers beyond 2^53 are texts in JSON. Only a bare column would turn them back.
-    let areIntegers = data.contains { if case .int = $0.value { true } else { false } }
-    listed.append(Self.compared(StatementText(areIntegers ? "CAST(value AS INTEGER)" : "value")))
-    listed.append(StatementText(" FROM json_each(?))", [list.value]))
+    let values = values.map(\.datum.value)
+    let listed = ValueList(values.map { [$0] }).text(Self.compared)
     let isListed = Expression<Bool>(.combination(comparedText, " IN ", listed))
     // Null equals null here as it does with `==`; in SQL it is among no list.
-    guard data.contains(where: \.isNull) else { return isListed }
+    guard values.contains(where: \.isNull) else { return isListed }
     return isListed || Expression<Bool>(.combination(text, " IS ", StatementText("NULL")))
   }
 

@@ -1,3 +1,5 @@
+import StemmaTables
+
 /// A number, or an optional one: what expressions can count with.
 ///
 /// Whole numbers that grow too large become floating ones in SQLite, which reading as `Int` then refuses.
@@ -12,6 +14,34 @@ extension Int: NumberValue {
 extension Int64: NumberValue {
   /// Null if no row has a value; one beyond 64 bits makes the read throw.
   public typealias Sum = Int64?
+}
+extension Int32: NumberValue {
+  /// Of 64 bits; null if no row has a value.
+  public typealias Sum = Int?
+}
+extension Int16: NumberValue {
+  /// Of 64 bits; null if no row has a value.
+  public typealias Sum = Int?
+}
+extension Int8: NumberValue {
+  /// Of 64 bits; null if no row has a value.
+  public typealias Sum = Int?
+}
+extension UInt32: NumberValue {
+  /// Of 64 bits; null if no row has a value.
+  public typealias Sum = Int?
+}
+extension UInt16: NumberValue {
+  /// Of 64 bits; null if no row has a value.
+  public typealias Sum = Int?
+}
+extension UInt8: NumberValue {
+  /// Of 64 bits; null if no row has a value.
+  public typealias Sum = Int?
+}
+extension Float: NumberValue {
+  /// Of 64 bits; null if no row has a value.
+  public typealias Sum = Double?
 }
 extension Double: NumberValue {
   /// Null if no row has a value.
@@ -85,7 +115,7 @@ extension ExpressionProtocol {
     }
     return Expression<Result>(
       .call(
-        "strftime", StatementText("'%Y-%m-%dT%H:%M:%fZ'"), .call(operation, comparedText, isAggregate: true)))
+        SQLFunction.dateTime.rawValue, .call(operation, comparedText, isAggregate: true)))
   }
 
   /// The lowest value; null if there is none.

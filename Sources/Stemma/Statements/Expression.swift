@@ -1,5 +1,6 @@
 import StemmaEvents
 import StemmaSchema
+import StemmaTables
 
 /// A column or what is made of columns: something that has a value in each row of a statement.
 public protocol ExpressionProtocol<Value>: OrderingTerm {
@@ -66,7 +67,7 @@ extension ExpressionProtocol {
     let type = Value.columnType
     if type.isList { return text }
     if let collation = type.collation { return text.collated(collation) }
-    return type.scalar == .awsDateTime ? .call("julianday", text) : text
+    return type.scalar == .awsDateTime ? .call(SQLFunction.milliseconds.rawValue, text) : text
   }
 }
 

@@ -69,18 +69,17 @@ extension Table {
 
   /// The rows with these keys, in key order; a key that no row has is passed over.
   public static func find(_ keys: some Swift.Sequence<PrimaryKey>) -> Select<Self> {
-    let parts = keys.map { key in
+    let keys = keys.map { key in
       var record = RecordWriter()
       key.write(to: &record)
-      return JSON.array(record.key.map { $0?.value.json ?? .null })
+      return record.key.map { $0?.value ?? .null }
     }
-    let columns = description.keyColumns.joined(separator: ", ")
-    let values = description.keyColumns.indices.map { "json_extract(value, '$[\($0)]')" }
-      .joined(separator: ", ")
+    let columns = description.keyColumns
+    let list = ValueList(keys)
     var select = all
     select.parts.predicates.append(
       StatementText(
-        "(\(columns)) IN (SELECT \(values) FROM json_each(?))", [Datum.json(.array(parts)).value]))
+        "(\(columns.joined(separator: ", "))) IN \(list.sql(parts: columns.count))", [list.parameter]))
     return select
   }
 }

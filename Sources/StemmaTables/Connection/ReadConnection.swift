@@ -46,6 +46,7 @@ package final class ReadConnection {
     connection = Connection(handle: handle, path: path)
     // A look-up then copies no page. Nobody cuts the file short under a reader: tables are replaced by renaming.
     try Collation.install(on: connection)
+    try SQLFunction.install(on: connection)
     try connection.execute("PRAGMA mmap_size = \(Self.mappedBytes)")
   }
 

@@ -151,7 +151,7 @@ package final class Statement {
   // MARK: Parameters, counted from 1
 
   /// SQLite's SQLITE_TRANSIENT: the bytes are copied during the call. The macro's cast is not imported.
-  private static var copied: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+  static var copied: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
   func bind(_ index: Int32, null: Void) { sqlite3_bind_null(handle, index) }
   func bind(_ index: Int32, _ number: Int64) { sqlite3_bind_int64(handle, index, number) }

@@ -1,0 +1,103 @@
+import GRDBSQLite
+import StemmaSchema
+
+/// Functions of ours beside SQLite's own. Every connection knows them; no table and no index names one, so any other program
+/// reads the file.
+package enum SQLFunction: String, CaseIterable, Sendable {
+  /// The point in time that an AWSDateTime stands for, in milliseconds since 1970, in whatever zone it is written; null for
+  /// what is none. SQLite's own functions know no offset with seconds, and none of 15 hours.
+  case milliseconds = "stemma_milliseconds"
+  /// The inverse, in UTC.
+  case dateTime = "stemma_date_time"
+  /// A text as it was before `escaped`; other values as they are.
+  case unescaped = "stemma_unescaped"
+
+  /// Stands in front of a digit: 0 for U+0000, 1 for itself.
+  private static let escape: UInt8 = 1
+
+  /// The text without U+0000.
+  package static func escaped(_ text: String) -> String {
+    var bytes: [UInt8] = []
+    for byte in text.utf8 {
+      if byte <= escape { bytes += [escape, UInt8(ascii: "0") + byte] } else { bytes.append(byte) }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func unescaped(_ text: String) -> String {
+    var bytes: [UInt8] = []
+    var isEscaped = false
+    for byte in text.utf8 {
+      if isEscaped { bytes.append(byte - UInt8(ascii: "0")) } else if byte != escape { bytes.append(byte) }
+      isEscaped = !isEscaped && byte == escape
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Makes all of them known to a connection.
+  static func install(on connection: Connection) throws(TablesError) {
+    let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC
+    for function in allCases {
+      let code = sqlite3_create_function_v2(
+        connection.handle, function.rawValue, 1, flags, nil, function.body, nil, nil, nil)
+      guard code == SQLITE_OK else { throw connection.failure(code) }
+    }
+  }
+
+  private typealias Body =
+    @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
+
+  /// SQLite calls it with one argument.
+  private var body: Body {
+    switch self {
+    case .milliseconds:
+      { context, _, arguments in
+        guard let date = SQLFunction.text(arguments?[0]).flatMap({ DateText(dateTime: $0) }) else {
+          sqlite3_result_null(context)
+          return
+        }
+        sqlite3_result_int64(context, date.millisecondsSince1970)
+      }
+    case .dateTime:
+      { context, _, arguments in
+        guard let value = arguments?[0], sqlite3_value_type(value) == SQLITE_INTEGER else {
+          sqlite3_result_null(context)
+          return
+        }
+        let date = DateText(millisecondsSince1970: sqlite3_value_int64(value))
+        SQLFunction.give(date.utcText, context)
+      }
+    case .unescaped:
+      { context, _, arguments in
+        guard let value = arguments?[0], let text = SQLFunction.text(value) else {
+          sqlite3_result_value(context, arguments?[0])
+          return
+        }
+        SQLFunction.give(SQLFunction.unescaped(text), context)
+      }
+    }
+  }
+
+  /// Nil for what is no text.
+  private static func text(_ value: OpaquePointer?) -> String? {
+    guard let value, sqlite3_value_type(value) == SQLITE_TEXT, let start = sqlite3_value_text(value) else {
+      return nil
+    }
+    let count = Int(sqlite3_value_bytes(value))
+    return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+  }
+
+  private static func give(_ text: String?, _ context: OpaquePointer?) {
+    guard var text else {
+      sqlite3_result_null(context)
+      return
+    }
+    text.withUTF8 { bytes in
+      bytes.withMemoryRebound(to: CChar.self) { characters in
+        let count = UInt64(characters.count)
+        sqlite3_result_text64(
+          context, characters.baseAddress, count, Statement.copied, UInt8(SQLITE_UTF8))
+      }
+    }
+  }
+}
