@@ -28,9 +28,9 @@ public macro Table(
 ) = #externalMacro(module: "StemmaMacros", type: "TableMacro")
 
 /// What `@Table` puts on each property that is a column, so that a copy of a row knows what was set in it. `first` is the
-/// column's number without the key; a group of properties has several.
-@attached(accessor, names: named(didSet))
-public macro _Tracked(_ first: Int, count: Int = 1) =
+/// column's number without the key; `parts` are the properties of a group, each with its representation, if it has one.
+@attached(accessor, names: named(didSet), named(willSet))
+public macro _Tracked(_ first: Int, _ parts: String...) =
   #externalMacro(module: "StemmaMacros", type: "TrackedMacro")
 
 /// Says how a property is stored.

@@ -44,6 +44,7 @@ struct MemberReader {
       let relationship = try misuses.collect { try TableDeclaration.Relationship(variable) }
       if let relationship { relationships.append(relationship) }
       if variable.isRelationship { continue }
+      TableDeclaration.checkTracking(variable, &misuses)
       let columns = try misuses.collect { try TableDeclaration.columns(variable) } ?? []
       for column in columns { try add(column, variable, &misuses) }
     }

@@ -52,7 +52,7 @@ extension TableDeclaration {
       }
       number += stored.columns.count
     }
-    values["_record"] = "try row.record(\(number)\(untracked.isEmpty ? "" : ", untracked: \(untracked)"))"
+    values["_record"] = "try row.record(\(number))"
     // As the memberwise initialiser takes them.
     let properties = declared.map(\.property) + ["_record"]
     let arguments = properties.enumerated().map { "\($1.asLabel): value\($0)" }.joined(separator: ", ")

@@ -1,3 +1,4 @@
+import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
@@ -9,19 +10,31 @@ struct TrackedMacro: AccessorMacro {
     of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
     in context: some MacroExpansionContext
   ) throws -> [AccessorDeclSyntax] {
-    guard let columns = node.arguments?.as(LabeledExprListSyntax.self) else { return [] }
-    let type = checkedType(of: declaration, isGroup: columns.count > 1)
-    return ["didSet { self._record.noteSet(\(columns)\(raw: type.map { ", as: \($0).self" } ?? "")) }"]
+    guard let variable = declaration.as(VariableDeclSyntax.self), let binding = variable.bindings.first,
+      let name = binding.name,
+      let first = node.unlabelled.first.flatMap({ Int($0.trimmedDescription) })
+    else { return [] }
+    // A property with a `didSet` of its own takes no other, and may set itself once more there.
+    let observer = binding.observers.contains("didSet") ? "willSet" : "didSet"
+    let old = observer == "didSet" ? "oldValue" : "self.\(name)"
+    var notes = node.strings.enumerated().map { place, part in
+      let words = part.split(separator: ":", maxSplits: 1)
+      let representation = words.count > 1 ? String(words[1]) : nil
+      return note(
+        first + place, "\(old).\(words[0])", representation, representation == nil ? "notePart" : "noteSet")
+    }
+    if notes.isEmpty {
+      notes = [
+        note(first, old, variable.attributes.named("Column")?.expression("as")?.metatypeName, "noteSet")
+      ]
+    }
+    return ["\(raw: observer) { \(raw: notes.joined(separator: "; ")) }"]
   }
 
-  /// A type that may be none of a column: the compiler looks at it here, where the property stands.
-  private static func checkedType(of declaration: some DeclSyntaxProtocol, isGroup: Bool) -> String? {
-    guard let variable = declaration.as(VariableDeclSyntax.self), !isGroup,
-      variable.attributes.named("Column")?.expression("as") == nil,
-      let type = variable.bindings.first?.typeAnnotation?.type.trimmedDescription,
-      !SpelledTypes.isCommon(type)
-    else { return nil }
-    return type.isOptionalType ? "(\(type))" : type
+  private static func note(_ column: Int, _ old: String, _ representation: String?, _ call: String) -> String
+  {
+    let type = representation.map { ", as: \($0.isOptionalType ? "(\($0))" : $0).self" } ?? ""
+    return "self._record.\(call)(\(column), from: \(old)\(type))"
   }
 }
 
@@ -30,41 +43,58 @@ extension TableMacro: MemberAttributeMacro {
     of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
     providingAttributesFor member: some DeclSyntaxProtocol, in context: some MacroExpansionContext
   ) throws -> [AttributeSyntax] {
-    guard let variable = member.as(VariableDeclSyntax.self), variable.canBeTracked,
-      let name = variable.bindings.first?.name
+    guard let variable = member.as(VariableDeclSyntax.self), variable.isInstance,
+      variable.bindingSpecifier.tokenKind == .keyword(.var), let name = variable.bindings.first?.name,
+      declaration.attributes.all("Table").count == 1
     else { return [] }
     // The member role of the same attribute says what is wrong.
     do {
-      let places = try TableDeclaration(node, declaration).places(ofProperty: name)
-      guard let first = places.first else { return [] }
-      return ["@Stemma._Tracked(\(raw: first)\(raw: places.count == 1 ? "" : ", count: \(places.count)"))"]
+      let arguments = try TableDeclaration(node, declaration).tracking(ofProperty: name)
+      return arguments.map { ["@Stemma._Tracked(\(raw: $0))"] } ?? []
     } catch { return [] }
   }
 }
 
 extension TableDeclaration {
-  /// The numbers of a stored property's columns, without the key; none if it is no column.
-  func places(ofProperty property: String) -> Range<Int> {
-    var places = 0..<0
+  /// The arguments of `@_Tracked`: the number of a stored property's first column, without the key, and the properties of
+  /// a group. Nil if it is no column.
+  fileprivate func tracking(ofProperty property: String) -> String? {
+    var place = 0
     for stored in stored {
-      places = places.upperBound..<(places.upperBound + stored.columns.count)
-      if stored.property == property { return places }
+      if stored.property == property {
+        guard case .group(let group) = stored else { return "\(place)" }
+        let parts = group.columns.map { part in
+          "\"\(part.property)\(part.representation.map { ":\($0)" } ?? "")\""
+        }
+        return ([String(place)] + parts).joined(separator: ", ")
+      }
+      place += stored.columns.count
     }
-    return 0..<0
+    return nil
   }
 
-  /// The columns that can be set without being noted: `var a, b: Int`, and what has an observer of its own.
-  var untracked: [Int] {
-    declaration.memberBlock.members.compactMap { $0.decl.as(VariableDeclSyntax.self) }
-      .filter { $0.isInstance && $0.bindingSpecifier.tokenKind == .keyword(.var) && !$0.canBeTracked }
-      .flatMap(\.bindings).compactMap(\.name).flatMap(places(ofProperty:))
+  /// A column notes that it is set by an observer, of which there can be one of each kind, on each property by itself.
+  static func checkTracking(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
+    guard variable.bindingSpecifier.tokenKind == .keyword(.var), variable.attributes.named("Ephemeral") == nil
+    else { return }
+    let stored = variable.bindings.filter(\.isStored)
+    if variable.bindings.count > 1, !stored.isEmpty {
+      let names = stored.compactMap(\.name).map { "`\($0)`" }.joined(separator: " and ")
+      misuses.add("together", "declare the columns \(names) one by one", at: variable.bindings)
+    }
+    for binding in stored where binding.observers.isSuperset(of: ["willSet", "didSet"]) {
+      misuses.add(
+        "observers",
+        "`\(binding.name ?? "")` can have one observer of its own, as @Table adds the other: leave out `willSet`, or "
+          + "`didSet`", at: binding)
+    }
   }
 }
 
-extension VariableDeclSyntax {
-  /// Whether an observer can be added.
-  fileprivate var canBeTracked: Bool {
-    isInstance && bindingSpecifier.tokenKind == .keyword(.var) && bindings.count == 1
-      && bindings.first?.accessorBlock == nil
+extension PatternBindingSyntax {
+  /// `willSet` and `didSet`, if it has them.
+  fileprivate var observers: Set<String> {
+    guard case .accessors(let accessors) = accessorBlock?.accessors else { return [] }
+    return Set(accessors.map(\.accessorSpecifier.text))
   }
 }

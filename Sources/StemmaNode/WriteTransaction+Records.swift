@@ -54,14 +54,14 @@ extension WriteTransaction {
   ///
   /// - Parameters:
   ///   - view: what the value has seen of the record; nil: all.
-  ///   - isUnchanged: whether the value at a place of `values` is another spelling of the one that is given, as a
-  ///     date in another zone is.
+  ///   - isUnchanged: whether the value at a place of `values` is the one that is given, which the record had when it was
+  ///     read, or another spelling of it, as a date in another zone is.
   /// - Returns: what the value has seen now.
   /// - Throws: `notFound`, `requiredReference`; `notFound` also if the record was deleted since.
   @discardableResult
   package func update(
     _ model: Model, _ key: Key, _ values: [Assignment], from view: RecordView? = nil,
-    isUnchanged: (_ place: Int, Value) -> Bool = { _, _ in false }
+    isUnchanged: (_ place: Int, Value) -> Bool
   ) throws(NodeError) -> RecordView {
     let rules = self.rules(model)
     let current = try existing(model, key)
@@ -73,9 +73,10 @@ extension WriteTransaction {
     var changes: [Assignment] = []
     for (place, assignment) in values.enumerated() {
       let old = seen.value(of: assignment.field)
-      if old != assignment.value, !isUnchanged(place, old) { changes.append(assignment) }
+      if isUnchanged(place, old) { continue }
+      let isSurelyChanged = old == assignment.value
+      changes += try checked([assignment], model, key).filter { isSurelyChanged || $0.value != old }
     }
-    changes = try checked(changes, model, key).filter { seen.value(of: $0.field) != $0.value }
     guard !changes.isEmpty else { return view }
     let before = events.count
     try record(changes, model, key, on: seen.base(of: changes))

@@ -108,7 +108,8 @@ enum Library {
     /// A title,
     /// on two lines.
     var title = "Untitled"  // behind a default
-    var pages, shelf: Int
+    var pages: Int
+    var shelf: Int
     var weight = 0.5 /* inside */
     var `default`: Bool = false
     nonisolated var isbn: String?

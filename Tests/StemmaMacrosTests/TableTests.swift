@@ -345,7 +345,7 @@ struct TableTests {
           public let code: String
           @Stemma._Tracked(0) public var title: String
           @Stemma._Tracked(1) public var tags: [String] = []
-          @Stemma._Tracked(2, count: 2)
+          @Stemma._Tracked(2, "start", "end")
           public var span: Span
           @Stemma._Tracked(4)
           public var createdAt: Date
@@ -485,7 +485,44 @@ struct TableTests {
       as: """
         var title: String {
           didSet {
-            self._record.noteSet(4)
+            self._record.noteSet(4, from: oldValue)
+          }
+        }
+        """)
+    expectExpansion(
+      of: "@_Tracked(4) @Column(as: [String].JSONRepresentation?.self) var tags: [String]?",
+      as: """
+        var tags: [String]? {
+          didSet {
+            self._record.noteSet(4, from: oldValue, as: ([String].JSONRepresentation?).self)
+          }
+        }
+        """)
+  }
+
+  @Test("a group notes each of its columns, one with an observer of its own by the other one")
+  func trackedOtherwise() {
+    expectExpansion(
+      of: #"@_Tracked(2, "street", "tags:[String].JSONRepresentation") var address: Address"#,
+      as: """
+        var address: Address {
+          didSet {
+            self._record.notePart(2, from: oldValue.street);
+            self._record.noteSet(3, from: oldValue.tags, as: [String].JSONRepresentation.self)
+          }
+        }
+        """)
+    expectExpansion(
+      of: """
+        @_Tracked(0) var price: Int {
+          didSet { check() }
+        }
+        """,
+      as: """
+        var price: Int {
+          didSet { check() }
+          willSet {
+            self._record.noteSet(0, from: self.price)
           }
         }
         """)

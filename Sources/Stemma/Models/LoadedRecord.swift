@@ -1,14 +1,11 @@
 import StemmaEvents
-import StemmaMerge
 import StemmaNode
 import Synchronization
 
-/// What copies of one value that was read share.
-///
-/// What it has seen of the record moves on with the value's own successful updates.
+/// What copies of one value that was read share: what was read.
 struct LoadedRecord: Sendable {
   private let group: LoadedRecords
-  /// The only entry of the context that was read; with the sequence 0, the group has the view.
+  /// The only entry of the context that was read; with the sequence 0, the group has the context.
   private let entry: Context.Entry
   private let place: Int32
 
@@ -20,10 +17,7 @@ struct LoadedRecord: Sendable {
 
   var store: Store { group.store }
 
-  var view: ValueView {
-    get { group.view(at: place) ?? ValueView(RecordView(read: Context(trusted: [entry]))) }
-    nonmutating set { group.setView(newValue, at: place) }
-  }
+  var view: RecordView { RecordView(read: group.context(at: place) ?? Context(trusted: [entry])) }
 
   /// The records of a relationship that were read along, by its name. Nil if it was not read.
   func related(_ name: String) -> [any Table]? { group.related(name, at: place) }
@@ -50,17 +44,17 @@ final class LoadedRecords: Sendable {
   static let limit: Int32 = 64
 
   private struct State: Sendable {
-    /// Those that were moved on, or whose context has not just one entry.
-    var views: [Int32: ValueView] = [:]
+    /// Those that have not just one entry.
+    var contexts: [Int32: Context] = [:]
     var related: [Int32: [String: [any Table]]] = [:]
   }
 
   init(_ store: Store) { self.store = store }
 
-  fileprivate func view(at place: Int32) -> ValueView? { state.withLock { $0.views[place] } }
+  fileprivate func context(at place: Int32) -> Context? { state.withLock { $0.contexts[place] } }
 
-  func setView(_ view: ValueView, at place: Int32) {
-    state.withLock { $0.views[place] = view }
+  func setContext(_ context: Context, at place: Int32) {
+    state.withLock { $0.contexts[place] = context }
   }
 
   fileprivate func related(_ name: String, at place: Int32) -> [any Table]? {
@@ -69,26 +63,5 @@ final class LoadedRecords: Sendable {
 
   fileprivate func setRelated(_ name: String, _ rows: [any Table], at place: Int32) {
     state.withLock { $0.related[place, default: [:]][name] = rows }
-  }
-}
-
-/// What the copies of a value have seen of its record, and what was recorded from them.
-struct ValueView: Equatable, Sendable {
-  var record: RecordView
-  /// The numbers of the settings that were recorded.
-  var recorded: Set<UInt64> = []
-
-  init(_ record: RecordView) { self.record = record }
-}
-
-/// Views that a commit has moved on, to be taken back if it is not made.
-final class MovedViews: Sendable {
-  private let moved = Mutex<[(LoadedRecord, ValueView)]>([])
-
-  /// `before`: the view that the record had.
-  func note(_ record: LoadedRecord, _ before: ValueView) { moved.withLock { $0.append((record, before)) } }
-
-  func takeBack() {
-    for (record, view) in moved.withLock({ $0.reversed() }) { record.view = view }
   }
 }

@@ -1,54 +1,60 @@
-import Synchronization
+import StemmaEvents
+import StemmaNode
 
 /// Ties a value to the store that it was read from, and remembers which of the record's events it has seen.
 /// All handles are equal and hash alike: where a value comes from is no part of it.
+///
+/// Each copy of a value has its own: what is set in one, or recorded from one, is unknown to the others.
 public struct RecordHandle: Sendable, Hashable {
   let loaded: LoadedRecord?
-  /// The columns that were set since the value was read, in no order. Copies of the value that were made before know
-  /// nothing of it.
-  private(set) var settings: [Setting] = []
-
-  /// A column that was set.
-  struct Setting: Sendable {
-    /// Counted without the key.
-    var column: Int
-    /// Unlike that of all other settings of this process.
-    var number: UInt64
-  }
-
-  private static let lastNumber = Atomic<UInt64>(0)
+  /// The columns that were set since the value was read, in no order.
+  private var settings: [Setting] = []
 
   /// The handle of a value that no store made.
   public init() { loaded = nil }
 
-  /// `untracked`: columns that can be set without being noted, and hence may always differ from what was read.
   @inline(__always)
-  init(_ loaded: LoadedRecord, untracked: [Int] = []) {
-    self.loaded = loaded
-    settings = untracked.isEmpty ? [] : untracked.map { Setting(column: $0, number: 0) }
+  init(_ loaded: LoadedRecord) { self.loaded = loaded }
+
+  /// Notes that a column was set, counted without the key, which held `old` before.
+  public mutating func noteSet<Content: ColumnValue>(_ column: Int, from old: Content) {
+    if loaded != nil { note(column, old.datum.value) }
   }
 
-  /// Notes that columns were set: `count` of them from `first` on, counted without the key.
-  public mutating func noteSet(_ first: Int, count: Int = 1) {
-    guard loaded != nil else { return }
-    let number = Self.lastNumber.add(1, ordering: .relaxed).newValue
-    for column in first..<(first + count) {
-      if let index = settings.firstIndex(where: { $0.column == column }) {
-        settings[index].number = number
-      } else {
-        settings.append(Setting(column: column, number: number))
-      }
+  /// Notes that a column was set which is stored as a representation of the property.
+  public mutating func noteSet<Representation: ColumnRepresentation>(
+    _ column: Int, from old: Representation.Represented, as type: Representation.Type
+  ) {
+    if loaded != nil { note(column, Representation(representing: old).datum.value) }
+  }
+
+  private mutating func note(_ column: Int, _ old: Value) {
+    if let index = settings.firstIndex(where: { $0.column == column }) {
+      settings[index].note(old)
+    } else {
+      settings.append(Setting(column: column, old))
     }
   }
 
-  /// As above, of one column; `type` is there for the compiler to check that it is one of columns.
-  @inlinable
-  public mutating func noteSet<Content: ColumnValue>(_ first: Int, as type: Content.Type) { noteSet(first) }
+  /// The columns that differ from what was read or recorded from this value, given what it holds now.
+  ///
+  /// Counted without the key, in their order. Nil for a value that no store made: all may differ.
+  func unrecorded(_ values: [Value]) -> [Setting.Difference]? {
+    guard loaded != nil else { return nil }
+    return settings.compactMap { $0.difference(of: values[$0.column]) }.sorted { $0.column < $1.column }
+  }
 
-  /// The columns that may differ from what was read or recorded from this value; nil: all.
-  func unrecorded(_ view: ValueView?) -> Set<Int>? {
-    guard let view else { return nil }
-    return Set(settings.filter { $0.number == 0 || !view.recorded.contains($0.number) }.map(\.column))
+  /// What this value has seen of its record: what was read, and what was recorded from it since. Nil for a value that no
+  /// store made.
+  var view: RecordView? {
+    guard let loaded else { return nil }
+    let recorded = settings.flatMap(\.marks).compactMap { mark in mark.view.map { (mark.number, $0) } }
+    return recorded.max { $0.0 < $1.0 }?.1 ?? loaded.view
+  }
+
+  /// The marks of columns that are being recorded, in the order in which they were made.
+  func marks(of columns: [Int]) -> [SettingMark] {
+    settings.filter { columns.contains($0.column) }.map(\.last).sorted { $0.number < $1.number }
   }
 
   /// Always true, so that the equality of a record is that of its properties.

@@ -145,19 +145,17 @@ public final class Store: Sendable {
     by: String? = nil, note: String? = nil, _ body: @escaping @Sendable (Transaction) throws -> Result
   ) async throws -> Result {
     if options.isReadOnly { throw StoreError.readOnly }
-    let moved = MovedViews()
+    let recorded = RecordedSettings()
     let result: Result
     do {
-      result = try await writer.commit(CommitNote(by: by, note: note)) { [self] write, schemaChanges in
+      result = try await writer.commit(CommitNote(by: by, note: note), recorded) {
+        [self] write, schemaChanges in
         takeIn(write.schema, schemaChanges)
-        let transaction = Transaction(self, write, moved)
+        let transaction = Transaction(self, write, recorded)
         defer { transaction.end() }
         return try body(transaction)
       }
-    } catch {
-      moved.takeBack()
-      throw StoreError.translated(error)
-    }
+    } catch { throw StoreError.translated(error) }
     noteCommit()
     try await resolveConflicts()
     return result

@@ -10,18 +10,19 @@ extension Store.Transaction {
   public func revision<Row: Table>(of row: Row) throws -> String {
     let model = try store.model(of: Row.self)
     return try writing {
-      try $0.revision(model, Self.key(row.primaryKey), readAt: row._record.loaded?.view.record.read)
+      try $0.revision(model, Self.key(row.primaryKey), readAt: row._record.view?.read)
     }
   }
 
-  /// Updates the record if it is at this revision.
+  /// Updates the record if it is at this revision: what was set in the value is written on top of that state, whichever it
+  /// was read at.
   ///
   /// - Throws: `revisionMismatch` with the current one, `notFound`.
   @discardableResult
   public func update<Row: Table>(_ row: Row, ifRevision revision: String) throws -> Row {
     let model = try store.model(of: Row.self)
     try writing { try $0.check(revision, model, Self.key(row.primaryKey)) }
-    return try update(row)
+    return try update(row, from: nil)
   }
 
   /// Deletes the record if it is at this revision.
@@ -29,17 +30,23 @@ extension Store.Transaction {
   /// - Throws: `revisionMismatch` with the current one, `notFound`.
   public func delete<Row: Table>(_ row: Row, ifRevision revision: String) throws {
     let model = try store.model(of: Row.self)
-    try writing { try $0.check(revision, model, Self.key(row.primaryKey)) }
-    try delete(row)
+    try writing { write in
+      let key = Self.key(row.primaryKey)
+      try write.check(revision, model, key)
+      try write.delete(model, key)
+    }
   }
 }
 
 extension Store {
   /// The revision of a record as it was when this value was read; of one that no store made, as it is now.
   ///
+  /// Of a value that is older than the record, it reads the record's events.
   /// - Throws: `notFound`.
   public func revision<Row: Table>(of row: Row) async throws -> String {
-    try await write { try $0.revision(of: row) }
+    let (key, read) = (Transaction.key(row.primaryKey), row._record.view?.read)
+    let model = try model(of: Row.self)
+    return try await inspect { try $0.revision(of: key, in: model, readAt: read) }
   }
 
   /// Updates the record if it is at this revision, in a commit of its own.

@@ -8,12 +8,12 @@ extension Store {
   /// One commit while it is being made. Reads see what it has written.
   public final class Transaction: ReadTransaction {
     let write: WriteTransaction
-    private let moved: MovedViews
+    let recorded: RecordedSettings
     /// What records are read from that need no statement.
     private let memory: RowSource
 
-    init(_ store: Store, _ write: WriteTransaction, _ moved: MovedViews) {
-      self.moved = moved
+    init(_ store: Store, _ write: WriteTransaction, _ recorded: RecordedSettings) {
+      self.recorded = recorded
       self.write = write
       memory = RowSource(store)
       super.init(store) { sql in try StoreError.wrapping { () throws(NodeError) in try write.prepare(sql) } }
@@ -86,7 +86,8 @@ extension Store {
       try writing { write in
         if try write.exists(model, key) {
           // What the draft leaves to the node stays as it is.
-          try write.update(model, key, write.withoutUnsetTimes(values, model))
+          let given = write.withoutUnsetTimes(values, model)
+          try write.update(model, key, given) { given[$0].value == $1 }
         } else {
           try write.create(model, key, values)
         }
@@ -96,32 +97,33 @@ extension Store {
 
     /// Records what differs from the record as it was read, and returns it as it is now.
     ///
-    /// Only properties that were set count, in this copy of the value or in the one that it was copied from: a copy that was
-    /// made earlier takes nothing back. A value that no store made is compared with what is there.
+    /// Each copy of a value stands for itself: what counts is what it was read with, and what was recorded from it or from
+    /// the one that it was copied from. A field that another copy has recorded since is in conflict if this one has set
+    /// it, too, and stays as it is otherwise. A value that no store made is compared with what is there.
     /// - Throws: `notFound`, `requiredReference`.
     @discardableResult
-    public func update<Row: Table>(_ row: Row) throws -> Row {
+    public func update<Row: Table>(_ row: Row) throws -> Row { try update(row, from: row._record.view) }
+
+    /// `view`: what the changes are made on top of; nil: the record as it is.
+    func update<Row: Table>(_ row: Row, from view: RecordView?) throws -> Row {
       let model = try store.model(of: Row.self)
       var record = RecordWriter()
       row.write(to: &record)
       let key = try writing { try $0.key(record.key, of: model) }
       let columns = Row.description.columns.dropFirst(Row.description.keyCount)
       let values = try assignments(record.values, Row.description, model)
-      let (loaded, view) = (row._record.loaded, row._record.loaded?.view)
-      let unrecorded = row._record.unrecorded(view)
-      let places = values.indices.filter { unrecorded?.contains($0) ?? true }
+      let differences =
+        row._record.unrecorded(record.values)
+        ?? values.indices.map { Setting.Difference(column: $0, isFromRecorded: false) }
       let seen = try writing { write in
-        try write.update(model, key, places.map { values[$0] }, from: view?.record) { index, old in
-          columns[columns.startIndex + places[index]].canonical(Datum(old))?.value
-            == record.values[places[index]]
+        try write.update(model, key, differences.map { values[$0.column] }, from: view) { index, old in
+          let (place, isFromRecorded) = (differences[index].column, differences[index].isFromRecorded)
+          if isFromRecorded { return false }
+          return values[place].value == old
+            || columns[columns.startIndex + place].canonical(Datum(old))?.value == record.values[place]
         }
       }
-      if let loaded, var view, !places.isEmpty {
-        moved.note(loaded, view)
-        view.record = seen
-        view.recorded.formUnion(row._record.settings.map(\.number))
-        loaded.view = view
-      }
+      recorded.note(row._record.marks(of: differences.map(\.column)), seen)
       return try present(Row.self, key)
     }
 
@@ -132,7 +134,7 @@ extension Store {
     public func delete<Row: Table>(_ row: Row) throws {
       let model = try store.model(of: Row.self)
       try writing {
-        try $0.delete(model, Self.key(row.primaryKey), readAt: row._record.loaded?.view.record.read)
+        try $0.delete(model, Self.key(row.primaryKey), readAt: row._record.view?.read)
       }
     }
 

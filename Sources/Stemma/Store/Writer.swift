@@ -20,12 +20,23 @@ actor Writer {
     typealias Body = @Sendable (WriteTransaction, _ schemaChanges: Int) throws(NodeError) -> Void
 
     let note: CommitNote
+    let recorded: RecordedSettings
     let body: Body
-    let outcome = Mutex<Result<Void, NodeError>?>(nil)
+    private let result = Mutex<Result<Void, NodeError>?>(nil)
 
-    init(_ note: CommitNote, _ body: @escaping Body) {
+    init(_ note: CommitNote, _ recorded: RecordedSettings, _ body: @escaping Body) {
       self.note = note
+      self.recorded = recorded
       self.body = body
+    }
+
+    var outcome: Result<Void, NodeError>? { result.withLock { $0 } }
+
+    /// On the thread that writes, before the body of any later commit runs there: that must not take for recorded what
+    /// this one has failed to record.
+    func end(_ outcome: Result<Void, NodeError>) {
+      if case .success = outcome { recorded.confirm() } else { recorded.takeBack() }
+      result.withLock { $0 = outcome }
     }
   }
 
@@ -99,20 +110,23 @@ actor Writer {
   nonisolated var isClosed: Bool { closed.load(ordering: .acquiring) }
 
   /// Makes one commit; it is durable when this returns.
+  ///
+  /// - Parameter recorded: what the body records from values, taken back if the commit is not made.
   nonisolated func commit<Result: Sendable>(
-    _ note: CommitNote,
+    _ note: CommitNote, _ recorded: RecordedSettings,
     _ body: @escaping @Sendable (_ write: WriteTransaction, _ schemaChanges: Int) throws -> Result
   ) async throws -> Result {
     let result = Outcome<Result>()
-    let pending = PendingCommit(note) { transaction, schemaChanges throws(NodeError) in
+    let pending = PendingCommit(note, recorded) { transaction, schemaChanges throws(NodeError) in
       do { result.set(.success(try body(transaction, schemaChanges))) } catch {
+        recorded.takeBack()
         result.set(.failure(error))
         throw .abandoned
       }
     }
     waiting.withLock { $0.append(pending) }
     try await makeWaitingCommits()
-    switch pending.outcome.withLock({ $0 }) {
+    switch pending.outcome {
     case .success, .failure(.abandoned): return try result.get()
     case .failure(let error): throw error
     case nil: throw StoreError.closed
@@ -133,9 +147,9 @@ actor Writer {
         }
       }
       let outcomes = try node.write(requests)
-      for (pending, outcome) in zip(group, outcomes) { pending.outcome.withLock { $0 = outcome } }
+      for (pending, outcome) in zip(group, outcomes) { pending.end(outcome) }
     } catch {
-      for pending in group { pending.outcome.withLock { $0 = .failure(error) } }
+      for pending in group { pending.end(.failure(error)) }
     }
   }
 }

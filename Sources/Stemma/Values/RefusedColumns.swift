@@ -28,7 +28,22 @@ extension RecordHandle {
       "the type of a column is a ColumnValue: declare that of your type, store it as JSON with @Column(as: YourType.JSONRepresentation.self), or mark the property @Ephemeral"
   )
   @_disfavoredOverload
-  public mutating func noteSet<Content>(_ first: Int, as type: Content.Type) {}
+  public mutating func noteSet<Content>(_ column: Int, from old: Content) {}
+
+  /// Of a column of a group; of one that is refused, elsewhere.
+  public mutating func notePart<Content: ColumnValue>(_ column: Int, from old: Content) {
+    noteSet(column, from: old)
+  }
+
+  /// Of a column that is refused elsewhere.
+  @_disfavoredOverload
+  public mutating func notePart<Content>(_ column: Int, from old: Content) {}
+
+  /// Of a column whose representation is refused elsewhere.
+  @_disfavoredOverload
+  public mutating func noteSet<Content, Representation>(
+    _ column: Int, from old: Content, as type: Representation.Type
+  ) {}
 }
 
 extension ModelDescription.Column {

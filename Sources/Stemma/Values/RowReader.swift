@@ -129,10 +129,9 @@ public struct RowReader {
     try Representation.read(self, column).represented
   }
 
-  /// Ties the record to the store that it is read from. `column` is that of `_state`; `untracked` are the columns,
-  /// counted without the key, that can be set without being noted.
-  public func record(_ column: Int, untracked: [Int] = []) throws(StoreError) -> RecordHandle {
-    do throws(MergeError) { return try source.record(place(column), untracked) } catch {
+  /// Ties the record to the store that it is read from. `column` is that of `_state`.
+  public func record(_ column: Int) throws(StoreError) -> RecordHandle {
+    do throws(MergeError) { return try source.record(place(column)) } catch {
       throw unreadable(column)
     }
   }
@@ -184,15 +183,14 @@ final class RowSource {
 
   /// `column`: that of `_state`.
   @inline(__always)
-  func record(_ column: Int32, _ untracked: [Int]) throws(MergeError) -> RecordHandle {
+  func record(_ column: Int32) throws(MergeError) -> RecordHandle {
     guard let group = groupWithRoom() else { return RecordHandle() }
     if let entry = try singleEntry(column) {
-      return RecordHandle(LoadedRecord(group, place, entry), untracked: untracked)
+      return RecordHandle(LoadedRecord(group, place, entry))
     }
-    group.setView(ValueView(RecordView(read: try wholeContext(column))), at: place)
+    group.setContext(try wholeContext(column), at: place)
     return RecordHandle(
-      LoadedRecord(group, place, Context.Entry(origin: Origin(0), sequence: Sequence(0))),
-      untracked: untracked)
+      LoadedRecord(group, place, Context.Entry(origin: Origin(0), sequence: Sequence(0))))
   }
 
   /// With the next place in it. Nil if records are tied to nothing.

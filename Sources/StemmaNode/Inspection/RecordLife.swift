@@ -52,6 +52,21 @@ extension NodeError {
 }
 
 extension Node {
+  /// The revision of a record as it was when its context was this one; nil: as it is.
+  ///
+  /// - Throws: `notFound`; `.missing` if damage may have taken some of its events.
+  package func revision(of key: Key, in model: Model, readAt read: Context?) throws(NodeError) -> String {
+    guard let current = try state(of: key, in: model) else {
+      throw .mutation(.notFound(model: model.name, key: KeyWords.text(key, of: model)))
+    }
+    guard let read, read != current.context else { return current.revision }
+    let life = try life(of: key, in: model)
+    let known = life.history.events.filter { read.covers($0.dot) }
+    do throws(MergeError) { return try RecordState.fold(known, life.rules).revision } catch {
+      throw .merge(error, model, key)
+    }
+  }
+
   /// The events of one record that this node held at a moment. Reads the blocks in which the record may stand.
   ///
   /// - Throws: `.missing` if damage may have taken some of them.

@@ -1,6 +1,7 @@
-@testable import Stemma
-import StemmaSimulation
+import Dispatch
 import Testing
+
+@testable import Stemma
 
 /// Values are copied freely, and saved more than once: each copy records what was set in it, on top of what it has seen.
 @Suite("Copies of a value")
@@ -89,42 +90,113 @@ struct CopyTests {
     #expect(try await recorded("isDone") == 1)
   }
 
-  @Test(
-    "nothing that others write is lost unseen, whatever copies are saved in which order", arguments: 0..<40)
-  func random(seed: UInt64) async throws {
-    var dice = SplitMix64(seed: seed)
-    var copies = [read]
-    for step in 0..<12 {
-      let place = Int.random(in: copies.indices, using: &dice)
-      switch Int.random(in: 0..<4, using: &dice) {
-      case 0:
-        copies.append(copies[place])
-      case 1:
-        // Somebody else: their title is shown, or in conflict, until a value that has seen it sets another.
-        let title = "theirs \(step)"
-        try await Reminder.find(read.id).update { $0.title = title }.execute(store)
-        copies[place].title = "mine \(step)"
-        try await store.update(copies[place])
-        let shown = try await shownTitles()
-        #expect(shown.contains(title) && shown.contains("mine \(step)"), "seed \(seed), step \(step)")
-      case 2:
-        copies[place] = try await row
-      default:
-        let before = try await shownTitles()
-        copies[place].isDone.toggle()
-        let isDone = copies[place].isDone
-        #expect(try await store.update(copies[place]).isDone == isDone, "seed \(seed), step \(step)")
-        #expect(try await shownTitles() == before, "seed \(seed), step \(step)")
-      }
-    }
+  @Test("a copy that has set what another one has recorded since is in conflict with it")
+  func copies() async throws {
+    var (one, two) = (read, read)
+    one.title = "one"
+    two.title = "two"
+    try await store.update(one)
+    try await store.update(two)
+    let conflict = try #require(try await store.conflicts(of: Reminder.self).first)
+    #expect(Set(try conflict.candidates.map { try $0.value(as: String.self) }) == ["one", "two"])
   }
 
-  /// The title of the row, or those of the conflict about it.
-  private func shownTitles() async throws -> Set<String> {
-    guard let conflict = try await store.conflicts(of: Reminder.self).first(where: { $0.field == "title" })
-    else {
-      return [try await row.title]
+  @Test("what is set back to what this copy was read with takes nothing back of what another has recorded")
+  func setBack() async throws {
+    var (copy, other) = (read, read)
+    other.title = "new"
+    try await store.update(other)
+    copy.title = "new"
+    copy.title = "old"
+    try await store.update(copy)
+    copy.title += ""
+    #expect(try await store.update(copy).title == "new")
+    #expect(try await recorded("title") == 1)
+    #expect(try await store.conflicts().isEmpty)
+  }
+
+  @Test("what was set between two saves is compared with the first, not with what was read")
+  func setBackBetween() async throws {
+    var copy = read
+    copy.title = "new"
+    let saved = copy
+    copy.title = "old"
+    try await store.update(saved)
+    #expect(try await store.update(copy).title == "old")
+    #expect(try await recorded("title") == 2)
+    #expect(try await store.conflicts().isEmpty)
+  }
+
+  @Test("a value that is set very often, in a copy each time, is recorded as it is at last")
+  func often() async throws {
+    var copy = read
+    var saved: Reminder?
+    for step in 0..<200 {
+      var next = copy
+      next.title = "\(step)"
+      copy = next
+      if step == 20 { saved = copy }
     }
-    return Set(try conflict.candidates.map { try $0.value(as: String.self) })
+    copy.title = "old"
+    try await store.update(try #require(saved))
+    try await store.update(copy)
+    let conflicts = try await store.conflicts(of: Reminder.self)
+    let shown = try conflicts.flatMap(\.candidates).map { try $0.value(as: String.self) }
+    #expect(Set(shown + [try await row.title]).contains("old"))
+    copy.title = "last"
+    #expect(try await store.update(copy).title == "last")
+  }
+
+  // MARK: Commits that are not made
+
+  private struct Abandoned: Error {}
+
+  @Test("what a failing commit has recorded of a value is recorded by the next one that saves it")
+  func failing() async throws {
+    var copy = read
+    copy.title = "new"
+    let saved = copy
+    await #expect(throws: Abandoned.self) {
+      try await store.write { tx in
+        try tx.update(saved)
+        throw Abandoned()
+      }
+    }
+    #expect(try await store.update(copy).title == "new")
+    copy.title = "newer"
+    #expect(try await store.update(copy).title == "newer")
+    #expect(try await recorded("title") == 2)
+    #expect(try await store.conflicts().isEmpty)
+  }
+
+  @Test("a commit in the same group as one that fails records the copy that both save")
+  func failingBeside() async throws {
+    var copy = read
+    copy.title = "new"
+    let saved = copy
+    let gate = DispatchSemaphore(value: 0)
+    let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+    async let first: Void = store.write { _ in
+      begin.finish()
+      gate.wait()
+    }
+    for await _ in begun {}
+    let failing = Task { [store] in
+      try await store.write { tx in
+        try tx.update(saved)
+        throw Abandoned()
+      }
+    }
+    while store.writer.waitingCount < 1 { await Task.yield() }
+    async let succeeding = store.update(saved)
+    while store.writer.waitingCount < 2 { await Task.yield() }
+    gate.signal()
+    try await first
+    await #expect(throws: Abandoned.self) { try await failing.value }
+    #expect(try await succeeding.title == "new")
+    copy.isDone = true
+    try await store.update(copy)
+    #expect(try await recorded("title") == 1)
+    #expect(try await store.conflicts().isEmpty)
   }
 }

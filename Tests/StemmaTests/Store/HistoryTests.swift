@@ -73,4 +73,35 @@ struct HistoryTests {
     try await store.delete(fresh, ifRevision: store.revision(of: fresh))
     #expect(try await store.get(Reminder.self, byIdentifier: id) == nil)
   }
+
+  @Test("a stale value that names the current revision is written on top of that, not beside it")
+  func currentRevision() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    var stale = try await store.insert(Reminder.Draft(title: "Rest"))
+    try await Reminder.find(stale.id).update {
+      $0.title = "Walk"
+      $0.isDone = true
+    }.execute(store)
+    stale.title = "Sleep"
+    let current = try await store.revision(of: try await store.find(Reminder.self, stale.id))
+    let updated = try await store.update(stale, ifRevision: current)
+    #expect(updated.title == "Sleep" && updated.isDone)
+    #expect(try await store.conflicts().isEmpty)
+    try await store.delete(stale, ifRevision: try await store.revision(of: updated))
+    #expect(try await store.conflicts().isEmpty)
+  }
+
+  @Test("a revision is read without a commit, by a store that only reads, too")
+  func readOnlyRevision() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    let old = try await store.insert(Reminder.Draft(title: "Rest"))
+    let reader = try await Store(at: store.directory, options: .init(isReadOnly: true), models: Reminder.self)
+    let same = try await reader.find(Reminder.self, old.id)
+    try await Reminder.find(old.id).update { $0.title = "Walk" }.execute(store)
+    let new = try await reader.find(Reminder.self, old.id)
+    #expect(try await reader.revision(of: same) == store.revision(of: old))
+    #expect(try await reader.revision(of: new) != reader.revision(of: same))
+    try await store.delete(new)
+    await #expect(throws: StoreError.self) { try await reader.revision(of: same) }
+  }
 }

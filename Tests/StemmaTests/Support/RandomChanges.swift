@@ -34,7 +34,10 @@ extension SplitMix64 {
     switch below(5) {
     case 0: return childChange()
     case 1:
-      let known = copies.filter { model.lives[$0.row.id] ?? 0 == $0.life }
+      // Two copies of one value that set the same are in conflict.
+      let known = copies.filter {
+        model.lives[$0.row.id] ?? 0 == $0.life && model.chores[$0.row.id]?.note == $0.row.note
+      }
       return known.isEmpty ? workerChange() : saving(element(known.map(\.row)))
     case 2: return workerChange()
     default: return choreChange()

@@ -1,0 +1,131 @@
+import StemmaEvents
+import StemmaNode
+import Synchronization
+
+/// That a property of a value was set, and whether that was recorded.
+///
+/// Copies share the marks of what was set before they were made. So a value knows what was recorded from another copy of
+/// itself as far as it holds the same settings, and nothing of what was set in the other one alone.
+final class SettingMark: Sendable {
+  private enum State {
+    case unrecorded
+    /// In a commit that is being made, or in one that is durable.
+    case recorded(view: RecordView?, isDurable: Bool)
+  }
+
+  /// Higher than those of all settings that were made before in this process.
+  let number: UInt64
+  private let state = Mutex(State.unrecorded)
+
+  private static let lastNumber = Atomic<UInt64>(0)
+
+  init() { number = Self.lastNumber.add(1, ordering: .relaxed).newValue }
+
+  var isRecorded: Bool {
+    state.withLock { if case .recorded = $0 { true } else { false } }
+  }
+
+  var isDurable: Bool {
+    state.withLock { if case .recorded(_, let isDurable) = $0 { isDurable } else { false } }
+  }
+
+  /// What a value that has this setting has seen of its record since; nil if another mark says it.
+  var view: RecordView? {
+    state.withLock { if case .recorded(let view, _) = $0 { view } else { nil } }
+  }
+
+  func record(_ view: RecordView?) { state.withLock { $0 = .recorded(view: view, isDurable: false) } }
+
+  func takeBack() { state.withLock { $0 = .unrecorded } }
+
+  func confirm() {
+    state.withLock { if case .recorded(let view, _) = $0 { $0 = .recorded(view: view, isDurable: true) } }
+  }
+}
+
+/// A column that was set in a copy of a value.
+struct Setting: Sendable {
+  /// Counted without the key.
+  let column: Int
+  /// The oldest first, never none: as far back as to what was recorded last.
+  private var steps: [Step]
+
+  private struct Step {
+    var mark: SettingMark
+    /// What the column held before; nil if that is not known any more.
+    var before: Value?
+  }
+
+  /// How many settings are remembered that were not recorded. A copy that was made between any two of them can still record
+  /// each; of those that are forgotten, that is not noticed here.
+  private static let limit = 4096
+
+  init(column: Int, _ old: Value) {
+    self.column = column
+    steps = [Step(mark: SettingMark(), before: old)]
+  }
+
+  var last: SettingMark { steps[steps.count - 1].mark }
+  var marks: [SettingMark] { steps.map(\.mark) }
+
+  mutating func note(_ old: Value) {
+    // One that no copy has can be recorded from this value only, and then as it is now.
+    if isKnownUniquelyReferenced(&steps[steps.count - 1].mark), !last.isRecorded { return }
+    steps.append(Step(mark: SettingMark(), before: old))
+    forget()
+  }
+
+  /// Leaves out what is older than what was recorded last, but for the mark that says what the value has seen.
+  private mutating func forget() {
+    var first = steps.lastIndex { $0.mark.isDurable } ?? 0
+    if steps.count - first > Self.limit {
+      first = steps.count - Self.limit / 2
+      steps[first].before = nil
+    }
+    let seen = steps[..<first].lastIndex { $0.mark.view != nil }.map { [steps[$0]] } ?? []
+    steps = seen + steps[first...]
+  }
+
+  /// How a value differs from what was read, or recorded last; nil if it does not.
+  func difference(of value: Value) -> Difference? {
+    let recorded = steps.lastIndex { $0.mark.isRecorded }
+    let first = recorded.map { $0 + 1 } ?? 0
+    guard first < steps.count, steps[first].before != value else { return nil }
+    return Difference(column: column, isFromRecorded: recorded != nil || steps[first].before == nil)
+  }
+
+  /// That a column differs from what it was.
+  struct Difference {
+    var column: Int
+    /// From what was recorded from the value since it was read, which may have been what it is now.
+    var isFromRecorded: Bool
+  }
+}
+
+/// Settings that a commit has recorded, to be taken back if it is not made.
+final class RecordedSettings: Sendable {
+  private let marks = Mutex<[SettingMark]>([])
+
+  /// Of one value, in the order in which they were made: whoever has the last has all of them.
+  func note(_ recorded: [SettingMark], _ view: RecordView) {
+    for mark in recorded { mark.record(mark === recorded.last ? view : nil) }
+    marks.withLock { $0 += recorded }
+  }
+
+  /// The commit is durable.
+  func confirm() {
+    for mark in take() { mark.confirm() }
+  }
+
+  /// The commit is not made. On the thread that writes, before anybody else writes there.
+  func takeBack() {
+    for mark in take() { mark.takeBack() }
+  }
+
+  private func take() -> [SettingMark] {
+    marks.withLock { marks in
+      defer { marks = [] }
+      return marks
+    }
+  }
+}
