@@ -12,15 +12,20 @@ public final class LiveRows<Output: Sendable> {
   public private(set) var rows: [Output] = []
   /// Whether rows have been read: with it, no rows means that there are none.
   public private(set) var isLoaded = false
-  /// Why the rows stay what they are, if reading them has failed.
+  /// Why the rows are those of an earlier state, if the last reading of them has failed. They are read again after the next
+  /// commit.
   public private(set) var error: (any Error)?
   @ObservationIgnored private var task: Task<Void, Never>?
 
   fileprivate init(_ observation: RowObservation<Output>) {
     task = Task { [weak self] in
-      do {
-        for try await rows in observation { self?.take(rows) }
-      } catch is CancellationError {} catch { self?.error = error }
+      var iterator = observation.makeAsyncIterator()
+      while !Task.isCancelled {
+        do {
+          guard let rows = try await iterator.next(isolation: MainActor.shared) else { return }
+          self?.take(rows)
+        } catch is CancellationError { return } catch { self?.error = error }
+      }
     }
   }
 
@@ -29,6 +34,7 @@ public final class LiveRows<Output: Sendable> {
   private func take(_ rows: [Output]) {
     self.rows = rows
     isLoaded = true
+    error = nil
   }
 }
 

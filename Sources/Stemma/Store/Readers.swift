@@ -24,8 +24,9 @@ final class Readers: Sendable {
   private static let queueCount = 3
   /// How many connections are kept open.
   private static let idleLimit = 8
-  /// How long a connection is used without looking whether another file stands in the place of its own.
-  private static let checkInterval = Duration.milliseconds(1)
+  /// How long a connection is used without looking whether another file stands in the place of its own: less than it takes
+  /// to open that and to commit to it, so that nobody can have done so meanwhile.
+  private static let checkInterval = Duration.microseconds(100)
   /// How long a state is held without need. SQLite's log can be cut short only while nobody holds a state of it.
   private static let holdingInterval = DispatchTimeInterval.milliseconds(2)
 

@@ -34,7 +34,8 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
       self.changes = changes
     }
 
-    /// - Throws: what reading throws; `unreadable` for example.
+    /// - Throws: what reading throws; `unreadable` for example. The rows are read again after the next commit, if it is
+    ///   called again.
     public mutating func next() async throws -> [Output]? {
       while await changes.next() != nil {
         let (store, text, read, last) = (observation.store, observation.text, observation.read, last)
@@ -53,7 +54,11 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
               return (digest, try statement.read(text, store, read))
             }
           }
-        } catch StoreError.closed { return nil }
+        } catch StoreError.closed { return nil } catch {
+          // Who asks again gets the rows, also those that it has had.
+          self.last = nil
+          throw error
+        }
         guard let found else { continue }
         self.last = found.digest
         return found.rows

@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 
 @testable import Stemma
@@ -45,6 +46,48 @@ struct ConcurrencyTests {
       try await group.waitForAll()
     }
     #expect(try await team.members.count() == writers * commits)
+  }
+
+  private final class Count: Sendable {
+    let number = Atomic<Int>(0)
+  }
+
+  @Test(
+    "reads that begin after a commit has returned show it, of whichever store, and while tables are made anew"
+  )
+  func heldStates() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    let other = try await Store(at: store.directory, models: Reminder.self)
+    let id = try await store.insert(Reminder.Draft(title: "0")).id
+    let count = 90
+    let returned = Count()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for number in 1...count {
+          if number.isMultiple(of: 15) {
+            let rebuilder = number.isMultiple(of: 30) ? store : other
+            _ = try await rebuilder.writer.access { node in try node.rebuild { _, _ in } }
+          }
+          let writer = number.isMultiple(of: 2) ? store : other
+          try await Reminder.find(id).update { $0.title = "\(number)" }.execute(writer)
+          returned.number.store(number, ordering: .releasing)
+        }
+      }
+      for reader in [store, other, store, other] {
+        group.addTask {
+          var last = 0
+          while last < count {
+            let before = returned.number.load(ordering: .acquiring)
+            let found = try #require(Int(try await reader.find(Reminder.self, id).title))
+            let selected = try await Reminder.select { $0.title }.fetchAll(reader).compactMap { Int($0) }
+            #expect(found >= Swift.max(before, last), "by key, of \(before)")
+            #expect(selected.allSatisfy { $0 >= found } && selected.count == 1, "by a statement, of \(found)")
+            last = found
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
   }
 
   @Test("two stores on one directory take turns and lose nothing")

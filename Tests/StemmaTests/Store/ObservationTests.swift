@@ -4,6 +4,21 @@ import Testing
 
 @testable import Stemma
 
+enum Graded {
+  enum Grade: String, ColumnValue {
+    case low, high
+  }
+  @Table struct Task {
+    let id: UUID
+    var grade: Grade
+  }
+  /// The same model of a program that knows more grades.
+  @Table(model: "Task") struct AnyTask {
+    let id: UUID
+    var grade: String
+  }
+}
+
 @Suite("Observing a store")
 struct ObservationTests {
   @Test("an element now, and one for each commit that changes the rows; others go unnoticed")
@@ -128,6 +143,22 @@ struct ObservationTests {
     try await changed { !reminders.rows.isEmpty }
     #expect(reminders.rows.map(\.title) == ["Rest"])
     #expect(reminders.error == nil)
+  }
+
+  @Test("a holder shows why rows cannot be read, and the rows as soon as they can")
+  @MainActor
+  func liveAfterAnError() async throws {
+    let store = try await Store.temporary(models: Graded.Task.self)
+    let other = try await Store(at: store.directory, models: Graded.AnyTask.self)
+    let id = try await store.insert(Graded.Task.Draft(grade: .low)).id
+    let tasks = store.live(Graded.Task.all)
+    try await changed { tasks.isLoaded }
+    try await Graded.AnyTask.find(id).update { $0.grade = "unheard of" }.execute(other)
+    try await changed { tasks.error != nil }
+    #expect(tasks.rows.map(\.grade) == [.low])
+    try await Graded.AnyTask.find(id).update { $0.grade = "high" }.execute(other)
+    try await changed { tasks.error == nil }
+    #expect(tasks.rows.map(\.grade) == [.high])
   }
 
   /// Waits until something observable holds.

@@ -1,0 +1,32 @@
+import Shapes
+import Stemma
+import Testing
+
+/// Models of a module that this one only imports.
+@Suite("Public models of another module")
+struct PublicModelTests {
+  @Test("drafts, values, setters, relationships, statements and keys")
+  func use() async throws {
+    let store = try await Store.temporary(models: Crew.self, Sailor.self, Berth.self)
+    let crew = try await store.insert(Crew.Draft(name: "Blue"))
+    let red = try await store.insert(Crew(id: UUID(), name: "Red"))
+    var sailor = try await store.insert(
+      Sailor.Draft(name: "Ann", rank: Sailor.Rank(title: "Mate"), crew: crew))
+    sailor.rank.grade = 3
+    sailor = try await store.update(sailor)
+    #expect(try await sailor.crew?.name == "Blue")
+    #expect(try await crew.sailors.fetch().map(\.rank.grade) == [3])
+    sailor.setCrew(red)
+    sailor = try await store.update(sailor)
+    let eager = try await store.get(Crew.self, byIdentifier: red.id, including: { [$0.sailors] })
+    #expect(try eager?.loaded(\.sailors) == [sailor])
+    sailor.setCrew(nil)
+    try await store.update(sailor)
+    let found = Sailor.where { $0.rank.grade > 2 && $0.crewId == nil }.order { $0.name }
+    #expect(try await found.fetchAll(store).map(\.name) == ["Ann"])
+    #expect(Sailor.Draft(sailor).rank.title == "Mate")
+    let berth = try await store.insert(Berth.Draft(deck: 1, number: 7))
+    #expect(berth.deck == 1 && berth.note == nil)
+    #expect(try await store.find(Berth.self, Berth.ID(deck: 1, number: 7)).number == 7)
+  }
+}
