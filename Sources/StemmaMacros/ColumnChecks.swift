@@ -34,7 +34,19 @@ extension TableDeclaration {
         "a column that may be null is an optional: the type of `\(name)` is `\(optional)`",
         at: type, fix: .replace("write `\(optional)`", type, by: TypeSyntax(stringLiteral: optional)))
     }
+    if let outer = type.as(OptionalTypeSyntax.self), outer.wrappedType.is(OptionalTypeSyntax.self) {
+      let optional = outer.wrappedType.trimmedDescription
+      throw Misuses.error(
+        "twiceOptional", "a column is null or not: the type of `\(name)` is `\(optional)`", at: type,
+        fix: .replace("write `\(optional)`", type, by: TypeSyntax(stringLiteral: optional)))
+    }
     let bare = bared(type)
+    if bare.is(SomeOrAnyTypeSyntax.self) {
+      throw Misuses.error(
+        "existential",
+        "a column has a type of its own; store `\(name)` as JSON of one, or mark it @Ephemeral",
+        at: type)
+    }
     if bare.is(FunctionTypeSyntax.self) {
       throw Misuses.error("function", "a function is no column; mark `\(name)` @Ephemeral", at: type)
     }

@@ -21,7 +21,8 @@ struct DraftExpansion {
 
   /// A key part that is named `id` may be absent: it is minted then.
   private func keyField(_ part: TableDeclaration.Column) -> Field {
-    let isMinted = part.name == "id" && ["UUID", "Int", "String", "String.ID"].contains(part.type)
+    let isMinted =
+      part.name == "id" && ["UUID", "Int", "String", "String.ID"].contains(SpelledTypes.short(part.type))
     return Field(
       name: part.property, type: isMinted ? "\(part.type)?" : part.type,
       defaultValue: isMinted ? "nil" : part.defaultValue?.description, source: part.path,

@@ -42,8 +42,12 @@ extension TableDeclaration {
       }
       return
     }
-    let types = key.columns.map(\.type)
-    guard fields.map(\.wrappedType) != types else { return }
+    let types = key.columns.map { SpelledTypes.short($0.type) }
+    let known = zip(fields.map(\.wrappedType), types).allSatisfy {
+      SpelledTypes.isCommon($0) && SpelledTypes.isCommon($1)
+    }
+    // Other types may have two names; these the compiler compares.
+    guard known, fields.map(\.wrappedType) != types else { return }
     misuses.add(
       "fieldTypes",
       "the key of \(name) is \(parts) of the types \(types.joined(separator: ", ")); the reference fields are of "
@@ -75,7 +79,7 @@ extension TableDeclaration {
 }
 
 extension TableDeclaration.Column {
-  fileprivate var wrappedType: String { type.withoutMark }
+  fileprivate var wrappedType: String { SpelledTypes.plain(type).type }
 }
 
 extension TypeSyntax {

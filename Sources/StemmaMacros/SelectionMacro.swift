@@ -21,6 +21,10 @@ extension SelectionMacro: MemberMacro {
     of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
     conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
+    guard declaration.is(StructDeclSyntax.self) else {
+      throw Misuse("selectionStruct", "@Selection stands on a struct: what is selected is a value").error(
+        at: node)
+    }
     try checkInner(declaration)
     let access = declaration.modifiers.accessPrefix
     let parts = try Self.parts(of: declaration)

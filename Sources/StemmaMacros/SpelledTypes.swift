@@ -14,6 +14,21 @@ enum SpelledTypes {
   /// Whether everybody has the type, and it is one of columns.
   static func isCommon(_ type: String) -> Bool { common.contains(unwrapped(type).type) }
 
+  /// The short name of a type that everybody has, `UUID` of `Foundation.UUID`; other types as they are spelled.
+  static func short(_ type: String) -> String {
+    let words = type.split(separator: ".", maxSplits: 1).map(String.init)
+    guard words.count == 2, ["Swift", "Foundation", "FoundationEssentials", "Stemma"].contains(words[0]),
+      common.contains(words[1]) || words[1] == "String.ID"
+    else { return type }
+    return words[1]
+  }
+
+  /// What a type is or wraps, by its short name, and whether it wraps it.
+  static func plain(_ type: String) -> (type: String, isOptional: Bool) {
+    let (inner, isOptional) = unwrapped(type)
+    return (short(inner), isOptional)
+  }
+
   /// What stands in an optional, and what is around it.
   private static func unwrapped(_ type: String) -> (type: String, isOptional: Bool) {
     if type.hasSuffix("?") { return (String(type.dropLast()), true) }

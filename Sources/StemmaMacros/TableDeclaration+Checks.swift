@@ -32,6 +32,32 @@ extension TableDeclaration {
       }
     }
     for relationship in relationships { check(relationship, &misuses) }
+    checkSetters(&misuses)
+  }
+
+  /// Two references whose setters would be one, as those of `team` and `Team`, or whose fields are the same.
+  private func checkSetters(_ misuses: inout Misuses) {
+    let references = relationships.filter { $0.kind == .belongsTo }
+    for (index, reference) in references.enumerated() {
+      let others = references[..<index]
+      if let other = others.first(where: { $0.setterName == reference.setterName }) {
+        misuses.add(
+          "clash",
+          "@Table writes `\(reference.setterName)(_:)` for `\(other.property)` already; call this one otherwise",
+          at: reference.variable)
+      }
+      let isFree =
+        !reference.fields.isEmpty && !Set(key.columns.map(\.property)).isSuperset(of: reference.fields)
+      if isFree,
+        let other = others.first(where: { $0.fields == reference.fields && $0.target != reference.target })
+      {
+        let names = reference.fields.map { "`\($0)`" }.joined(separator: ", ")
+        misuses.warn(
+          "sharedReference",
+          "\(names) leads to a \(other.target) already; the same key is one of a \(reference.target) by chance only",
+          at: reference.attribute)
+      }
+    }
   }
 
   func unknown(_ field: String) -> String {
@@ -83,6 +109,12 @@ extension TableDeclaration {
       return
     }
     checkRoots(relationship, &misuses)
+    guard Set(relationship.fields).count == relationship.fields.count else {
+      misuses.add(
+        "fieldTwice", "each part of the key has a reference field of its own; name each once",
+        at: relationship.attribute)
+      return
+    }
     guard relationship.kind == .belongsTo else {
       checkKey(relationship, &misuses)
       return
@@ -154,7 +186,12 @@ extension TableDeclaration.Relationship {
 
 extension TableDeclaration {
   /// What is wrong with the place where a model is declared. Inside of a function it can have no extension.
-  static func checkPlace(_ node: AttributeSyntax, _ context: [Syntax]) throws {
+  static func checkPlace(
+    _ node: AttributeSyntax, _ declaration: some DeclGroupSyntax, _ context: [Syntax]
+  ) throws {
+    if declaration.attributes.all("Table").count > 1 {
+      throw Misuse("twice", "a model has one @Table").error(at: node)
+    }
     let isLocal = context.contains {
       $0.is(FunctionDeclSyntax.self) || $0.is(InitializerDeclSyntax.self) || $0.is(ClosureExprSyntax.self)
         || $0.is(AccessorDeclSyntax.self) || $0.is(SubscriptDeclSyntax.self)

@@ -123,7 +123,7 @@ extension TableDeclaration.Column {
   func reading(_ index: Int) -> String {
     if representation != nil { return "try row.represented(\(index), as: \(codec).self)" }
     let read =
-      isIdentity && ["Date", "URL"].contains(type.withoutMark)
+      isIdentity && ["Date", "URL"].contains(SpelledTypes.plain(type).type)
       ? "row.exactly(\(index), as: \(codec).self)"
       : SpelledTypes.isCommon(type)
         ? "\(codec).read(row, \(index))" : "row.value(\(index), as: \(codec).self)"
@@ -150,7 +150,8 @@ extension TableDeclaration.Column {
 
   /// Whether the node maintains it: `createdAt` and `updatedAt`, where they are stored as points in time.
   var isMaintained: Bool {
-    ["createdAt", "updatedAt"].contains(name) && ["Date", "Date?"].contains(type) && representation == nil
+    ["createdAt", "updatedAt"].contains(name) && SpelledTypes.plain(type).type == "Date"
+      && representation == nil
   }
 }
 

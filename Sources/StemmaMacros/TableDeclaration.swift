@@ -159,12 +159,32 @@ extension TableDeclaration.Relationship {
 
   private static func target(_ type: TypeSyntax, _ kind: Kind) throws -> String {
     guard kind.isList else {
+      try checkOne(type, kind)
       return (type.as(OptionalTypeSyntax.self)?.wrappedType ?? type).trimmedDescription
     }
     guard let related = type.as(IdentifierTypeSyntax.self) ?? type.as(MemberTypeSyntax.self)?.lastName,
       related.name.text == "Related", let argument = related.genericArgumentClause?.arguments.first
     else { throw notRelated(type, kind) }
     return argument.argument.trimmedDescription
+  }
+
+  /// The type of a relationship to one record.
+  private static func checkOne(_ type: TypeSyntax, _ kind: Kind) throws {
+    let inner = type.as(OptionalTypeSyntax.self)?.wrappedType ?? type
+    if let list = inner.as(ArrayTypeSyntax.self) {
+      let element = list.element.trimmedDescription
+      throw Misuses.error(
+        "oneRecord",
+        "@\(kind.rawValue) leads to one record: its type is `\(element)?`; many are a @HasMany of Related<\(element)>",
+        at: type,
+        fix: .replace("write `\(element)?`", type, by: TypeSyntax(stringLiteral: "\(element)?")))
+    }
+    guard inner.is(IdentifierTypeSyntax.self) || inner.is(MemberTypeSyntax.self) else {
+      throw Misuses.error(
+        "modelType",
+        "@\(kind.rawValue) leads to a model: its type is the name of one, or that with a question mark",
+        at: type)
+    }
   }
 
   private static func notRelated(_ type: TypeSyntax, _ kind: Kind) -> any Error {

@@ -11,7 +11,7 @@ extension TableMacro: MemberMacro {
     of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
     conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
-    try TableDeclaration.checkPlace(node, context.lexicalContext)
+    try TableDeclaration.checkPlace(node, declaration, context.lexicalContext)
     let record: DeclSyntax =
       "\(raw: declaration.modifiers.accessPrefix)var _record: Stemma.RecordHandle = Stemma.RecordHandle()"
     let table: TableDeclaration
@@ -37,7 +37,7 @@ extension TableMacro: ExtensionMacro {
     in context: some MacroExpansionContext
   ) throws -> [ExtensionDeclSyntax] {
     // The member role of the same attribute has said what is wrong.
-    do { try TableDeclaration.checkPlace(node, context.lexicalContext) } catch { return [] }
+    do { try TableDeclaration.checkPlace(node, declaration, context.lexicalContext) } catch { return [] }
     let table: TableDeclaration
     do {
       table = try TableDeclaration(node, declaration, isNested: !context.lexicalContext.isEmpty)

@@ -66,3 +66,18 @@ enum Named {
   @BelongsTo("refusedId") var refused: Refused?
   @BelongsTo("keylessId") var keyless: Keyless?
 }
+
+@Table @Table struct Twice {  // refused: a model has one @Table
+  let id: UUID
+}
+
+@Selection class Grouped {  // refused: @Selection stands on a struct
+  var name = ""
+}
+
+@Table struct Observed {
+  let id: UUID
+  var pages, shelf: Int  // refused: declare the columns `pages` and `shelf` one by one
+  var twice: Int??  // refused: the type of `twice` is `Int?`
+  var owner: any Sendable  // refused: a column has a type of its own
+}

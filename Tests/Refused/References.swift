@@ -80,3 +80,13 @@ func local() {
     let id: UUID
   }
 }
+
+@Table struct Toy {
+  let id: UUID
+  var petId: UUID?
+  var cageId: UUID?
+  @BelongsTo("petId") var own: Pet?
+  @BelongsTo("cageId") var Own: Cage?  // refused: @Table writes `setOwn(_:)` for `own` already
+  @BelongsTo("petId") var several: [Pet]  // refused: leads to one record: its type is `Pet?`
+  @BelongsTo("petId", "petId") var double: Pet?  // refused: name each once
+}

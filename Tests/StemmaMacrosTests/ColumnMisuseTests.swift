@@ -267,4 +267,72 @@ struct ColumnMisuseTests {
       "@Table writes `setTeam(_:)`; call this one otherwise",
       line: 5, column: 8)
   }
+
+  @Test("an optional of an optional")
+  func twiceOptional() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var pages: Int??
+      }
+      """,
+      "a column is null or not: the type of `pages` is `Int?`",
+      line: 3, column: 14, fix: "write `Int?`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var pages: Int?
+        }
+        """)
+  }
+
+  @Test("any value of a protocol")
+  func existential() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var owner: any Person
+      }
+      """,
+      "a column has a type of its own; store `owner` as JSON of one, or mark it @Ephemeral",
+      line: 3, column: 14)
+  }
+
+  @Test("two columns in one declaration")
+  func together() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var pages, shelf: Int
+      }
+      """,
+      "declare the columns `pages` and `shelf` one by one",
+      line: 3, column: 7)
+  }
+
+  @Test("a column with both observers")
+  func observers() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var pages: Int {
+          willSet {}
+          didSet {}
+        }
+      }
+      """,
+      "`pages` can have one observer of its own, as @Table adds the other: leave out `willSet`, or `didSet`",
+      line: 3, column: 7)
+  }
+
+  @Test("a class of columns")
+  func selectionClass() {
+    expectMisuse(
+      "@Selection class Part { var name: String = \"\" }",
+      "@Selection stands on a struct: what is selected is a value", line: 1, column: 1)
+  }
 }

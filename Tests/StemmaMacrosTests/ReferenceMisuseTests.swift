@@ -188,4 +188,84 @@ struct ReferenceMisuseTests {
       "the primary key `id` is stored as it is; leave out `as:`",
       line: 2, column: 53)
   }
+
+  @Test("a relationship to one record with a list for its type")
+  func oneRecord() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var teamId: Int?
+        @BelongsTo("teamId") var team: [Team]
+      }
+      """,
+      "@BelongsTo leads to one record: its type is `Team?`; many are a @HasMany of Related<Team>",
+      line: 4, column: 34, fix: "write `Team?`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var teamId: Int?
+          @BelongsTo("teamId") var team: Team?
+        }
+        """)
+  }
+
+  @Test("a relationship to what is no name of a type")
+  func modelType() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var teamId: Int?
+        @BelongsTo("teamId") var team: (any Team)?
+      }
+      """,
+      "@BelongsTo leads to a model: its type is the name of one, or that with a question mark",
+      line: 4, column: 34)
+  }
+
+  @Test("a reference field that is named twice")
+  func fieldTwice() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var teamId: Int?
+        @BelongsTo("teamId", "teamId") var team: Team?
+      }
+      """,
+      "each part of the key has a reference field of its own; name each once",
+      line: 4, column: 3)
+  }
+
+  @Test("two relationships whose setters would be one")
+  func setterTwice() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var a: Int?
+        var b: Int?
+        @BelongsTo("a") var team: Team?
+        @BelongsTo("b") var Team: Team?
+      }
+      """,
+      "@Table writes `setTeam(_:)` for `team` already; call this one otherwise",
+      line: 6, column: 3)
+  }
+
+  @Test("one field for two models")
+  func sharedReference() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var ownerId: Int?
+        @BelongsTo("ownerId") var team: Team?
+        @BelongsTo("ownerId") var shop: Shop?
+      }
+      """,
+      "`ownerId` leads to a Team already; the same key is one of a Shop by chance only",
+      line: 5, column: 3, severity: .warning)
+  }
 }
