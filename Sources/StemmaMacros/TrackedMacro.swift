@@ -86,7 +86,7 @@ extension TableDeclaration {
       misuses.add(
         "observers",
         "`\(binding.name ?? "")` can have one observer of its own, as @Table adds the other: leave out `willSet`, or "
-          + "`didSet`", at: binding)
+          + "`didSet`", at: binding.pattern)
     }
   }
 }

@@ -39,7 +39,13 @@ extension RecordHandle {
   @_disfavoredOverload
   public mutating func notePart<Content>(_ column: Int, from old: Content) {}
 
-  /// Of a column whose representation is refused elsewhere.
+  /// Of a property that can be nil while its representation cannot, which is refused elsewhere.
+  public mutating func noteSet<Representation: ColumnRepresentation>(
+    _ column: Int, from old: Representation.Represented?, as type: Representation.Type
+  ) {}
+
+  /// Refuses a representation of other values.
+  @available(*, unavailable, message: "the type in `as:` stores values of another type than this property's")
   @_disfavoredOverload
   public mutating func noteSet<Content, Representation>(
     _ column: Int, from old: Content, as type: Representation.Type
