@@ -180,6 +180,13 @@ struct JSONShapeTests {
     // Every event that has met another one.
     let log = try ConsolePage.shell("stemma -C field log --model Customer --json", in: work.path)
     for event in try log.array() { try run("stemma -C field show \(event.text("digest") ?? "") --json") }
+    // A change by one who had seen the deletion beside it, which is taken back then.
+    try run("stemma -C field update Team blue name=Seen")
+    try run("stemma -C field why Team blue --json")
+    let team = try ConsolePage.shell("stemma -C field log --model Team --key blue --json", in: work.path)
+    for event in try team.array() { try run("stemma -C field show \(event.text("digest") ?? "") --json") }
+    let deletion = try team.array().first { $0.text("op") == "delete" }?.text("digest") ?? ""
+    try run("stemma -C field undo \(deletion) --json")
     try run("stemma -C field resolve Customer bob name --take 2 --json")
     try run("stemma -C field undo @1.600 --force --json")
     try run("stemma -C field restore Customer ada --as-of @1.600 --json")
