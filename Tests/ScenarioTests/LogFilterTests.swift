@@ -41,7 +41,7 @@ struct LogFilterTests {
     let lines = try log(["--ndjson"]).objects().map(Line.init)
     #expect(lines.count == 31_983)
     func day(_ text: String) throws -> Date { try Date(text + Self.zone, strategy: .iso8601) }
-    let (begin, end) = (try day("2016-03-01"), try day("2017-08-15"))
+    let (begin, end) = (try day("2016-03-15"), try day("2017-08-15"))
     // Of a day, month or year that something lasts until, all is in; a moment ends with itself.
     let (afterBegin, afterEnd) = (begin + 86_400, end + 86_400)
     let (month, year) = (try day("2016-04-01"), try day("2017-01-01"))
@@ -67,13 +67,13 @@ struct LogFilterTests {
       (["--field", "size", "--model", "File"], { $0.fields.contains("size") }),
       (["--op", "link", "--op", "unlink"], { $0.op == "link" || $0.op == "unlink" }),
       (["--op", "delete"], { $0.op == "delete" }),
-      (["--since", "2016-03-01", "--until", "2017-08-15"], { begin <= $0.time && $0.time < afterEnd }),
-      (["--since", "2016-03-01", "--until", "2016-03-01"], { begin <= $0.time && $0.time < afterBegin }),
+      (["--since", "2016-03-15", "--until", "2017-08-15"], { begin <= $0.time && $0.time < afterEnd }),
+      (["--since", "2016-03-15", "--until", "2016-03-15"], { begin <= $0.time && $0.time < afterBegin }),
       (["--until", "2016-03"], { $0.time < month }), (["--until", "2016"], { $0.time < year }),
-      (["--until", "2016-03-01T00:00:00Z"], { $0.time <= begin }),
+      (["--until", "2016-03-15T00:00:00Z"], { $0.time <= begin }),
       (["--since", "2017-08-15", "--op", "create"], { end <= $0.time && $0.op == "create" }),
       (
-        ["--until", "2016-03-01", "--grep", "Carthage"],
+        ["--until", "2016-03-15", "--grep", "Carthage"],
         { line in
           line.time < afterBegin && line.texts.contains { $0.contains("Carthage") }
         }
