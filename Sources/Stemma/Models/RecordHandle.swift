@@ -52,10 +52,13 @@ public struct RecordHandle: Sendable, Hashable {
     return recorded.max { $0.0 < $1.0 }?.1 ?? loaded.view
   }
 
-  /// The marks of columns that are being recorded, in the order in which they were made.
+  /// The marks of columns that are being recorded.
   func marks(of columns: [Int]) -> [SettingMark] {
-    settings.filter { columns.contains($0.column) }.map(\.last).sorted { $0.number < $1.number }
+    settings.filter { columns.contains($0.column) }.map(\.last)
   }
+
+  /// The last setting of all; nil if there is none.
+  var newestMark: SettingMark? { settings.map(\.last).max { $0.number < $1.number } }
 
   /// Always true, so that the equality of a record is that of its properties.
   public static func == (a: RecordHandle, b: RecordHandle) -> Bool { true }

@@ -7,40 +7,40 @@ import Synchronization
 /// Copies share the marks of what was set before they were made. So a value knows what was recorded from another copy of
 /// itself as far as it holds the same settings, and nothing of what was set in the other one alone.
 final class SettingMark: Sendable {
-  private enum State {
-    case unrecorded
+  private struct State {
     /// In a commit that is being made, or in one that is durable.
-    case recorded(view: RecordView?, isDurable: Bool)
+    var isRecorded = false
+    var isDurable = false
+    var view: RecordView?
   }
 
   /// Higher than those of all settings that were made before in this process.
   let number: UInt64
-  private let state = Mutex(State.unrecorded)
+  private let state = Mutex(State())
 
   private static let lastNumber = Atomic<UInt64>(0)
 
   init() { number = Self.lastNumber.add(1, ordering: .relaxed).newValue }
 
-  var isRecorded: Bool {
-    state.withLock { if case .recorded = $0 { true } else { false } }
-  }
-
-  var isDurable: Bool {
-    state.withLock { if case .recorded(_, let isDurable) = $0 { isDurable } else { false } }
-  }
+  var isRecorded: Bool { state.withLock { $0.isRecorded } }
+  var isDurable: Bool { state.withLock { $0.isDurable } }
 
   /// What a value that has this setting has seen of its record since; nil if another mark says it.
-  var view: RecordView? {
-    state.withLock { if case .recorded(let view, _) = $0 { view } else { nil } }
+  var view: RecordView? { state.withLock { $0.view } }
+
+  func record() { state.withLock { $0.isRecorded = true } }
+
+  /// Gives the view that it had before.
+  func see(_ view: RecordView?) -> RecordView? {
+    state.withLock { state in
+      defer { state.view = view }
+      return state.view
+    }
   }
 
-  func record(_ view: RecordView?) { state.withLock { $0 = .recorded(view: view, isDurable: false) } }
+  func takeBack() { state.withLock { $0.isRecorded = false } }
 
-  func takeBack() { state.withLock { $0 = .unrecorded } }
-
-  func confirm() {
-    state.withLock { if case .recorded(let view, _) = $0 { $0 = .recorded(view: view, isDurable: true) } }
-  }
+  func confirm() { state.withLock { $0.isDurable = true } }
 }
 
 /// A column that was set in a copy of a value.
@@ -104,28 +104,39 @@ struct Setting: Sendable {
 
 /// Settings that a commit has recorded, to be taken back if it is not made.
 final class RecordedSettings: Sendable {
-  private let marks = Mutex<[SettingMark]>([])
+  private struct Change {
+    var recorded: [SettingMark]
+    var newest: SettingMark
+    /// What `newest` said before.
+    var view: RecordView?
+  }
 
-  /// Of one value, in the order in which they were made: whoever has the last has all of them.
-  func note(_ recorded: [SettingMark], _ view: RecordView) {
-    for mark in recorded { mark.record(mark === recorded.last ? view : nil) }
-    marks.withLock { $0 += recorded }
+  private let changes = Mutex<[Change]>([])
+
+  /// `newest`: of all settings of the value, as whoever has that one has all of them. It tells what the value has seen.
+  func note(_ recorded: [SettingMark], newest: SettingMark, _ view: RecordView) {
+    for mark in recorded { mark.record() }
+    let change = Change(recorded: recorded, newest: newest, view: newest.see(view))
+    changes.withLock { $0.append(change) }
   }
 
   /// The commit is durable.
   func confirm() {
-    for mark in take() { mark.confirm() }
+    for change in take() { change.recorded.forEach { $0.confirm() } }
   }
 
   /// The commit is not made. On the thread that writes, before anybody else writes there.
   func takeBack() {
-    for mark in take() { mark.takeBack() }
+    for change in take().reversed() {
+      change.recorded.forEach { $0.takeBack() }
+      _ = change.newest.see(change.view)
+    }
   }
 
-  private func take() -> [SettingMark] {
-    marks.withLock { marks in
-      defer { marks = [] }
-      return marks
+  private func take() -> [Change] {
+    changes.withLock { changes in
+      defer { changes = [] }
+      return changes
     }
   }
 }

@@ -123,7 +123,8 @@ extension Store {
             || columns[columns.startIndex + place].canonical(Datum(old))?.value == record.values[place]
         }
       }
-      recorded.note(row._record.marks(of: differences.map(\.column)), seen)
+      let marks = row._record.marks(of: differences.map(\.column))
+      if !marks.isEmpty, let newest = row._record.newestMark { recorded.note(marks, newest: newest, seen) }
       return try present(Row.self, key)
     }
 

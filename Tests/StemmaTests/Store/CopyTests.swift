@@ -115,6 +115,29 @@ struct CopyTests {
     #expect(try await store.conflicts().isEmpty)
   }
 
+  /// A field that was set before others were saved, but not saved with them: to the value that it had, as a binding does.
+  @Test("a value is in no conflict with itself, whenever its fields were set")
+  func savedLate() async throws {
+    var copy = read
+    copy.title += ""
+    let early = copy
+    copy.isDone = true
+    try await store.update(copy)
+    copy.title = "one"
+    try await store.update(copy)
+    copy.isDone = false
+    try await store.update(copy)
+    copy.title = "two"
+    #expect(try await store.update(copy).title == "two")
+    #expect(try await store.conflicts().isEmpty)
+    // A copy that was made in between has not seen the other's.
+    var other = early
+    other.title = "three"
+    try await store.update(other)
+    let conflict = try #require(try await store.conflicts(of: Reminder.self).first)
+    #expect(Set(try conflict.candidates.map { try $0.value(as: String.self) }) == ["two", "three"])
+  }
+
   @Test("what was set between two saves is compared with the first, not with what was read")
   func setBackBetween() async throws {
     var copy = read
