@@ -133,7 +133,9 @@ struct ConflictText {
     let ways: [(String, String)] =
       switch conflict.kind {
       case .value:
-        conflict.candidates.map { ("--take \($0.number)", "") } + [("--set VALUE", "another value")]
+        conflict.candidates.map { ("--take \($0.number)", "") }
+          // Without a field it is the whole record, of which one can be given at a time.
+          + [(conflict.field == nil ? "FIELD --set VALUE" : "--set VALUE", "another value")]
       case .delete: [("--keep", "the record stays"), ("--delete", "the record goes")]
       case .cardinality: conflict.candidates.map { ("--take \($0.number)", "the others are unlinked") }
       case .dangling:

@@ -56,8 +56,8 @@ struct LogCommand: ParsableCommand {
     let forms = [oneline, stat, template != nil, mutations].count { $0 }
     if forms > 1 { throw ValidationError("--oneline, --stat, --format and --mutations exclude each other") }
     // Mutations are lines of JSON anyway.
-    if format.isJSON && (oneline || template != nil) {
-      throw ValidationError("--oneline and --format are for people; leave them or --json out")
+    if format.isJSON && (oneline || graph || template != nil) {
+      throw ValidationError("--oneline, --graph and --format are for people; leave them or --json out")
     }
     if patch && (oneline || graph || template != nil || mutations) {
       throw ValidationError(
