@@ -188,22 +188,36 @@ extension Node {
     _ report: inout VerificationReport
   ) throws {
     let tables = try Tables.open(at: path, schema: schema, mode: .readOnly)
-    var held = Knowledge()
-    let found = try tables.read { reader throws(TablesError) in
-      held = try reader.knowledge()
-      return try reader.token() == log.token ? try reader.summary() : nil
+    let (held, token) = try tables.read { reader throws(TablesError) in
+      (try reader.knowledge(), try reader.token())
     }
-    guard let found else { return try compareEnd(log, held, &report) }
+    let isBehind = token != log.token
+    // Tables that have not followed yet, as after a process that died, show what the log held until then.
+    if isBehind {
+      try compareEnd(log, held, &report)
+      guard log.tornTail == nil, token != .start, try log.matches(token) else { return }
+    }
+    let found = try tables.read { reader throws(TablesError) in
+      try reader.token() == token ? try reader.summary() : nil
+    }
+    guard let found else { return }
     let scratch = NSTemporaryDirectory() + "/stemma-verify-\(options.ports.newID())"
     try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
     defer { do { try FileManager.default.removeItem(atPath: scratch) } catch {} }
     let fresh = scratch + "/tables.sqlite"
-    _ = try rebuild(fresh, schema: schema, log: log, ownOrigins: [], progress: options.progress)
-    let wanted = try Tables.open(at: fresh, schema: schema, mode: .readOnly)
+    _ = try rebuild(
+      fresh, schema: schema, log: log, ownOrigins: [],
+      filter: isBehind ? .position(lastPosition(before: token.position)) : .all, progress: options.progress)
+    let wanted = try Tables.openForReading(at: fresh, schema: schema)
       .read { reader throws(TablesError) in try reader.summary() }
-    for what in found.differences(from: wanted) {
+    for what in found.differences(from: wanted, comparesHeads: !isBehind) {
       report.damage.append(.init(file: path, what: what, remedy: .rebuild))
     }
+  }
+
+  private static func lastPosition(before end: Position) -> Position {
+    end.index > 0
+      ? Position(file: end.file, index: end.index - 1) : Position(file: max(end.file, 1) - 1, index: .max)
   }
 
   /// Tables are never ahead of what was durable. Where they are, and the log ends with bytes that are no frame, those

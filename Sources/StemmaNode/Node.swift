@@ -235,7 +235,15 @@ package final class Node {
     try Self.wrapping { try followAroundDamage() }
   }
 
+  /// Tables in which damage is met are made anew.
   private func follow() throws {
+    do { try followByEvents() } catch TablesError.needsRebuild {
+      try remakeTables()
+      try finishFollowing(log.token)
+    }
+  }
+
+  private func followByEvents() throws {
     let token = try tables.read { reader throws(TablesError) in try reader.token() }
     let end = log.token
     if token != end {

@@ -107,4 +107,91 @@ import Testing
     }
     #expect(stale > 5)
   }
+
+  private func edit(_ path: String, _ statement: String) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["sqlite3", path, statement]
+    try process.run()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+  }
+
+  private static func row(_ number: Int) -> String {
+    #"{"op":"create","model":"Row","key":{"tenant":"t\#(number % 3)","n":\#(number)},"fields":{"text":"\#(number)"}}"#
+  }
+
+  /// A node "a" of which the log went on after its tables, as where a process died before these followed.
+  private func nodeWithTablesBehind(_ bench: Bench) throws -> [String] {
+    let node = try bench.node("a", Self.schema)
+    for number in 0..<200 { try node.commit(Self.row(number)) }
+    let tables = bench.path("a/tables.sqlite")
+    try Tables.open(at: tables, schema: node.schema, mode: .readWrite).checkpoint()
+    let before = try Data(contentsOf: URL(fileURLWithPath: tables))
+    for number in 200..<230 { try bench.open("a").commit(Self.row(number)) }
+    let digests = try bench.open("a").digestTexts
+    for sidecar in ["", "-wal", "-shm"] {
+      let path = tables + sidecar
+      if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
+    }
+    try before.write(to: URL(fileURLWithPath: tables))
+    return digests
+  }
+
+  @Test func tablesThatDidNotFollowYetAreCompared() throws {
+    let bench = try Bench(seed: 13)
+    let digests = try nodeWithTablesBehind(bench)
+    func damage() throws -> [String] {
+      try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.map(\.what)
+    }
+    #expect(try damage() == [])
+    try edit(bench.path("a/tables.sqlite"), "UPDATE rows SET text = 'forged' WHERE n = 3")
+    #expect(try damage() == ["the rows of partition tenant=t0 are not what the log says"])
+    _ = try bench.open("a").rebuild { _, _ in }
+    #expect(try bench.open("a").digestTexts == digests)
+  }
+
+  @Test func tablesThatCannotFollowAreMadeAnew() throws {
+    let bench = try Bench(seed: 14)
+    let digests = try nodeWithTablesBehind(bench)
+    try bench.copy("a", to: "kept")
+    let tables = URL(fileURLWithPath: bench.path("a/tables.sqlite"))
+    let pages = try Data(contentsOf: tables).count / 4096
+    #expect(pages > 10)
+    for page in 1..<pages {
+      try bench.replace("a", with: "kept")
+      var bytes = try Data(contentsOf: tables)
+      for place in page * 4096..<page * 4096 + 12 { bytes[place] = 0xFF }
+      try bytes.write(to: tables)
+      let node = try bench.open("a")
+      try node.commit(Self.row(1000))
+      _ = try bench.open("a").rebuild { _, _ in }
+      #expect(try bench.open("a").digestTexts.count == digests.count, "page \(page)")
+    }
+  }
+
+  /// A purge takes the last commits of an origin away, and keeps their number.
+  @Test func aPurgeLeavesNothingToMend() throws {
+    let bench = try Bench(seed: 15)
+    let node = try bench.node("a", DirectoryTests.tenants)
+    try node.commit(DirectoryTests.row("y"))
+    try node.commit(DirectoryTests.row("x"))
+    _ = try node.changeScope(adding: ["!tenant=x"], removing: [], discards: true)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+  }
+
+  /// Else what no peer holds would be purged unasked.
+  @Test func whatAPeerConfirmedIsNotTakenFromAChangedByte() throws {
+    let bench = try Bench(seed: 16)
+    let node = try bench.node("a", DirectoryTests.tenants)
+    try node.commit(DirectoryTests.row("x"))
+    try node.sync(try bench.node("b", DirectoryTests.tenants))
+    try node.commit(#"{"op":"create","model":"Row","key":{"tenant":"x","n":2}}"#)
+    try edit(bench.path("a/tables.sqlite"), "UPDATE _stemma_acknowledged SET sequence = 2")
+    #expect(throws: NodeError.self) {
+      try bench.open("a").changeScope(adding: ["!tenant=x"], removing: [], discards: false)
+    }
+    try node.sync(try bench.open("b"))
+    #expect(try node.changeScope(adding: ["!tenant=x"], removing: [], discards: false) == ["tenant=x"])
+  }
 }

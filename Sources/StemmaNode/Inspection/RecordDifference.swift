@@ -212,6 +212,8 @@ extension Node {
 
   /// Gives what differs between the rows of this node and those of another one, as both are now. What lies outside
   /// of the scope of one of them is not missing there, and left out.
+  ///
+  /// - Throws: at the end `.missing`, if the tables of one of them lack what damage took.
   package func forEachDifference(
     to other: Node, of model: Model? = nil, _ body: (RecordDifference) throws -> Void
   ) throws(NodeError) {
@@ -239,6 +241,7 @@ extension Node {
         }
       }
     }
+    for node in [self, other] { try node.checkTablesAreWhole() }
   }
 
   /// Whether a record is in the scope of both nodes.

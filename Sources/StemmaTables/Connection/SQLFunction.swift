@@ -28,7 +28,7 @@ package enum SQLFunction: String, CaseIterable, Sendable {
     var bytes: [UInt8] = []
     var isEscaped = false
     for byte in text.utf8 {
-      if isEscaped { bytes.append(byte - UInt8(ascii: "0")) } else if byte != escape { bytes.append(byte) }
+      if isEscaped { bytes.append(byte &- UInt8(ascii: "0")) } else if byte != escape { bytes.append(byte) }
       isEscaped = !isEscaped && byte == escape
     }
     return String(decoding: bytes, as: UTF8.self)

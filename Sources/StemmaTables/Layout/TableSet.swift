@@ -78,10 +78,11 @@ package struct TableSet: Sendable {
       model TEXT NOT NULL, key BLOB NOT NULL, partition TEXT NOT NULL, PRIMARY KEY (model, key)
     ) WITHOUT ROWID
     """,
-    // What peers have confirmed to hold of each stream; `peer` is the peer's log id or name.
+    // What peers have confirmed to hold of each stream; `peer` is the peer's log id or name. `crc` is over the row: by a
+    // changed byte a purge would take away what nobody else has.
     """
     CREATE TABLE _stemma_acknowledged (
-      peer TEXT NOT NULL, partition TEXT NOT NULL, origin TEXT NOT NULL, sequence INTEGER NOT NULL,
+      peer TEXT NOT NULL, partition TEXT NOT NULL, origin TEXT NOT NULL, sequence INTEGER NOT NULL, crc TEXT NOT NULL,
       PRIMARY KEY (peer, partition, origin)
     ) WITHOUT ROWID
     """,

@@ -50,15 +50,17 @@ package struct TablesReader {
   /// What the tables show, if it is a state of the past: `time …` or `position …`.
   package func asOf() throws(TablesError) -> String? { try Meta.text("as_of", of: connection) }
 
+  /// Rows that are not as they were written are left out: what they confirmed counts as not confirmed.
   package func acknowledgements() throws(TablesError) -> [Acknowledgement] {
     let statement = try connection.prepare(
-      "SELECT peer, partition, origin, sequence FROM _stemma_acknowledged ORDER BY peer, partition, origin")
+      "SELECT peer, partition, origin, sequence, crc FROM _stemma_acknowledged ORDER BY peer, partition, origin"
+    )
     var found: [Acknowledgement] = []
     while try statement.step() {
-      found.append(
-        Acknowledgement(
-          peer: statement.text(0), partition: partition(statement, 1), origin: try origin(statement, 2),
-          sequence: Sequence(UInt64(clamping: statement.int(3)))))
+      let row = Acknowledgement(
+        peer: statement.text(0), partition: partition(statement, 1), origin: try origin(statement, 2),
+        sequence: Sequence(UInt64(clamping: statement.int(3))))
+      if statement.text(4) == row.crc { found.append(row) }
     }
     return found
   }
@@ -90,17 +92,34 @@ package struct Acknowledgement: Hashable, Sendable {
     self.sequence = sequence
   }
 
-  /// Numbers only rise.
+  /// Numbers only rise; a row that is not as it was written is replaced.
   func write(to connection: Connection) throws(TablesError) {
+    let held = try connection.prepare(
+      "SELECT sequence, crc FROM _stemma_acknowledged WHERE peer = ? AND partition = ? AND origin = ?")
+    bindKey(to: held)
+    var before = self
+    while try held.step() {
+      before.sequence = Sequence(UInt64(clamping: held.int(0)))
+      if before.sequence >= sequence, held.text(1) == before.crc { return }
+    }
     let statement = try connection.prepare(
       """
-      INSERT INTO _stemma_acknowledged (peer, partition, origin, sequence) VALUES (?, ?, ?, ?)
-      ON CONFLICT DO UPDATE SET sequence = max(sequence, excluded.sequence)
+      INSERT OR REPLACE INTO _stemma_acknowledged (peer, partition, origin, sequence, crc) VALUES (?, ?, ?, ?, ?)
       """)
+    bindKey(to: statement)
+    statement.bind(4, Int64(clamping: sequence.rawValue))
+    statement.bind(5, crc)
+    try statement.run()
+  }
+
+  private func bindKey(to statement: Statement) {
     statement.bind(1, peer)
     statement.bind(2, text: partition.bytes)
     statement.bind(3, origin.description)
-    statement.bind(4, Int64(clamping: sequence.rawValue))
-    try statement.run()
+  }
+
+  fileprivate var crc: String {
+    StreamCache.hexadecimal(
+      CRC32C.of(Array("\(peer) ".utf8) + partition.bytes + Array(" \(origin) \(sequence.rawValue)".utf8)))
   }
 }

@@ -214,7 +214,10 @@ struct StreamCache {
 
   /// Over a row of which one changed byte would have new events continue what they do not follow.
   private static func crc(_ partition: [UInt8], _ origin: Origin, _ number: Int64, _ hash: String) -> String {
-    let crc = CRC32C.of(partition + Array("\(origin) \(number) \(hash)".utf8))
+    hexadecimal(CRC32C.of(partition + Array("\(origin) \(number) \(hash)".utf8)))
+  }
+
+  static func hexadecimal(_ crc: UInt32) -> String {
     let digits = String(crc, radix: 16)
     return String(repeating: "0", count: 8 - digits.count) + digits
   }
