@@ -4,41 +4,20 @@ import StemmaTables
 ///
 /// Whole numbers that grow too large become floating ones in SQLite, which reading as `Int` then refuses.
 public protocol NumberValue: ColumnValue {
-  /// What a sum of them is; null for none.
-  associatedtype Sum: ColumnValue
+  /// What a sum of them is; null if no row has a value. One beyond 64 bits makes the read throw.
+  associatedtype Sum: ColumnValue = Int?
 }
-extension Int: NumberValue {
-  /// Null if no row has a value; one beyond 64 bits makes the read throw.
-  public typealias Sum = Int?
-}
+extension Int: NumberValue {}
 extension Int64: NumberValue {
-  /// Null if no row has a value; one beyond 64 bits makes the read throw.
+  /// Of 64 bits on every machine.
   public typealias Sum = Int64?
 }
-extension Int32: NumberValue {
-  /// Of 64 bits; null if no row has a value.
-  public typealias Sum = Int?
-}
-extension Int16: NumberValue {
-  /// Of 64 bits; null if no row has a value.
-  public typealias Sum = Int?
-}
-extension Int8: NumberValue {
-  /// Of 64 bits; null if no row has a value.
-  public typealias Sum = Int?
-}
-extension UInt32: NumberValue {
-  /// Of 64 bits; null if no row has a value.
-  public typealias Sum = Int?
-}
-extension UInt16: NumberValue {
-  /// Of 64 bits; null if no row has a value.
-  public typealias Sum = Int?
-}
-extension UInt8: NumberValue {
-  /// Of 64 bits; null if no row has a value.
-  public typealias Sum = Int?
-}
+extension Int32: NumberValue {}
+extension Int16: NumberValue {}
+extension Int8: NumberValue {}
+extension UInt32: NumberValue {}
+extension UInt16: NumberValue {}
+extension UInt8: NumberValue {}
 extension Float: NumberValue {
   /// Of 64 bits; null if no row has a value.
   public typealias Sum = Double?

@@ -33,7 +33,7 @@ actor Writer {
     var outcome: Result<Void, NodeError>? { result.withLock { $0 } }
 
     /// On the thread that writes, before the body of any later commit runs there: that must not take for recorded what
-    /// this one has failed to record.
+    /// this one has failed to record. Of a group the last one first, as each gives back what it found.
     func end(_ outcome: Result<Void, NodeError>) {
       if case .success = outcome { recorded.confirm() } else { recorded.takeBack() }
       result.withLock { $0 = outcome }
@@ -147,9 +147,9 @@ actor Writer {
         }
       }
       let outcomes = try node.write(requests)
-      for (pending, outcome) in zip(group, outcomes) { pending.end(outcome) }
+      for (pending, outcome) in zip(group, outcomes).reversed() { pending.end(outcome) }
     } catch {
-      for pending in group { pending.end(.failure(error)) }
+      for pending in group.reversed() { pending.end(.failure(error)) }
     }
   }
 }
