@@ -2,13 +2,12 @@ import StemmaEvents
 
 /// Why an event or the bytes of a state were refused. The state is as it was before the call.
 package enum MergeError: Error, Hashable, Sendable {
-  /// The event's context names an event of this record that was not applied before it, or that does not
-  /// exist.
+  /// The event's context names an event of this record that was not applied before it.
   case gap(Dot, missing: Dot)
   /// The event's context covers the event itself.
   case coversItself(Dot)
-  /// The version is not 1 + the highest version in the event's context. `expected` is one number where the
-  /// whole history was at hand, otherwise the bounds that the state gives.
+  /// The version is none that an event with this context can have, as far as the state can tell: `expected` are its
+  /// bounds.
   case wrongVersion(Dot, found: Version, expected: ClosedRange<Version>)
   /// Two different events with the same dot.
   case fork(Dot)

@@ -6,11 +6,10 @@ extension RecordState {
   /// prefixes of streams, so it has every event of the record up to the highest sequence of each origin.
   ///
   /// Throws, and nothing changes, if an event of its context is missing (`gap`), if its context covers its
-  /// own dot, or if its version is not 1 + the highest of its context. The version is checked exactly if the
-  /// context is the whole state's, or empty. Otherwise the state no longer knows the versions of all that the
-  /// context covers, and bounds are checked: above every sibling that it covers, at most one above the
-  /// record's version. Likewise it cannot tell whether a sequence below the state's was one of this record's.
-  /// Within those bounds any order gives the same state; `fold`, which has the whole history, checks exactly.
+  /// own dot, or if its version cannot be: it is 1 exactly without a context, and at most one above the record's.
+  /// A version at or below that of an event in the context is no reason to refuse it: that event is one which it
+  /// has not seen (`Event.hasSeen`). Nor can the state tell whether a sequence below its own was one of this record's.
+  /// Any order gives the same state, and `fold` does too, whatever was let in.
   ///
   /// Costs time in proportion to the size of the state.
   package mutating func apply(_ event: Event, _ rules: MergeRules) throws(MergeError) -> Bool {
@@ -19,27 +18,16 @@ extension RecordState {
     for entry in event.context.entries where context[entry.origin] < entry.sequence {
       throw .gap(event.dot, missing: Dot(entry.origin, entry.sequence))
     }
-    let coversAll = event.context == context
-    let expected = versions(for: event.context, coversAll: coversAll)
+    let expected = event.context.isEmpty ? Version(1)...Version(1) : Version(2)...version.next
     guard expected.contains(event.version) else {
       throw .wrongVersion(event.dot, found: event.version, expected: expected)
     }
-    merge(event, coversAll: coversAll, rules)
+    merge(event, coversAll: event.version > version && event.context == context, rules)
     return true
   }
 
-  /// The versions that an event with this context can have, as far as the state can tell.
-  private func versions(for eventContext: Context, coversAll: Bool) -> ClosedRange<Version> {
-    if eventContext.isEmpty { return Version(1)...Version(1) }
-    let highest = version.next
-    if coversAll { return highest...highest }
-    var covered = Version.zero
-    for write in writes where eventContext.covers(write.dot) { covered = max(covered, write.version) }
-    return min(covered.next, highest)...highest
-  }
-
-  /// Merges an event that was checked, and whose causes were merged before. `coversAll`: whether its context
-  /// is known to cover every event in the state.
+  /// Merges an event that was checked, and whose causes were merged before. `coversAll`: whether it is known to
+  /// have seen every event in the state.
   mutating func merge(_ event: Event, coversAll: Bool, _ rules: MergeRules) {
     let isCreate = event.operation == .create
     let write = insertWrite(of: event)
@@ -54,7 +42,7 @@ extension RecordState {
     } else {
       for (field, _) in assigned { Self.insert(rules.register(of: field), into: &touched) }
     }
-    let covers = Coverage(event.context, own: write, all: coversAll, writes)
+    let covers = Coverage(event, own: write, all: coversAll, writes)
     let settlesExistence =
       switch event.operation {
       case .create, .delete: true
@@ -77,8 +65,9 @@ extension RecordState {
     private var bits: UInt64 = 0
     private var others: [Bool] = []
 
-    init(_ context: Context, own: UInt32, all: Bool, _ writes: [Write]) {
-      for index in writes.indices where index != own && (all || context.covers(writes[index].dot)) {
+    init(_ event: Event, own: UInt32, all: Bool, _ writes: [Write]) {
+      for index in writes.indices
+      where index != own && (all || event.hasSeen(writes[index].dot, writes[index].version)) {
         if index < 64 {
           bits |= 1 << UInt64(index)
         } else {

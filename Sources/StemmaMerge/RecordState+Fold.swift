@@ -3,14 +3,14 @@ import StemmaEvents
 extension RecordState {
   /// The state that a set of events of one record gives; they may come in any order, and repeatedly.
   ///
-  /// Each is merged after those that its context covers: in the order of (version, origin, sequence), since
-  /// every version is above those of its context. That need not be the order of a stream: two writers of
+  /// Each is merged after those that it has seen: in the order of (version, origin, sequence), since
+  /// every version is above those of what it has seen. That need not be the order of a stream: two writers of
   /// one node that read the same state write concurrent events with one origin.
   ///
-  /// The set must have every event that a context of it names, though not whole streams: all events up to a
-  /// time are fine. Checks exactly what `apply` can only bound: each entry of a context is an event of this
-  /// record, and each version is 1 + the highest of its context. Throws on that, and on two different
-  /// events with one dot. O(n) for a history without concurrency in its order, else O(n log n) comparisons.
+  /// The set must reach as far as every context of it, though it need not have whole streams: all events up to a
+  /// time are fine. Takes what `apply` lets in, in whatever order that was; throws if a context reaches beyond the
+  /// set or covers its own event, and on two different events with one dot. O(n) for a history without
+  /// concurrency in its order, else O(n log n) comparisons.
   package static func fold(_ events: [Event], _ rules: MergeRules) throws(MergeError) -> RecordState {
     if let state = foldLinear(events, rules) { return state }
     let byDot = try distinctByDot(events)
@@ -55,37 +55,14 @@ extension RecordState {
   }
 
   private static func check(_ events: [Event], _ byDot: [Int]) throws(MergeError) {
-    // The highest version of the event's origin up to it.
-    var highest: [Version] = []
-    highest.reserveCapacity(byDot.count)
-    for (place, index) in byDot.enumerated() {
-      let continues = place > 0 && events[byDot[place - 1]].dot.origin == events[index].dot.origin
-      highest.append(continues ? max(highest[place - 1], events[index].version) : events[index].version)
-    }
+    var all = Context.empty
+    for index in byDot { all.insert(events[index].dot) }
     for index in byDot {
-      let dot = events[index].dot
-      if events[index].context.covers(dot) { throw .coversItself(dot) }
-      var covered = Version.zero
-      for entry in events[index].context.entries {
-        let cause = Dot(entry.origin, entry.sequence)
-        guard let place = place(of: cause, in: events, byDot) else { throw .gap(dot, missing: cause) }
-        covered = max(covered, highest[place])
-      }
-      let version = events[index].version
-      guard version > covered, version.rawValue - covered.rawValue == 1 else {
-        let expected = Version(covered.rawValue &+ 1)
-        throw .wrongVersion(dot, found: version, expected: expected...expected)
+      let event = events[index]
+      if event.context.covers(event.dot) { throw .coversItself(event.dot) }
+      for entry in event.context.entries where all[entry.origin] < entry.sequence {
+        throw .gap(event.dot, missing: Dot(entry.origin, entry.sequence))
       }
     }
-  }
-
-  private static func place(of dot: Dot, in events: [Event], _ byDot: [Int]) -> Int? {
-    var low = 0
-    var high = byDot.count
-    while low < high {
-      let middle = (low + high) / 2
-      if events[byDot[middle]].dot < dot { low = middle + 1 } else { high = middle }
-    }
-    return low < byDot.count && events[byDot[low]].dot == dot ? low : nil
   }
 }

@@ -89,7 +89,7 @@ extension Node {
     }
     let events = try events(of: conflict, model)
     let description = description
-    let deletions = conflict.choices.filter(\.isDeletion).map(\.event.dot)
+    let deletions = conflict.choices.filter(\.isDeletion).map { ($0.event.dot, $0.version) }
     let candidates = conflict.choices.enumerated().map { index, choice in
       ConflictDescription.Candidate(
         number: index + 1, value: json(choice.value), dot: choice.event.dot,
@@ -271,6 +271,8 @@ extension OpenConflict.Choice {
 }
 
 extension Event {
-  /// Those of some events of the same record that its writer had seen.
-  func seen(of events: [Dot]) -> [Dot] { events.filter { context.covers($0) } }
+  /// Those of some writes to the same record that its writer had seen.
+  func seen(of writes: [(dot: Dot, version: Version)]) -> [Dot] {
+    writes.filter { hasSeen($0.dot, $0.version) }.map(\.dot)
+  }
 }

@@ -24,6 +24,16 @@ import Testing
     }
   }
 
+  /// Events may come with a version at or below that of an event in their context: they have not seen that one.
+  @Test func lawsHoldWithVersionsThatAreTooLow() {
+    for (seed, policies) in [(UInt64(22), LawModel.perField), (23, LawModel.perRecord)] {
+      var laws = MergeLaws(
+        RealMerge(policies), contents: Content.varied, limit: 6, lowersVersions: true)
+      laws.checkSample(of: 120, upTo: 6, seed: seed)
+      #expect(laws.failures.map(\.description) == [], "seed \(seed)")
+    }
+  }
+
   /// Against an enumeration that leaves nothing out: all lists of three events, told apart by what they are
   /// under each renaming. None is missed, and of 28 visits none is made twice.
   @Test func everyGraphIsVisited() {

@@ -170,6 +170,53 @@ import Testing
     }
   }
 
+  /// Whoever changes a record of which the tables lost the row, or gave an old one back, says with the context to have
+  /// seen all of its own origin, and with the version that it did not. However often that happens, every node merges it.
+  @Test(
+    arguments: [
+      "DELETE FROM rows WHERE n = 3",
+      "ATTACH '%' AS old; REPLACE INTO rows SELECT * FROM old.rows WHERE n = 3",
+    ], 1...7)
+  func changesOfARowThatTheTablesLostAreMerged(damage: String, changes: Int) throws {
+    let bench = try Bench(seed: 17)
+    var node = try bench.node("a", Self.schema)
+    let peer = try bench.node("b", Self.schema)
+    let last = 5
+    func change(_ text: String) throws {
+      try node.commit(
+        #"{"op":"upsert","model":"Row","key":{"tenant":"t0","n":3},"fields":{"text":"\#(text)"}}"#)
+    }
+    for version in 1...last {
+      try change("v\(version)")
+      if version == 2 {
+        try Tables.open(at: bench.path("a/tables.sqlite"), schema: node.schema, mode: .readWrite).checkpoint()
+        try bench.copy("a", to: "old")
+      }
+    }
+    try node.sync(peer)
+    try Tables.open(at: bench.path("a/tables.sqlite"), schema: node.schema, mode: .readWrite).checkpoint()
+    try edit(
+      bench.path("a/tables.sqlite"),
+      damage.replacingOccurrences(of: "%", with: bench.path("old/tables.sqlite")))
+    node = try bench.open("a")
+    for number in 1...changes { try change("late \(number)") }
+    #expect(try bench.open("a").rebuild { _, _ in }.events == UInt64(last + changes))
+    node = try bench.open("a")
+    let isBehind = changes + (damage.hasPrefix("DELETE") ? 0 : 2) <= last
+    #expect(try node.conflictTexts.isEmpty != isBehind, "what had more versions is not taken for seen")
+    let digests = try node.digestTexts
+    try node.sync(peer)
+    let empty = try bench.node("c", Self.schema)
+    try empty.sync(peer)
+    #expect(try peer.digestTexts == digests)
+    #expect(try empty.digestTexts == digests)
+    for name in ["a", "b", "c"] {
+      _ = try bench.open(name).rebuild { _, _ in }
+      #expect(try bench.open(name).digestTexts == digests, "\(name)")
+      #expect(try Node.verify(at: bench.path(name), options: Node.OpeningOptions()).damage.isEmpty)
+    }
+  }
+
   /// A purge takes the last commits of an origin away, and keeps their number.
   @Test func aPurgeLeavesNothingToMend() throws {
     let bench = try Bench(seed: 15)

@@ -8,7 +8,8 @@ struct Laws: AsyncParsableCommand {
     abstract: "Checks the merge laws on every small history, and on a sample of larger ones.",
     discussion: """
       Every history of four events with all operations and of five events with updates only, up to renaming,
-      under every conflict and delete policy; then random histories of up to eight events.
+      under every conflict and delete policy; then random histories of up to eight events, also with versions that are
+      lower than what their contexts cover.
       """)
 
   @Option(help: "Events of the histories with all operations.") var events = 4
@@ -29,6 +30,10 @@ struct Laws: AsyncParsableCommand {
         ("\(events) events, all operations", .all(events, Content.everyOperation)),
         ("\(updates) events, updates only", .all(updates, Content.updates)),
         ("random, up to \(sampleEvents) events", .sample(sample, upTo: sampleEvents, seed: seed)),
+        (
+          "random, up to \(sampleEvents) events, with versions that are too low",
+          .sample(sample / 4, upTo: sampleEvents, seed: seed, lowersVersions: true)
+        ),
       ]
       for (title, suite) in suites {
         let report = await report(of: suite, policies)
@@ -49,7 +54,7 @@ struct Laws: AsyncParsableCommand {
 
   private enum Suite: Sendable {
     case all(Int, [Content])
-    case sample(Int, upTo: Int, seed: UInt64)
+    case sample(Int, upTo: Int, seed: UInt64, lowersVersions: Bool = false)
   }
 
   private struct Outcome: Sendable {
@@ -79,9 +84,10 @@ struct Laws: AsyncParsableCommand {
       var laws = MergeLaws(RealMerge(policies), contents: contents, limit: events, checksParts: false)
       laws.checkAll(events: events, share: worker, of: workers)
       return Outcome(counts: laws.counts, failures: laws.failures, failed: laws.failed)
-    case .sample(let count, let limit, let seed):
+    case .sample(let count, let limit, let seed, let lowersVersions):
       // Pieces with seeds of their own: the histories are the same however many workers there are.
-      var laws = MergeLaws(RealMerge(policies), contents: Content.varied, limit: limit)
+      var laws = MergeLaws(
+        RealMerge(policies), contents: Content.varied, limit: limit, lowersVersions: lowersVersions)
       let pieces = max(1, count / pieceSize)
       for piece in stride(from: worker, to: pieces, by: workers) {
         var seeds = SplitMix64(seed: seed &+ UInt64(piece))

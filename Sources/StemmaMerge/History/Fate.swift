@@ -48,7 +48,7 @@ extension RecordHistory {
 
   private func supersedes(_ index: Int, _ earlier: Event, _ field: String?) -> Bool {
     let event = events[index]
-    guard event.context.covers(earlier.dot), writes(index, field) else { return false }
+    guard event.hasSeen(earlier), writes(index, field) else { return false }
     guard field == nil, earlier.operation == .delete else { return true }
     switch event.operation {
     case .create, .delete: return true

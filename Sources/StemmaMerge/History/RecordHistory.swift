@@ -42,7 +42,7 @@ package struct RecordHistory: Sendable {
     var place = index - 1
     while place >= 0, !explained.covers(context) {
       let event = events[place]
-      if context.covers(event.dot), !explained.covers(event.dot) {
+      if events[index].hasSeen(event), !explained.covers(event.dot) {
         parents.append(place)
         explained.formUnion(event.context)
         explained.insert(event.dot)
@@ -54,8 +54,7 @@ package struct RecordHistory: Sendable {
 
   /// The state that the writer of an event had read. O(n).
   package func stateSeen(by index: Int) throws(MergeError) -> RecordState {
-    let context = events[index].context
-    return try RecordState.fold(events[..<index].filter { context.covers($0.dot) }, rules)
+    try RecordState.fold(events[..<index].filter(events[index].hasSeen), rules)
   }
 
   /// Gives every event with the state that its writer had read, in order. O(n) where the history is linear.
@@ -64,7 +63,7 @@ package struct RecordHistory: Sendable {
   ) throws(Failure) {
     var running = RecordState()
     for (index, event) in events.enumerated() {
-      let coversAll = event.context == running.context
+      let coversAll = event.version > running.version && event.context == running.context
       var seen = running
       if !coversAll {
         do throws(MergeError) { seen = try stateSeen(by: index) } catch { throw wrap(error) }

@@ -124,7 +124,7 @@ struct Restatement {
     // What its origin wrote to the partition afterwards would stand behind a hole.
     if !cut.contains(event) { cut[EventName(streamOf: event)] = event.dot.sequence }
     again += 1
-    let seen = (known[record] ?? []).filter { event.context.covers($0.old) }
+    let seen = (known[record] ?? []).filter { event.hasSeen($0.old, $0.version) }
     var note = note ?? CommitNote()
     note.note =
       note.note ?? "was \(nameOf(event.dot.origin)):\(event.dot.sequence), behind events that were lost"

@@ -73,7 +73,7 @@ extension Node {
         changes: changes(of: index, in: life, from: seen),
         parents: history.parents(of: index).map { history.events[$0].dot },
         concurrent: history.events.filter {
-          $0.dot != dot && !event.context.covers($0.dot) && !$0.context.covers(dot)
+          $0.dot != dot && !event.hasSeen($0) && !$0.hasSeen(event)
         }.map(\.dot),
         outcomes: fields.compactMap { field in
           guard let fate = history.fate(of: index, field: field, in: state) else { return nil }
@@ -98,8 +98,8 @@ extension Node {
     return history.opponents(of: index, field: nil, in: state).map { dot in
       let other = history.index(of: dot).map { history.events[$0] }
       return EventAccount.Opponent(
-        event: description.name(dot), wasSeen: event.context.covers(dot),
-        hasSeen: other?.context.covers(event.dot) ?? false)
+        event: description.name(dot), wasSeen: other.map(event.hasSeen) ?? false,
+        hasSeen: other?.hasSeen(event) ?? false)
     }
   }
 

@@ -83,7 +83,7 @@ extension Node {
     if let shown = candidates.firstIndex(where: { value($0) == decision.shown }), shown > 0 {
       candidates.insert(candidates.remove(at: shown), at: 0)
     }
-    let deletions = field == nil ? candidates.filter { !$0.exists }.map(\.dot) : []
+    let deletions = field == nil ? candidates.filter { !$0.exists }.map { ($0.dot, $0.version) } : []
     return FieldDecision(
       field: field?.name, shown: decision.shown.json, rule: decision.rule,
       candidates: candidates.enumerated().map { index, candidate in

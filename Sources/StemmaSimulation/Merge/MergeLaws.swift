@@ -58,19 +58,22 @@ package struct MergeLaws<Subject: MergeSubject> {
   private var walk: HistoryWalk<Subject>
   private var shape = Shape()
   private let contents: [Content]
+  private let lowersVersions: Bool
   /// Stops at the first failure, where one is all that is wanted.
   private let stopsAtFailure: Bool
 
   /// How many failures are kept whole.
   private static var keptFailures: Int { 3 }
 
-  /// `limit`: the most events of a history. `checksParts`: see `HistoryWalk`.
+  /// `limit`: the most events of a history. `checksParts`: see `HistoryWalk`. `lowersVersions`: events have any version
+  /// up to the one that follows from their context, as writers make them to whom the tables do not show all of it.
   package init(
     _ subject: Subject, contents: [Content], limit: Int, checksParts: Bool = true,
-    stopsAtFailure: Bool = false
+    lowersVersions: Bool = false, stopsAtFailure: Bool = false
   ) {
     walk = HistoryWalk(subject, limit: limit, checksParts: checksParts)
     self.contents = contents
+    self.lowersVersions = lowersVersions
     self.stopsAtFailure = stopsAtFailure
   }
 
@@ -142,7 +145,10 @@ package struct MergeLaws<Subject: MergeSubject> {
 
   /// False if a law was broken; the event is not there then.
   private mutating func push(_ place: Shape.Place, hash: UInt64) -> Bool {
-    let event = shape.event(place, contents[place.content], hash: hash)
+    var event = shape.event(place, contents[place.content], hash: hash)
+    if lowersVersions, event.version > Version(2) {
+      event.version = Version(2 + (hash >> 17) % (event.version.rawValue - 1))
+    }
     do {
       try walk.push(event, past: place.past)
       shape.push(event, place)

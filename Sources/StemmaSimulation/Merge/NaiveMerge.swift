@@ -3,7 +3,7 @@ import StemmaSchema
 
 /// A second merge, written from the definition alone: it keeps all events, and looks at every pair.
 ///
-/// A sibling is a write that no other write of its register has in its context. Shares no code with
+/// A sibling is a write that no other write of its register has seen. Shares no code with
 /// `RecordState`. Siblings are places in the list of events.
 package final class NaiveMerge: Sendable {
   package let model: Model
@@ -11,7 +11,7 @@ package final class NaiveMerge: Sendable {
   package init(_ model: Model) { self.model = model }
 
   package func outcome(of events: [Event]) -> MergeOutcome {
-    let seen = events.map { b in events.map { a in b.context.covers(a.dot) } }
+    let seen = events.map { b in events.map { a in b.context.covers(a.dot) && b.version > a.version } }
     let existence = events.indices.filter { a in
       !events.indices.contains { b in
         seen[b][a] && (events[a].operation != .delete || settlesExistence(events[b]))

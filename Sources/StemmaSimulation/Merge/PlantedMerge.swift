@@ -67,7 +67,7 @@ package struct PlantedMerge: MergeSubject {
       if keeps(other) { return false }
       if bug == .supersedesByVersion { return other.version < event.version }
       if bug == .resolveClosesAll, event.operation == .resolve { return true }
-      return event.context.covers(other.dot)
+      return event.hasSeen(other)
     }
     siblings.append(event)
     siblings.sort { $0.dot < $1.dot }

@@ -162,8 +162,7 @@ struct TablesBuilder {
   private var key = Key(trusted: [])
   private var partition = Partition("")
   private var state = RecordState()
-  /// Events of the current record that came before one that their context names.
-  private var held: [Event] = []
+  private var held = HeldEvents()
 
   init(
     _ tableSet: TableSet, _ connection: Connection, _ filter: RebuildFilter, _ streams: StreamSummary
@@ -202,9 +201,8 @@ struct TablesBuilder {
   }
 
   private mutating func apply(_ event: Event, _ layout: TableLayout) throws(TablesError) {
-    do { _ = try state.apply(event, layout.rules) } catch {
-      guard case .gap = error else { throw .merge(model: layout.model.name, event.key, error) }
-      held.append(event)
+    do { try held.apply(event, to: &state, layout.rules) } catch {
+      throw .merge(model: layout.model.name, event.key, error)
     }
   }
 
@@ -212,7 +210,11 @@ struct TablesBuilder {
   private mutating func finishRecord() throws(TablesError) {
     guard let model else { return }
     let writer = writers[model]
-    if !held.isEmpty { try applyHeld(writer.layout) }
+    // A state of the past may lack a cause whose clock was ahead of its effect's; nothing was known
+    // then that could show the effect.
+    do { try held.applyAll(to: &state, writer.layout.rules, leavesOut: filter != .all) } catch {
+      throw .merge(model: writer.layout.model.name, key, error)
+    }
     self.model = nil
     guard !state.isEmpty else { return }
     let rules = writer.layout.rules
@@ -230,20 +232,6 @@ struct TablesBuilder {
     }
     if state.isInConflict(rules) { try writer.writeConflict(key, partition) }
     state = RecordState()
-  }
-
-  /// Causes before effects: no event has a version at or below one that it has seen.
-  private mutating func applyHeld(_ layout: TableLayout) throws(TablesError) {
-    held.sort { $0.version != $1.version ? $0.version < $1.version : $0.dot < $1.dot }
-    for event in held {
-      do { _ = try state.apply(event, layout.rules) } catch {
-        // A state of the past may lack a cause whose clock was ahead of its effect's; nothing was known
-        // then that could show the effect.
-        if case .gap = error, filter != .all { continue }
-        throw .merge(model: layout.model.name, event.key, error)
-      }
-    }
-    held.removeAll()
   }
 
   /// Reads and folds on another thread, and inserts on this one.

@@ -31,7 +31,7 @@ struct RowMaker {
   private var tags: [ValueTag] = []
   private var plans = ShapePlans()
   private var state: RecordState?
-  private var held: [Event] = []
+  private var held = HeldEvents()
   private var keyBytes: [UInt8] = []
   /// The first bytes of a key that has the partition of its run: parts that all keys of that partition begin with.
   private var leading: (run: Int, bytes: [UInt8]) = (-1, [])
@@ -164,23 +164,16 @@ struct RowMaker {
     var state = state ?? RecordState()
     self.state = nil
     defer { self.state = state }
-    do { _ = try state.apply(event, layout.rules) } catch {
-      guard case .gap = error else { throw .merge(model: layout.model.name, event.key, error) }
-      held.append(event)
+    do { try held.apply(event, to: &state, layout.rules) } catch {
+      throw .merge(model: layout.model.name, event.key, error)
     }
   }
 
-  /// Events that came before one that their context names. Causes before effects: no event has a version at or below
-  /// one that it has seen.
   private mutating func applyHeld(_ layout: TableLayout) throws(TablesError) {
     var state = state ?? RecordState()
-    held.sort { $0.version != $1.version ? $0.version < $1.version : $0.dot < $1.dot }
-    for event in held {
-      do { _ = try state.apply(event, layout.rules) } catch {
-        throw .merge(model: layout.model.name, event.key, error)
-      }
+    do { try held.applyAll(to: &state, layout.rules, leavesOut: false) } catch {
+      throw .merge(model: layout.model.name, key, error)
     }
-    held.removeAll()
     self.state = state
   }
 
