@@ -47,14 +47,16 @@ func measureCommits(_ bench: Bench) throws {
   for name in ["empty", "single", "grouped", "bare.sqlite"] { _ = try bench.fresh(name) }
 }
 
-/// Threads that each wait for their commit before they ask for the next one. What is asked for while a group of commits
-/// is being made is the next group; one of those who wait makes it for all, as a library's thread would.
+/// Threads that each wait for their commit before they ask for the next one, and one that makes the commits, as a
+/// library's does: what is asked for while a group of commits is being made is the next group.
 ///
-/// Unchecked: all members but the node are touched with the condition locked, and the node only by who `isLed` by.
+/// Unchecked: all members but the node are touched with the condition locked, and the node only by the thread that makes
+/// the commits.
 private final class ConcurrentWriters: @unchecked Sendable {
-  /// Unchecked: its outcome is touched with the condition locked.
+  /// Unchecked: its outcome is written before `isDone` is signalled, and read after.
   private final class Request: @unchecked Sendable {
     let mutation: Mutation
+    let isDone = DispatchSemaphore(value: 0)
     var outcome: Result<Void, any Error>?
     init(_ mutation: Mutation) { self.mutation = mutation }
   }
@@ -64,7 +66,6 @@ private final class ConcurrentWriters: @unchecked Sendable {
   private var work: [[Mutation]]
   private let condition = NSCondition()
   private var waiting: [Request] = []
-  private var isLed = false
   private var running = 0
   private var failure: (any Error)?
 
@@ -91,37 +92,36 @@ private final class ConcurrentWriters: @unchecked Sendable {
         condition.lock()
         failure = failure ?? failed
         running -= 1
-        condition.broadcast()
+        condition.signal()
         condition.unlock()
       }
       thread.start()
     }
-    condition.lock()
-    while running > 0 { condition.wait() }
-    condition.unlock()
+    while let group = nextGroup() {
+      for (request, outcome) in zip(group, make(group)) {
+        request.outcome = outcome
+        request.isDone.signal()
+      }
+    }
     if let failure { throw failure }
+  }
+
+  /// What waits, as soon as anything does; nil when all writers are done.
+  private func nextGroup() -> [Request]? {
+    condition.lock()
+    defer { condition.unlock() }
+    while waiting.isEmpty, running > 0 { condition.wait() }
+    defer { waiting = [] }
+    return waiting.isEmpty ? nil : waiting
   }
 
   private func commit(_ mutation: Mutation) throws {
     let request = Request(mutation)
     condition.lock()
     waiting.append(request)
-    while request.outcome == nil {
-      if isLed {
-        condition.wait()
-        continue
-      }
-      isLed = true
-      let group = waiting
-      waiting = []
-      condition.unlock()
-      let outcomes = make(group)
-      condition.lock()
-      for (request, outcome) in zip(group, outcomes) { request.outcome = outcome }
-      isLed = false
-      condition.broadcast()
-    }
+    condition.signal()
     condition.unlock()
+    request.isDone.wait()
     try request.outcome?.get()
   }
 
