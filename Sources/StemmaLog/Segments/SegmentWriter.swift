@@ -66,7 +66,8 @@ struct PartitionGap: Sendable {
   var events: UInt64 = 0
 }
 
-/// Writes a segment: everything but its name. Memory: the events, 32 bytes for each, and one block.
+/// Writes a segment: everything but its name. Blocks are made side by side. Memory: the events, 32 bytes for each, and
+/// `madeAtOnce` blocks.
 struct SegmentWriter {
   private let input: NumberedEvents
   /// Takes bytes and their offset.
@@ -75,7 +76,10 @@ struct SegmentWriter {
   private let entries: [KeyOrder.Entry]
   private let gaps: [Partition: PartitionGap]
   private let end: UInt64
-  private var writer: BlockWriter
+  private let level: Int32
+  /// Blocks that are cut and not made yet, as ranges of the entries.
+  private var cut: [Range<Int>] = []
+  private static let madeAtOnce = 16
   private var digester = EventDigester()
   private var hasher = SHA256()
   private var offset: UInt64 = 0
@@ -126,7 +130,7 @@ struct SegmentWriter {
     self.end = end
     self.output = output
     self.blockTarget = blockTarget
-    writer = BlockWriter(level: level)
+    self.level = level
     entries = KeyOrder.sorted(input.events)
   }
 
@@ -164,7 +168,7 @@ struct SegmentWriter {
         try putBlock(blockStart..<start)
         (blockStart, blockSize) = (start, 0)
       }
-      let firstBlock = footer.blocks.count
+      let firstBlock = blockCount
       if hasGap {
         gapsLeft.removeFirst()
         try putGapBlocks(of: partition)
@@ -175,25 +179,27 @@ struct SegmentWriter {
       } else {
         blockSize += size
       }
-      let last = max(firstBlock + 1, footer.blocks.count)
+      let last = max(firstBlock + 1, blockCount)
       try addPartition(partition, start..<end, blocks: firstBlock..<last)
       rawBytes += UInt64(size)
       start = end
     }
     try putBlock(blockStart..<start)
     for gap in gapsLeft { try putGap(of: gap) }
+    try putCutBlocks()
   }
 
   /// Of a partition of which the file has no event.
   private mutating func putGap(of partition: Partition) throws(LogError) {
-    let firstBlock = footer.blocks.count
+    let firstBlock = blockCount
     try putGapBlocks(of: partition)
-    try addPartition(partition, 0..<0, blocks: firstBlock..<footer.blocks.count)
+    try addPartition(partition, 0..<0, blocks: firstBlock..<blockCount)
   }
 
   private mutating func putGapBlocks(of partition: Partition) throws(LogError) {
     var left = gaps[partition]?.events ?? 0
     guard let first = input.events.first?.event else { return }
+    try putCutBlocks()
     while left > 0 {
       let count = min(left, UInt64(Limits.blockEvents))
       footer.blocks.append(
@@ -220,9 +226,34 @@ struct SegmentWriter {
     try putBlock(start..<range.upperBound)
   }
 
+  /// How many blocks there are before the next one that is cut.
+  private var blockCount: Int { footer.blocks.count + cut.count }
+
   private mutating func putBlock(_ range: Range<Int>) throws(LogError) {
-    guard let first = range.first else { return }
-    let indices = entries[range].map(\.index).sorted()
+    guard !range.isEmpty else { return }
+    cut.append(range)
+    if cut.count == Self.madeAtOnce { try putCutBlocks() }
+  }
+
+  private mutating func putCutBlocks() throws(LogError) {
+    let made = mapInParallel(cut) { [input, entries, level] range in
+      Result { () throws(LogError) in try Self.block(of: entries[range], input, level) }
+    }
+    cut.removeAll(keepingCapacity: true)
+    for block in made {
+      var (bytes, entry) = try block.get()
+      entry.offset = offset
+      footer.blocks.append(entry)
+      try put(bytes)
+    }
+  }
+
+  /// The block of some events, and its place in the footer but for the offset.
+  private static func block(
+    of entries: ArraySlice<KeyOrder.Entry>, _ input: NumberedEvents, _ level: Int32
+  ) throws(LogError) -> (bytes: [UInt8], entry: BlockEntry) {
+    var writer = BlockWriter(level: level)
+    let indices = entries.map(\.index).sorted()
     var lowest = Timestamp(rawValue: .max)
     var highest = Timestamp.zero
     var noted: Set<CommitID> = []
@@ -240,13 +271,12 @@ struct SegmentWriter {
     }
     let bytes = writer.finish()
     try LogLimits.check("block", bytes.count, LogLimits.block)
-    footer.blocks.append(
-      BlockEntry(
-        offset: offset, length: bytes.count, crc: bytes.crc32c, events: indices.count,
-        firstArrival: input.events[indices[0]].arrival,
-        lastArrival: input.events[indices[indices.count - 1]].arrival, lowestTimestamp: lowest,
-        highestTimestamp: highest, firstKey: RecordKey(input.events[entries[first].index].event)))
-    try put(bytes)
+    let entry = BlockEntry(
+      offset: 0, length: bytes.count, crc: bytes.crc32c, events: indices.count,
+      firstArrival: events[indices[0]].arrival, lastArrival: events[indices[indices.count - 1]].arrival,
+      lowestTimestamp: lowest, highestTimestamp: highest,
+      firstKey: RecordKey(events[entries[entries.startIndex].index].event))
+    return (bytes, entry)
   }
 
   private mutating func addPartition(
