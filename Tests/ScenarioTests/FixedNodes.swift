@@ -69,10 +69,31 @@ enum FixedNodes {
     try String(contentsOfFile: RealData.path("\(name)/schema.graphql"), encoding: .utf8)
   }
 
+  /// Imports a file, each commit of it by an import of its own: of one import it depends on the speed of disk and
+  /// processor how many commits go into one frame of the journal, and pages show frames.
   private static func load(_ path: String, into node: Node, by: String) throws {
     var options = Import.Options()
     options.by = by
-    _ = try Import(into: node, options: options).run(path: path)
+    // Under the same name, and with the same numbers of lines: both stand in the log.
+    let folder = NSTemporaryDirectory() + "/stemma-lines-\(UUID().uuidString)"
+    let copy = URL(fileURLWithPath: folder + "/" + URL(fileURLWithPath: path).lastPathComponent)
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    var reader = try LineReader(path: path)
+    var isAtEnd = false
+    while !isAtEnd {
+      options.firstLine = reader.lineNumber + 1
+      var lines = Data(repeating: UInt8(ascii: "\n"), count: reader.lineNumber)
+      for _ in 0..<options.batch {
+        guard let line = try reader.next({ Data($0) }) else {
+          isAtEnd = true
+          break
+        }
+        lines += line + [UInt8(ascii: "\n")]
+      }
+      try lines.write(to: copy)
+      _ = try Import(into: node, options: options).run(path: copy.path)
+    }
   }
 
   private static func data(_ name: String) -> String { RealData.path("\(name).ndjson.gz") }
