@@ -143,7 +143,7 @@ extension Log {
       let journal = journals[index]
       guard let next, journal.holes.isEmpty else { continue }
       if next.header.predecessor != journal.token(frames: journal.marks.count) {
-        let what = "\(next.path) says that this file ends at \(next.header.predecessor.position)"
+        let what = "\(next.path) says that this file ends at @\(next.header.predecessor.position)"
         // The valid frames stay readable in their place; the damage follows them.
         listing.damage.append(
           (number, Damage(path: journal.path, offset: journal.size, flaw: .disagreement(what))))

@@ -91,6 +91,8 @@ package enum Explanations {
         + "written; look again"
     case .unknownPlaceholder(let name, let known):
       "unknown placeholder {\(name)}; there are {\(known.joined(separator: "}, {"))}"
+    case .unclosedPlaceholder(let text, let known):
+      "the brace of `{\(text)` is not closed; there are {\(known.joined(separator: "}, {"))}, and {{ is a brace"
     }
   }
 

@@ -51,15 +51,41 @@ struct InspectCommandTests {
     for name in ["shop/log/00000002.journal", "shop/log/watermark"] {
       #expect(try work.stemma("inspect", name, "--json").object()["damaged"] as? Bool == false)
     }
-    let tables = try work.attempt("inspect", "shop/tables.sqlite")
-    #expect(tables.status == 1)
-    #expect(tables.output.contains("SQLite"))
     try work.write("empty", "")
     let empty = try work.attempt("inspect", "empty")
     #expect(empty.status == 65 && empty.errors.contains("empty is empty"))
     for name in ["nofile", "shop/log"] { #expect(try work.attempt("inspect", name).status == 66, "\(name)") }
     #expect(try work.attempt("inspect", path, "--block", "99").status == 66)
     #expect(try work.attempt("inspect", path, "--block", "0").status == 64)
+  }
+
+  @Test("a file of another kind is not called damaged: it is said what it is, and what reads it")
+  func otherKinds() throws {
+    let work = try open()
+    #expect(try ConsolePage.shell("gzip -k shop.graphql", in: work.path).status == 0)
+    for (name, what, use) in [
+      ("shop/tables.sqlite", "an SQLite database", "stemma query"), ("shop/stemma.json", "JSON", "editor"),
+      ("shop.graphql.gz", "compressed with gzip", "gzip -dc"),
+    ] {
+      for words in [["inspect", name], ["inspect", name, "--json"]] {
+        let other = try Tool.run(Tool.path, words, in: work.path)
+        #expect(other.status == 65 && other.output.isEmpty, "\(words): \(other.output)")
+        #expect(
+          other.errors.contains("\(name) is \(what)") && other.errors.contains(use), "\(other.errors)")
+        #expect(!other.errors.contains("damage"))
+      }
+    }
+    let text = try work.attempt("inspect", "shop.graphql")
+    #expect(text.status == 1 && text.output.contains("no known format"))
+  }
+
+  @Test("a journal says where the file before it ends, to be pasted; in JSON as all positions there")
+  func positions() throws {
+    let work = try open()
+    let path = "shop/log/00000002.journal"
+    #expect(try work.stemma("inspect", path).lines.contains("  after @1.1200"))
+    let header = try work.stemma("inspect", path, "--json").object().array("parts")[0]
+    #expect(header.object("facts").text("after") == "1.1200")
   }
 
   @Test("a wrong byte is marked, the block is read as it was, and the file is left as it is")

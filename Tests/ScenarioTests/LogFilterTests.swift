@@ -89,7 +89,7 @@ struct LogFilterTests {
     var found = 0
     for (words, isWanted) in filters {
       let positions = try log(words + ["--format", "{position}"]).lines
-      let expected = lines.filter(isWanted).map(\.position)
+      let expected = lines.filter(isWanted).map { "@\($0.position)" }
       #expect(positions == expected, "\(words)")
       found += positions.isEmpty ? 0 : 1
     }

@@ -73,6 +73,37 @@ struct LogReadingTests {
         "2020-01-03T00:00:00Z ann create Visit[site=paris number=1] {}",
       ])
     #expect(try work.attempt("-C", "shop", "log", "--format", "{what}").status == 64)
+    // A position can be pasted behind `show`.
+    let position = try work.stemma("-C", "shop", "log", "-n", "1", "--format", "{position}").lines[0]
+    #expect(position == "@1.2")
+    #expect(try work.stemma("-C", "shop", "show", position, "--json").object().text("position") == "1.2")
+  }
+
+  @Test("--format refuses a brace that is not closed, and fields that no event can have")
+  func formatMistakes() throws {
+    let work = try shop()
+    func attempt(_ format: String, _ words: String...) throws -> Tool.Result {
+      try Tool.run(Tool.path, ["-C", "shop", "log", "--format", format] + words, in: work.path)
+    }
+    for open in ["{time", "{", "{fields.name} {", "{fields.name"] {
+      let result = try attempt(open)
+      #expect(result.status == 64 && result.errors.contains("is not closed; there are {event}"), "\(open)")
+    }
+    let unknown = try attempt("{fields.nmae}")
+    #expect(unknown.status == 64 && unknown.errors.contains("did you mean `name`?"), "\(unknown.errors)")
+    let many = try attempt("{fields.xyzzy}")
+    #expect(many.status == 64 && many.errors.contains("`stemma schema show` lists all"), "\(many.errors)")
+    let other = try attempt("{fields.room}", "--model", "Team")
+    #expect(
+      other.status == 64 && other.errors.contains("Team has no field `room`; there are"), "\(other.errors)")
+    for known in ["{fields.room}", "{fields._exists}", "{{time", "time}"] {
+      #expect(try attempt(known).status == 0, "\(known)")
+    }
+    // A field that the schema does not have any more stands in the log.
+    let fewer = Shop.schema.replacing("  name: String!\n  members:", with: "  members:")
+    try work.write("fewer.graphql", fewer)
+    try work.stemma("-C", "shop", "schema", "apply", "fewer.graphql")
+    #expect(try attempt("{fields.name}", "--model", "Team").lines.contains("Rouge"))
   }
 
   /// The lines are written from the blocks; with a drawing beside them they are written from events.

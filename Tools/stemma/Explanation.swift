@@ -52,7 +52,9 @@ struct Explanation {
     switch error {
     case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
     case .overwritten, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
-    case .notAMoment, .notAMomentOrNode, .notAnEvent, .severalEvents, .unknownPlaceholder: .usage
+    case .notAMoment, .notAMomentOrNode, .notAnEvent, .severalEvents, .unknownPlaceholder,
+      .unclosedPlaceholder:
+      .usage
     }
   }
 

@@ -14,7 +14,7 @@ struct Inspect: ParsableCommand {
       come from programs that carry them. \
       Blocks and frames are numbered from 1. Where one byte of a block is wrong it is found, and the block is \
       read as it was. Names are those of the node around the file, or of the one that -C names; neither is needed. \
-      Exits with 1 if anything is damaged, with 65 if there is not one byte.
+      Exits with 1 if anything is damaged, with 65 if there is not one byte, or the file is of another kind.
       Examples:
         stemma inspect shop/log/00000001.segment
         stemma inspect shop/log/00000001.segment --block 3 --events --json
@@ -48,6 +48,9 @@ struct Inspect: ParsableCommand {
           + (isInput ? "; is there a file before the pipe?" : ", and so no file of this software"),
         .badData)
     }
+    if inspection.format == .unknown, let content = inspection.otherContent {
+      throw Failure("\(name) is \(content)", .badData)
+    }
     let request = InspectionRequest(block: block, isComplete: verify)
     let report = PartReport(inspection, showsEvents: events)
     if format.isJSON {
@@ -55,7 +58,9 @@ struct Inspect: ParsableCommand {
     } else {
       Pager.begin()
       let size = grouped(inspection.source.size)
-      let format = inspection.format == .unknown ? inspection.content : inspection.format.name
+      let format =
+        inspection.format == .unknown
+        ? "no known format; whatever looks like a block is shown" : inspection.format.name
       Output.line("\(Output.styled(name, .bold)): \(format), \(size) bytes")
       try inspection.parts(request) { report.write($0) }
       if report.count > 0 { Output.line("\n" + report.summary) }
@@ -154,6 +159,7 @@ private final class PartReport {
     switch fact {
     case .number(let number): grouped(number)
     case .text(let text): printable(text)
+    case .position(let position): "@\(position)"
     }
   }
 

@@ -126,6 +126,7 @@ struct LogCommand: ParsableCommand {
     if format.json { return .json(patch: patch) }
     if format.ndjson { return .ndjson(patch: patch) }
     let template = try self.template.map { try EventFormat($0) }
+    if let template { try selection.check(fields: template.fields, node, filter.model) }
     if graph { return .graph(try EventBranches(node, filter), template) }
     if let template { return .template(template) }
     return oneline ? .oneline : .full(patch: patch)
@@ -282,8 +283,24 @@ struct EventSelection: ParsableArguments {
         .compactMap { model.field(named: $0)?.storedName }
     }
     if !references.isEmpty { return Set(references) }
+    if try isWritten(name, model, node) { return [name] }
+    throw unknownField(name, models, model, .badData)
+  }
+
+  /// Refuses fields of a `--format` that no event can have.
+  func check(fields: [String], _ node: Node, _ model: Model?) throws {
+    let models = model.map { [$0] } ?? node.schema.models
+    for name in fields where name != Event.existenceField {
+      if models.contains(where: { $0.field(named: name) != nil }) { continue }
+      guard try isWritten(name, model, node) else { throw unknownField(name, models, model, .usage) }
+    }
+  }
+
+  private func isWritten(_ name: String, _ model: Model?, _ node: Node) throws -> Bool {
     var filter = LogFilter()
     filter.fields = [name]
+    filter.model = model
+    filter.modelName = model?.storedName
     var isWritten = false
     do throws(NodeError) {
       try node.forEachEvent(filter, newestFirst: true) { _, _ in
@@ -295,12 +312,14 @@ struct EventSelection: ParsableArguments {
       guard case .missing = error else { throw error }
       isWritten = true
     }
-    if isWritten { return [name] }
+    return isWritten
+  }
+
+  private func unknownField(_ name: String, _ models: [Model], _ model: Model?, _ code: ExitCode) -> Failure {
     let known = Set(models.flatMap { $0.fields.map(\.name) }).sorted()
-    let who = model.map(\.name) ?? "no model"
-    throw Failure(
-      "\(who) has \(model == nil ? "a" : "no") field `\(name)`\(Explanations.suggestion(name, known))",
-      .badData)
+    let all = known.count > 12 ? "`stemma schema show` lists all" : nil
+    let who = model.map { "\($0.name) has no" } ?? "no model has a"
+    return Failure("\(who) field `\(name)`\(Explanations.suggestion(name, known, else: all))", code)
   }
 
   private func operation(_ name: String) throws -> StemmaEvents.Operation {

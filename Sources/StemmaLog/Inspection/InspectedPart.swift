@@ -24,6 +24,7 @@ package struct InspectedPart: Sendable {
   package enum Fact: Hashable, Sendable {
     case number(UInt64)
     case text(String)
+    case position(Position)
   }
 
   package var kind: Kind
@@ -48,6 +49,9 @@ package struct InspectedPart: Sendable {
 
   package mutating func say(_ name: String, _ number: UInt64) { facts.append((name, .number(number))) }
   package mutating func say(_ name: String, _ text: String) { facts.append((name, .text(text))) }
+  package mutating func say(_ name: String, _ position: Position) {
+    facts.append((name, .position(position)))
+  }
 
   package mutating func complain(_ flaw: Flaw, at place: UInt64? = nil, byte: WrongByte? = nil) {
     flaws.append(InspectedFlaw(offset: byte?.offset ?? place ?? offset, flaw: flaw, byte: byte))

@@ -59,7 +59,7 @@ struct JournalInspection {
       (log, number) = (header.log, header.number)
       part.say("log", header.log.description)
       part.say("number", header.number)
-      part.say("after", header.predecessor.position.description)
+      part.say("after", header.predecessor.position)
       try header.check(bytes)
       chain = JournalHeader.chain(bytes)
     } catch  where part.flaws.isEmpty {

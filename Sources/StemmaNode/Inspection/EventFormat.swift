@@ -1,7 +1,7 @@
 import StemmaEvents
 
 /// A line for each event, as somebody wants it: text with placeholders such as `{time}`, taken from the members
-/// of the event's JSON; `{fields.NAME}` gives one field, `{{` and `}}` give braces, `\t` and `\n` a tabulator and the end
+/// of the event's JSON, key and position as they are typed; `{fields.NAME}` gives one field, `{{` and `}}` give braces, `\t` and `\n` a tabulator and the end
 /// of a line, `\\` a backslash. A value never ends a line: in it these are written as they are written here.
 package struct EventFormat: Sendable {
   private enum Part: Sendable {
@@ -15,11 +15,18 @@ package struct EventFormat: Sendable {
     "fields", "version", "context", "origin", "sequence", "commit", "cause", "by", "note", "source",
   ]
 
+  private static let known = placeholders + ["fields.NAME"]
+
   private static let escapes: [(sign: Character, written: Character)] = [
     ("\t", "t"), ("\n", "n"), ("\\", "\\"),
   ]
 
   private var parts: [Part] = []
+
+  /// The names of `{fields.NAME}`.
+  package var fields: [String] {
+    parts.compactMap { if case .field(let name) = $0 { name } else { nil } }
+  }
 
   package init(_ text: String) throws(NodeError) {
     var plain = ""
@@ -42,6 +49,9 @@ package struct EventFormat: Sendable {
         continue
       }
       let name = String(rest.prefix { $0 != "}" })
+      if name.count == rest.count {
+        throw .inspection(.unclosedPlaceholder(name, known: Self.known))
+      }
       rest = rest.dropFirst(name.count + 1)
       parts.append(.text(plain))
       plain = ""
@@ -50,8 +60,7 @@ package struct EventFormat: Sendable {
       } else if name.hasPrefix("fields.") {
         parts.append(.field(String(name.dropFirst(7))))
       } else {
-        throw .inspection(
-          .unknownPlaceholder(name, known: Self.placeholders + ["fields.NAME"]))
+        throw .inspection(.unknownPlaceholder(name, known: Self.known))
       }
     }
     parts.append(.text(plain))
@@ -62,6 +71,8 @@ package struct EventFormat: Sendable {
     return parts.map { part in
       switch part {
       case .text(let text): text
+      // As commands take it.
+      case .member("position"): "@\(stored.position)"
       case .member("key"): description.keyText(stored.event)
       case .member(let name): plain(json[name])
       case .field(let name): plain(json["fields"]?[name])

@@ -74,16 +74,21 @@ package struct FileInspection {
     } catch { throw .log(error) }
   }
 
-  /// What a file of an unknown format seems to be.
-  package var content: String {
+  /// What a file of an unknown format is, and what reads it; nil if that cannot be told. It takes at least two bytes,
+  /// which one damaged byte of a file of this software does not make.
+  package var otherContent: String? {
     let start: [UInt8]
-    do { start = try source.bytes(at: 0, count: 16) } catch { start = [] }
+    do { start = try source.bytes(at: 0, count: 16) } catch { return nil }
+    let json = "JSON and no file of a log; any editor reads it"
     let known: [(beginning: [UInt8], what: String)] = [
-      (Array("SQLite format 3\0".utf8), "an SQLite database and no log file"),
-      ([0x1F, 0x8B], "compressed with gzip (unpack it first)"), ([0x7B], "JSON and no log file"),
+      (
+        Array("SQLite format 3\0".utf8),
+        "an SQLite database and no file of a log; `stemma query` or sqlite3 reads it, and of a node `stemma verify` checks it"
+      ),
+      ([0x1F, 0x8B, 0x08], "compressed with gzip; `gzip -dc FILE | stemma inspect -` looks inside"),
+      (Array("{\"".utf8), json), (Array("{\n".utf8), json),
     ]
     return known.first { start.starts(with: $0.beginning) }?.what
-      ?? "no known format; whatever looks like a block is shown"
   }
 
   // MARK: JSON
@@ -101,6 +106,7 @@ package struct FileInspection {
             switch fact.value {
             case .number(let number): (fact.name, Value.int(Int64(clamping: number)).json)
             case .text(let text): (fact.name, .string(text))
+            case .position(let position): (fact.name, .string(position.description))
             }
           })
       ))

@@ -23,4 +23,6 @@ package enum InspectionError: Error {
   /// What going back would change is not any more what was shown.
   case changedMeanwhile
   case unknownPlaceholder(String, known: [String])
+  /// The brace before this text is never closed.
+  case unclosedPlaceholder(String, known: [String])
 }
