@@ -10,7 +10,7 @@ struct Segments: ParsableCommand {
     discussion: """
       Positions are those of `log`; raw and stored are bytes before and after compression. `stemma inspect` shows \
       what is inside of one. Blocks are not read here: damage is said, and ends it with 1, if it is in a footer or \
-      somebody has met it; `stemma verify` looks for it.
+      was noted by `stemma verify` or a command that writes; `log` and others that only read note nothing.
 
       Examples:
         stemma segments
@@ -41,6 +41,7 @@ struct Segments: ParsableCommand {
         if let damage = file.damage { Output.line(Output.styled("\(file.file): \(damage)", .red)) }
       }
     }
+    if !format.isJSON { Output.line("\nBlocks were not read; `stemma verify` looks for damage in them.") }
     Output.flush()
     if files.contains(where: { $0.damage != nil }) { throw ExitCode.no }
   }
