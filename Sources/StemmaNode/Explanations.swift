@@ -158,8 +158,8 @@ package enum Explanations {
       "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) is not in conflict; `stemma conflicts` lists what is"
     case .noCandidate(let model, let key, let field, let asked, let count):
       "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) has \(count) candidates, and `\(asked)` is none of them"
-    case .severalConflicts(let model, let key, let fields):
-      "\(model) \(key) has several conflicts; name one of \(fields.joined(separator: ", "))"
+    case .severalConflicts(let model, let key, let names):
+      "\(model) \(key) has several conflicts; name one of \(names.joined(separator: ", "))"
     }
   }
 

@@ -101,5 +101,5 @@ package enum MutationError: Error {
   case revisionMismatch(model: String, key: String, expected: String, current: String)
   case noConflict(model: String, key: String, field: String?)
   case noCandidate(model: String, key: String, field: String?, asked: String, count: Int)
-  case severalConflicts(model: String, key: String, fields: [String])
+  case severalConflicts(model: String, key: String, names: [String])
 }

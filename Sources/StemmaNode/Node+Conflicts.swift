@@ -38,12 +38,17 @@ package struct ConflictDescription: Sendable {
   package var key: JSON
   package var keyText: String
   package var field: String?
+  /// For value: the declared names of all fields that are written together.
+  package var fields: [String] = []
   /// For cardinality: the relationship that stores the reference.
   package var reference: String?
   /// For cardinality and dangling: the model of the candidates' records.
   package var record: String?
   /// The one that is shown first.
   package var candidates: [Candidate]
+
+  /// Whether it is about all fields of a record together (policy OPTIMISTIC), and so about none by name.
+  package var isOfWholeRecord: Bool { kind == .value && field == nil }
 
   package var json: JSON {
     .object([
@@ -83,6 +88,15 @@ extension Node {
     }
   }
 
+  /// All open conflicts of one record.
+  package func conflicts(of key: Key, in model: Model) throws(NodeError) -> [ConflictDescription] {
+    var filter = ConflictFilter(model: model)
+    filter.key = key
+    var found: [ConflictDescription] = []
+    try conflicts(filter) { found.append($0) }
+    return found
+  }
+
   private func describe(_ conflict: OpenConflict) throws -> ConflictDescription {
     guard let model = schema.model(named: conflict.model) else {
       throw MutationError.unknownModel(conflict.model, known: [])
@@ -102,7 +116,7 @@ extension Node {
     }
     return ConflictDescription(
       kind: conflict.kind, model: conflict.model, key: schema.json(of: conflict.key, model: model),
-      keyText: description.keyText(conflict.key, model), field: conflict.field,
+      keyText: description.keyText(conflict.key, model), field: conflict.field, fields: conflict.fields,
       reference: conflict.reference, record: record(of: conflict), candidates: candidates)
   }
 
@@ -152,14 +166,17 @@ extension Node {
 
   // MARK: Resolve
 
-  /// Ends one conflict, of whatever kind. `field` may be nil where the record has only one.
+  /// Ends one conflict. `field` may be nil where the record has only one, or only one of `kind`; `kind` where the
+  /// record has only one under that name.
   package func resolve(
-    _ model: Model, _ key: JSON, field: String?, _ resolution: Resolution, _ note: CommitNote
+    _ model: Model, _ key: JSON, field: String?, kind: ConflictFilter.Kind? = nil, _ resolution: Resolution,
+    _ note: CommitNote
   ) throws(NodeError) {
-    let settlement = try settlement(model, key, field: field, resolution)
+    let settlement = try settlement(model, key, field: field, kind, resolution)
     try write(note) { transaction throws(NodeError) in
       guard let settlement else {
-        return try transaction.resolve(model.name, key, field: field, resolution)
+        let kind = kind.flatMap { RegisterConflict.Kind(rawValue: $0.rawValue) }
+        return try transaction.resolve(model.name, key, field: field, kind: kind, resolution)
       }
       for mutation in settlement { try transaction.perform(mutation) }
     }
@@ -167,20 +184,26 @@ extension Node {
 
   /// The changes that end a conflict between records; nil if it is not about records, or there is none.
   private func settlement(
-    _ model: Model, _ key: JSON, field: String?, _ resolution: Resolution
+    _ model: Model, _ key: JSON, field: String?, _ kind: ConflictFilter.Kind?, _ resolution: Resolution
   ) throws(NodeError) -> [Mutation]? {
     var filter = ConflictFilter()
+    if let kind { filter.kinds = [kind] }
     filter.model = model
     filter.key = try self.key(key, of: model)
     filter.field = field
     var found: [ConflictDescription] = []
     try conflicts(filter) { found.append($0) }
-    guard let conflict = found.first, !found.contains(where: { $0.kind == .value || $0.kind == .delete })
-    else { return nil }
+    guard let conflict = found.first else {
+      guard kind == .cardinality || kind == .dangling, let key = filter.key else { return nil }
+      throw .mutation(.noConflict(model: model.name, key: description.keyText(key, model), field: field))
+    }
+    if found.contains(where: { $0.kind == .value || $0.kind == .delete }) { return nil }
     guard found.count == 1 else {
-      throw .mutation(
-        .severalConflicts(
-          model: model.name, key: conflict.keyText, fields: found.compactMap(\.field)))
+      let names = found.map { one in
+        let isAlone = found.count { $0.field == one.field } == 1
+        return (one.field ?? "") + (isAlone ? "" : " --kind \(one.kind.rawValue)")
+      }
+      throw .mutation(.severalConflicts(model: model.name, key: conflict.keyText, names: names))
     }
     return conflict.kind == .cardinality
       ? try unlinking(conflict, but: try kept(conflict, resolution)) : try mending(conflict, resolution)
@@ -216,24 +239,31 @@ extension Node {
   ) throws(NodeError) -> [Mutation] {
     guard let name = conflict.reference, let record = conflict.record, let child = schema.model(named: record)
     else { return [] }
-    let isDeclared = child.relationship(named: name)?.storesReference ?? false
     return conflict.candidates.filter { $0.number != kept.number }.map { other in
-      isDeclared
-        ? Mutation(.unlink, model: child.name, key: other.value, fields: [(name, conflict.key)])
-        : Mutation(.unlink, model: conflict.model, key: conflict.key, fields: [(name, other.value)])
+      reference(.unlink, name, of: child, other.value, to: conflict.model, conflict.key)
     }
+  }
+
+  /// A link, or the end of one, as the model has it that declares the relationship.
+  private func reference(
+    _ operation: Mutation.Operation, _ name: String, of child: Model, _ childKey: JSON, to parent: String,
+    _ parentKey: JSON
+  ) -> Mutation {
+    child.relationship(named: name)?.storesReference ?? false
+      ? Mutation(operation, model: child.name, key: childKey, fields: [(name, parentKey)])
+      : Mutation(operation, model: parent, key: parentKey, fields: [(name, childKey)])
   }
 
   /// What ends a reference to a record that is not there.
   private func mending(
     _ conflict: ConflictDescription, _ resolution: Resolution
   ) throws(NodeError) -> [Mutation] {
-    guard let name = conflict.field else { return [] }
+    guard let name = conflict.field, let child = schema.model(named: conflict.model),
+      let parent = conflict.record, let missing = conflict.candidates.first?.value
+    else { return [] }
     switch resolution {
-    case .set(.null):
-      return [Mutation(.unlink, model: conflict.model, key: conflict.key, fields: [(name, .null)])]
-    case .set(let target):
-      return [Mutation(.link, model: conflict.model, key: conflict.key, fields: [(name, target)])]
+    case .set(.null): return [reference(.unlink, name, of: child, conflict.key, to: parent, missing)]
+    case .set(let target): return [reference(.link, name, of: child, conflict.key, to: parent, target)]
     case .delete: return [Mutation(.delete, model: conflict.model, key: conflict.key)]
     case .take, .takeEvent, .keep, .shown, .newest:
       throw .mutation(
@@ -262,6 +292,16 @@ extension Node {
       var count = 0
       for (model, key) in records { count += try transaction.resolveAll(model, key, resolution) }
       return count
+    }
+  }
+}
+
+extension OpenConflict {
+  fileprivate var fields: [String] {
+    switch choices.first?.value {
+    case .fields(let assignments): assignments.map(\.field)
+    case .field: field.map { [$0] } ?? []
+    case .exists, .record, nil: []
     }
   }
 }

@@ -94,6 +94,27 @@ extension Node {
     return reversal
   }
 
+  /// The open conflicts in which a value of some events stands beside another one, which is shown: to undo the events
+  /// changes nothing there.
+  package func conflicts(lostBy events: [NotedEvent]) throws(NodeError) -> [ConflictDescription] {
+    let description = description
+    let own = Dictionary(grouping: events.map(\.event), by: { RecordKey($0) })
+    var seen = Set<RecordKey>()
+    var lost: [ConflictDescription] = []
+    for event in events.map(\.event) where seen.insert(RecordKey(event)).inserted {
+      guard let model = description.model(of: event) else { continue }
+      let dots = Set((own[RecordKey(event)] ?? []).map(\.dot))
+      var filter = ConflictFilter(model: model)
+      filter.key = event.key
+      filter.kinds = [.value]
+      try conflicts(filter) { conflict in
+        let isShown = conflict.candidates.first.map { dots.contains($0.dot) } ?? false
+        if !isShown, conflict.candidates.contains(where: { dots.contains($0.dot) }) { lost.append(conflict) }
+      }
+    }
+    return lost
+  }
+
   private func changes(
     undoing events: [NotedEvent], isForced: Bool
   ) throws(NodeError) -> [RecordDifference] {

@@ -20,15 +20,17 @@ package enum Resolution: Sendable {
 extension WriteTransaction {
   /// Ends the conflict of one register of a record: an event that has seen all candidates writes it.
   ///
-  /// `field` names the field, or a reference's relationship; nil stands for the only conflict that there is.
+  /// `field` names the field, or a reference's relationship; nil stands for the only conflict that there is, or the
+  /// only one of `kind`.
   package func resolve(
-    _ modelName: String, _ keyJSON: JSON, field: String?, _ resolution: Resolution
+    _ modelName: String, _ keyJSON: JSON, field: String?, kind: RegisterConflict.Kind? = nil,
+    _ resolution: Resolution
   ) throws(NodeError) {
     let model = try model(modelName)
     let key = try key(keyJSON, of: model)
     let state = try state(model, key)
     let rules = self.rules(model)
-    let conflicts = state.conflicts(rules)
+    let conflicts = state.conflicts(rules).filter { kind == nil || $0.kind == kind }
     let conflict: RegisterConflict
     switch resolution {
     case .keep, .delete:
@@ -54,7 +56,7 @@ extension WriteTransaction {
         throw .mutation(
           .severalConflicts(
             model: model.name, key: text(key, model),
-            fields: matching.map { $0.kind == .delete ? "existence" : $0.fields.joined(separator: ", ") }))
+            names: matching.map { name(of: $0, model) }))
       }
       conflict = first
     }
@@ -102,7 +104,8 @@ extension WriteTransaction {
     guard let name = field ?? (conflict.fields.count == 1 ? declaredName(conflict.fields[0], model) : nil)
     else {
       throw .mutation(
-        .severalConflicts(model: model.name, key: text(key, model), fields: conflict.fields))
+        .severalConflicts(
+          model: model.name, key: text(key, model), names: conflict.fields.map { declaredName($0, model) }))
     }
     if let declared = model.field(named: name) {
       do {
@@ -116,6 +119,18 @@ extension WriteTransaction {
     }
     let target = json.isNull ? nil : try self.key(json, of: try self.model(relationship.target))
     return try reference(model, key, relationship, target)
+  }
+
+  /// What tells a conflict from the others of its record.
+  private func name(of conflict: RegisterConflict, _ model: Model) -> String {
+    if conflict.kind == .delete { return FieldDecision.existence }
+    // The whole record has no name of its own.
+    if model.conflictPolicy == .optimistic { return "--kind \(conflict.kind.rawValue)" }
+    let names = conflict.fields.map { declaredName($0, model) }
+    let reference = model.relationships.first { relationship in
+      relationship.storesReference && names.contains { relationship.referenceFields.contains($0) }
+    }
+    return (names.count > 1 ? reference?.name : nil) ?? names.joined(separator: ", ")
   }
 
   private func declaredName(_ stored: String, _ model: Model) -> String {

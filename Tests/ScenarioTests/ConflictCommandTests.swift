@@ -156,6 +156,160 @@ struct ConflictCommandTests {
     #expect(try work.stemma("-C", "field", "log", "--json").output == before)
   }
 
+  /// One name, two conflicts: a person who is referred to by two, and who refers to nobody who is there. Only the side
+  /// that is referred to declares the relationship, which the other one stores.
+  @Test("conflicts of one name are told apart by their kind")
+  func kindsOfOneName() throws {
+    let work = try Workplace()
+    try work.write(
+      "people.graphql",
+      """
+      type Person @model {
+        id: ID! @primaryKey
+        partnerId: ID
+        partner: Person @hasOne(references: ["partnerId"])
+      }
+      """)
+    try work.stemma("init", "node", "--schema", "people.graphql")
+    for (id, partner) in [("a", "nobody"), ("b", "a"), ("c", "a")] {
+      try work.stemma("-C", "node", "create", "Person", "id=\(id)", "partnerId=\(partner)")
+    }
+    func open() throws -> [String] {
+      try work.stemma("-C", "node", "conflicts", "--json").array().map {
+        "\($0.text("kind") ?? "") \($0.object("key").text("id") ?? "") \($0.text("field") ?? "-")"
+      }.sorted()
+    }
+    func resolve(_ words: String...) throws -> Tool.Result {
+      try Tool.run(Tool.path, ["-C", "node", "resolve", "Person", "a", "partner"] + words, in: work.path)
+    }
+    #expect(try open() == ["cardinality a partner", "dangling a partner"])
+    let refused = try resolve("--take", "1")
+    #expect(refused.status == 65)
+    #expect(
+      refused.errors.contains("name one of partner --kind cardinality, partner --kind dangling"),
+      "\(refused.errors)")
+    // Every command that is advised says which.
+    let advised =
+      try work.stemma("-C", "node", "conflicts", "show", "Person", "a", "--kind", "dangling").output
+      + work.stemma("-C", "node", "why", "Person", "a", "partner").output
+    for command in ["dangling --unlink ", "cardinality --take N`", "dangling --set KEY`"] {
+      #expect(advised.contains("stemma resolve Person a partner --kind \(command)"), "\(advised)")
+    }
+
+    for wrong in ["value", "delete"] {
+      #expect(try resolve("--kind", wrong, "--take", "1").status == 66, "\(wrong)")
+    }
+    #expect(try resolve("--kind", "odd", "--take", "1").status == 64)
+    #expect(
+      try work.attempt("-C", "node", "resolve", "--all", "--kind", "value", "--take", "shown").status == 64)
+    #expect(try resolve("--kind", "dangling", "--set", "c").status == 0)
+    #expect(try open() == ["cardinality a partner"])
+    try work.stemma("-C", "node", "update", "Person", "a", "partnerId=nobody")
+    #expect(try resolve("--kind", "dangling", "--unlink").status == 0)
+    #expect(try open() == ["cardinality a partner"])
+    #expect(try resolve("--kind", "cardinality", "--take", "1").status == 0)
+    #expect(try open().isEmpty)
+    #expect(try resolve("--kind", "cardinality", "--take", "1").status == 66)
+  }
+
+  /// A whole record of one field, and a reference of two fields that only the other model declares.
+  @Test("fields that are written together are one conflict, whose name can be typed")
+  func registersOfSeveralFields() throws {
+    let work = try Workplace()
+    try work.write(
+      "towns.graphql",
+      """
+      type Town @model {
+        country: String! @primaryKey(sortKeyFields: ["name"])
+        name: String!
+        people: [Person] @hasMany(references: ["townCountry", "townName"])
+      }
+      type Person @model { id: ID! @primaryKey townCountry: String townName: String }
+      type Motto @model @conflict(policy: OPTIMISTIC) { id: ID! @primaryKey text: String }
+      """)
+    try work.stemma("init", "a", "--schema", "towns.graphql", "--name", "a")
+    try work.stemma("-C", "a", "create", "Person", "id=p")
+    try work.stemma("-C", "a", "create", "Motto", "id=m")
+    try work.stemma("clone", "a", "b", "--name", "b")
+    for node in ["a", "b"] {
+      try work.stemma("-C", node, "create", "Town", "country=\(node)", "name=\(node)")
+      try work.stemma("-C", node, "update", "Person", "p", "townCountry=\(node)", "townName=\(node)")
+      try work.stemma("-C", node, "update", "Motto", "m", "text=\(node)")
+    }
+    try work.stemma("-C", "b", "sync")
+    let conflicts = try work.stemma("-C", "b", "conflicts", "--json").array()
+    #expect(conflicts.map { $0.text("model") } == ["Motto", "Person"])
+    #expect(conflicts.map { $0.text("field") } == [nil, "townCountry"])
+    let motto = conflicts[0].array("candidates").map { $0.object("value") as? [String: String] }
+    #expect(motto == [["text": "b"], ["text": "a"]])
+    for field in ["townCountry", "townName"] {
+      let told = try work.stemma("-C", "b", "why", "Person", "p", field)
+      #expect(
+        told.lines.last
+          == "  It is an open conflict; decide with `stemma resolve Person p townCountry --take N`.")
+    }
+    try work.stemma("-C", "b", "resolve", "Person", "p", "townCountry", "--take", "2")
+    try work.stemma("-C", "b", "resolve", "Motto", "m", "--take", "2")
+    #expect(try work.stemma("-C", "b", "conflicts", "--json").array().isEmpty)
+    let person = try work.stemma("-C", "b", "get", "Person", "p", "--json").object().object("fields")
+    #expect(person as? [String: String] == ["townCountry": "a", "townName": "a"])
+  }
+
+  @Test("whether a record exists can be named as it is printed")
+  func existenceHasAName() throws {
+    let work = try met()
+    let told = try work.stemma("-C", "field", "why", "Team", "blue", "existence")
+    #expect(told.lines.first == "The record exists.")
+    #expect(!told.lines.contains { $0.hasPrefix("name is") })
+    let decisions = try work.stemma("-C", "field", "why", "Team", "blue", "existence", "--json").object()
+    #expect(decisions.array("fields").count == 1 && decisions.array("fields")[0]["field"] is NSNull)
+    #expect(
+      try work.stemma("-C", "field", "conflicts", "--field", "existence", "--json").array().map {
+        $0.text("kind")
+      } == ["delete"])
+    let shown = try work.stemma("-C", "field", "conflicts", "show", "Team", "blue", "existence")
+    #expect(shown.output.contains("stemma resolve Team blue --keep"))
+    let wrong = try work.attempt(
+      "-C", "field", "resolve", "Team", "blue", "existence", "--kind", "value", "--take", "1")
+    #expect(wrong.status == 64, "\(wrong.errors)")
+    try work.stemma("-C", "field", "resolve", "Team", "blue", "existence", "--take", "1")
+    #expect(try work.attempt("-C", "field", "conflicts", "show", "Team", "blue").status == 66)
+    #expect(try work.attempt("-C", "field", "why", "Team", "blue", "existance").status == 65)
+    #expect(
+      try work.stemma("-C", "field", "why", "Team", "blue", "existence").lines.first == "The record exists.")
+  }
+
+  @Test("undoing what is not shown says where it stands, and how to end that")
+  func undoOfALoser() throws {
+    let work = try met()
+    func digest(of origin: String) throws -> String {
+      let log = try work.stemma(
+        "-C", "field", "log", "--origin", origin, "--model", "Customer", "--json")
+      return try #require(try log.array().first?.text("digest"))
+    }
+    let (loser, winner) = (try digest(of: "field"), try digest(of: "shop"))
+    let told = try work.stemma("-C", "field", "undo", loser, "-n")
+    #expect(
+      told.lines == [
+        "nothing to change",
+        "What \(loser) wrote of Customer ada name is not shown, but stands in an open conflict; "
+          + "`stemma resolve Customer ada name --take 1` ends it with what is shown.",
+      ])
+    let json = try work.stemma("-C", "field", "undo", loser, "-n", "--json").object()
+    #expect(json.members == ["events", "changes", "conflicts"])
+    #expect(json.array("conflicts").map { $0.text("field") } == ["name"])
+    // The winner gives way to the other one, and what is advised ends the conflict.
+    let shown = try work.stemma("-C", "field", "undo", winner, "-n")
+    #expect(shown.lines.first == "~ Customer[ada]" && !shown.output.contains("open conflict"))
+    #expect(
+      try work.stemma("-C", "field", "undo", winner, "-n", "--json").object().members == [
+        "events", "changes",
+      ])
+    try work.stemma("-C", "field", "resolve", "Customer", "ada", "name", "--take", "1")
+    let after = try work.attempt("-C", "field", "undo", loser, "-n")
+    #expect(!after.output.contains("open conflict"), "\(after.output)")
+  }
+
   @Test("a reference to a partition outside of the scope is not dangling")
   func outsideIsNotDangling() throws {
     let work = try Shop.open()

@@ -179,7 +179,11 @@ struct JSONShapeTests {
     }
     // Every event that has met another one.
     let log = try ConsolePage.shell("stemma -C field log --model Customer --json", in: work.path)
-    for event in try log.array() { try run("stemma -C field show \(event.text("digest") ?? "") --json") }
+    for event in try log.array() {
+      try run("stemma -C field show \(event.text("digest") ?? "") --json")
+      // Of some the value is not shown.
+      try run("stemma -C field undo \(event.text("digest") ?? "") -n --force --json")
+    }
     // A change by one who had seen the deletion beside it, which is taken back then.
     try run("stemma -C field update Team blue name=Seen")
     try run("stemma -C field why Team blue --json")

@@ -22,8 +22,17 @@ struct NaiveFold {
       self.init(
         key: NaiveFold.key(of: object), field: object["field"] as? String ?? "-",
         kind: object["kind"] as? String ?? "",
-        candidates: listed.map { "\($0["event"] ?? "") \($0["value"] ?? "")" })
+        candidates: listed.map { candidate in
+          let whole = candidate["value"] as? [String: Any]
+          return "\(candidate["event"] ?? "") \(whole.map(NaiveFold.text) ?? "\(candidate["value"] ?? "")")"
+        })
     }
+  }
+
+  /// A whole record.
+  private static func text(_ fields: [String: Any]) -> String {
+    fields.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value is NSNull ? "<null>" : "\($0.value)")" }
+      .joined(separator: ",")
   }
 
   fileprivate struct Write {
@@ -50,6 +59,8 @@ struct NaiveFold {
   struct Policy {
     var isLatest = false
     var winner: String?
+    /// Whether a record is written as a whole: its one conflict of values names no field.
+    var isWhole = false
   }
 
   var conflicts: [Conflict] = []
@@ -90,6 +101,13 @@ struct NaiveFold {
         existence.isDeletion = operation == "delete"
         existence.buries = ["create", "delete"].contains(operation) || fields["_exists"] != nil
         registers["", default: []].append(existence)
+        if policy.isWhole {
+          let whole = Dictionary(uniqueKeysWithValues: names.map { ($0, fields[$0] ?? NSNull()) })
+          if operation != "delete", operation == "create" || names.contains(where: { fields[$0] != nil }) {
+            registers["*", default: []].append(write(Self.text(whole)))
+          }
+          continue
+        }
         for field in names {
           if let value = fields[field] {
             registers[field, default: []].append(write(value is NSNull ? "<null>" : "\(value)"))
@@ -116,11 +134,13 @@ struct NaiveFold {
         }
       }
       guard existence.first?.value == "1" || isContested else { continue }
-      for field in names {
+      for field in policy.isWhole ? ["*"] : names {
         let found = siblings(field)
         guard Set(found.map(\.value)).count > 1 else { continue }
         conflicts.append(
-          Conflict(key: key, field: field, kind: "value", candidates: found.map { "\($0.event) \($0.value)" })
+          Conflict(
+            key: key, field: policy.isWhole ? "-" : field, kind: "value",
+            candidates: found.map { "\($0.event) \($0.value)" })
         )
         rules["\(key) \(field)"] = Self.rule(found, policy, isExistence: false)
       }

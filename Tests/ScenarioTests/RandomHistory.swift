@@ -33,6 +33,12 @@ final class RandomHistory {
       text: String
       stars: Int
     }
+    type Whole @model @conflict(policy: OPTIMISTIC) {
+      site: ID! @primaryKey(sortKeyFields: ["n"])
+      n: Int!
+      text: String
+      stars: Int
+    }
 
     """
 

@@ -133,6 +133,78 @@ struct WhyTests {
     }
   }
 
+  /// Under OPTIMISTIC a record is one register: `conflicts` and `why` speak of one conflict, under one name.
+  @Test("a record that is written as a whole is explained as one")
+  func wholeRecordsAreExplained() throws {
+    var met: Set<String> = []
+    for seed in 1...4 { try explainWhole(seed: seed, &met) }
+    #expect(met == ["alone", "beside a deletion"])
+  }
+
+  private func explainWhole(seed: Int, _ met: inout Set<String>) throws {
+    let work = try Workplace()
+    let history = try RandomHistory(
+      seed: UInt64(seed), nodes: 3, steps: 60, apart: 7, models: ["Whole"], in: work.path)
+    let node = history.nodes[0].directory
+    func run(_ words: String...) throws -> Tool.Result {
+      try Tool.run(Tool.path, ["-C", node] + words, in: work.path)
+    }
+    let log = try run("log", "--reverse", "--ndjson").objects()
+    let naive = try NaiveFold(log, NaiveFold.Policy(isWhole: true))
+    let listed = try run("conflicts", "--ndjson").objects()
+    #expect(Self.deletionsAsNumbers(listed) == Set(naive.conflicts), "seed \(seed)")
+    for conflict in listed where conflict.text("kind") == "value" {
+      let key = conflict.object("key")
+      let words = ["site=\(key.text("site") ?? "")", "n=\(key.number("n") ?? -1)"]
+      let place: Comment = "seed \(seed): \(words)"
+      let others = listed.count { NaiveFold.key(of: $0) == NaiveFold.key(of: conflict) }
+      let command =
+        "stemma resolve Whole \(words.joined(separator: " "))" + (others > 1 ? " --kind value" : "")
+      met.insert(others > 1 ? "beside a deletion" : "alone")
+
+      let record = try run("why", "Whole", words[0], words[1])
+      let end = "of the whole record; decide with `\(command) --take N`."
+      #expect(record.lines.count { $0.hasSuffix(end) } == 1, place)
+      #expect(record.lines.count { $0.hasPrefix("The record is {") } == 1, place)
+      #expect(!record.lines.contains { $0.hasPrefix("text is") || $0.hasPrefix("stars is") }, place)
+      let json = try run("why", "Whole", words[0], words[1], "--json").object()
+      #expect(json.array("conflicts").map { NaiveFold.Conflict($0) } == [NaiveFold.Conflict(conflict)], place)
+      // Of one field, too, it is the conflict of the record.
+      let contested = json.array("fields").filter { $0["conflict"] as? Bool == true }.compactMap {
+        $0.text("field")
+      }
+      #expect(!contested.isEmpty, place)
+      for field in contested {
+        let words = try run("why", "Whole", words[0], words[1], field)
+        #expect(words.lines.first?.hasPrefix("\(field) is ") == true, place)
+        #expect(words.lines.last == "  It is a part of an open conflict " + end, place)
+        #expect(words.lines.count { $0.contains("decide with") } == 1, place)
+      }
+      let shown = try run("conflicts", "show", "Whole", words[0], words[1])
+      #expect(shown.output.contains("value \(words.joined(separator: " ")) (whole record)"), place)
+      #expect(shown.output.contains("\(command) --take 2"), place)
+      let resolved = try ConsolePage.shell(
+        command.replacing("stemma ", with: "stemma -C n0 ") + " --take 2", in: work.path)
+      #expect(resolved.status == 0, "\(place): \(resolved.errors)")
+      let left = try run("conflicts", "--ndjson", "--model", "Whole", "--key", words[0], "--key", words[1])
+      #expect(try left.objects().count == others - 1, place)
+    }
+  }
+
+  /// The naive fold tells whether a record exists by a number.
+  private static func deletionsAsNumbers(_ listed: [[String: Any]]) -> Set<NaiveFold.Conflict> {
+    Set(
+      listed.map { object in
+        var conflict = NaiveFold.Conflict(object)
+        if conflict.kind == "delete" {
+          conflict.candidates = object.array("candidates").map {
+            "\($0.text("event") ?? "") \($0["value"] as? Bool == true ? 1 : 0)"
+          }
+        }
+        return conflict
+      })
+  }
+
   private static let policies: [String: NaiveFold.Policy] = [
     "Note": NaiveFold.Policy(), "Late": NaiveFold.Policy(isLatest: true),
     "Gone": NaiveFold.Policy(winner: "0"), "Kept": NaiveFold.Policy(winner: "1"),

@@ -9,7 +9,9 @@ struct ConflictOptions: ParsableArguments {
     parsing: .singleValue,
     help: "Only this record: a bare value, a JSON object, or part=value, once for each part.")
   var key: [String] = []
-  @Option(help: "Only this field or relationship.", completion: .fieldNames) var field: String?
+  @Option(
+    help: "Only this field or relationship; `existence`: whether the record exists.", completion: .fieldNames)
+  var field: String?
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp("value, delete, cardinality or dangling; may be repeated.", valueName: "kind"),
@@ -18,10 +20,13 @@ struct ConflictOptions: ParsableArguments {
 
   func validate() throws {
     if !key.isEmpty && model == nil { throw ValidationError("--key needs --model") }
-    for name in kind where ConflictFilter.Kind(rawValue: name) == nil {
-      let known = ConflictFilter.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-      throw ValidationError("`\(name)` is no kind of conflict; there are \(known)")
-    }
+    try kind.forEach(Self.check)
+  }
+
+  static func check(_ kind: String) throws {
+    guard ConflictFilter.Kind(rawValue: kind) == nil else { return }
+    let known = ConflictFilter.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+    throw ValidationError("`\(kind)` is no kind of conflict; there are \(known)")
   }
 
   func filter(_ node: Node) throws -> ConflictFilter {
@@ -94,6 +99,7 @@ struct Conflicts: ParsableCommand {
     }
     if words.isEmpty { Pager.begin() }
     var array: [JSON] = []
+    var ofRecord: [ConflictDescription] = []
     var tally = ConflictTally()
     let text = ConflictText(node)
     try node.conflicts(filter) { conflict in
@@ -102,8 +108,7 @@ struct Conflicts: ParsableCommand {
       } else if format.ndjson {
         Output.line(conflict.json)
       } else if !words.isEmpty {
-        text.writeSideBySide(conflict)
-        text.writeAdvice(conflict)
+        ofRecord.append(conflict)
       } else {
         if conflict.model != tally.lastModel { Output.line(Output.styled(conflict.model, .bold)) }
         text.write(conflict)
@@ -111,6 +116,14 @@ struct Conflicts: ParsableCommand {
       tally.add(conflict)
     }
     if format.json { Output.line(.array(array)) }
+    if !ofRecord.isEmpty, let model = filter.model, let key = filter.key {
+      // What a command means depends on all that is open, whatever is asked for.
+      let open = try node.conflicts(of: key, in: model)
+      for conflict in ofRecord {
+        text.writeSideBySide(conflict)
+        text.writeAdvice(conflict, beside: open)
+      }
+    }
     if !words.isEmpty, tally.total == 0 {
       Output.flush()
       try node.checkTablesAreWhole()

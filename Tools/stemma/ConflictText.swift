@@ -26,7 +26,8 @@ struct ConflictText {
   }
 
   static func title(_ conflict: ConflictDescription) -> String {
-    let field = conflict.field.map { " " + Output.styled($0, .bold) } ?? ""
+    let name = conflict.field ?? (conflict.isOfWholeRecord ? "(whole record)" : nil)
+    let field = name.map { " " + Output.styled($0, .bold) } ?? ""
     return "\(Output.styled(conflict.kind.rawValue, .red)) \(conflict.keyText)\(field)"
   }
 
@@ -126,16 +127,28 @@ struct ConflictText {
     return lines + [String(rest)]
   }
 
-  /// The commands that end a conflict.
-  func writeAdvice(_ conflict: ConflictDescription) {
-    let field = conflict.field.map { " \($0)" } ?? ""
-    let command = "stemma resolve \(conflict.model) \(Self.quoted(conflict.key))\(field)"
+  /// The command that ends a conflict, up to what is decided. `others`: what is open of its record.
+  static func command(_ conflict: ConflictDescription, beside others: [ConflictDescription]) -> String {
+    var words = ["stemma resolve", conflict.model, conflict.keyText]
+    if let field = conflict.field { words.append(field) }
+    // --keep and --delete say by themselves what they are about.
+    let isAmbiguous =
+      conflict.kind != .delete
+      && others.contains {
+        $0.kind != conflict.kind && (conflict.field == nil || $0.field == conflict.field)
+      }
+    return words.joined(separator: " ") + (isAmbiguous ? " --kind \(conflict.kind.rawValue)" : "")
+  }
+
+  /// The commands that end a conflict. `others`: what is open of its record.
+  func writeAdvice(_ conflict: ConflictDescription, beside others: [ConflictDescription]) {
+    let command = Self.command(conflict, beside: others)
     let ways: [(String, String)] =
       switch conflict.kind {
       case .value:
         conflict.candidates.map { ("--take \($0.number)", "") }
-          // Without a field it is the whole record, of which one can be given at a time.
-          + [(conflict.field == nil ? "FIELD --set VALUE" : "--set VALUE", "another value")]
+          // Of a whole record one field can be given at a time.
+          + [(conflict.isOfWholeRecord ? "FIELD --set VALUE" : "--set VALUE", "another value")]
       case .delete: [("--keep", "the record stays"), ("--delete", "the record goes")]
       case .cardinality: conflict.candidates.map { ("--take \($0.number)", "the others are unlinked") }
       case .dangling:
@@ -147,22 +160,6 @@ struct ConflictText {
     }
     table.write(indent: "  ")
     Output.line()
-  }
-
-  /// A key as words that a shell takes apart as they are meant.
-  private static func quoted(_ key: JSON) -> String {
-    guard case .object(let members) = key else { return quoted(plain(key)) }
-    if members.count == 1 { return quoted(plain(members[0].value)) }
-    return members.map { quoted("\($0.name)=\(plain($0.value))") }.joined(separator: " ")
-  }
-
-  private static func quoted(_ word: String) -> String {
-    let isPlain = word.utf8.allSatisfy { byte in
-      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-        || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
-        || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || "-_./=:,@%+".utf8.contains(byte)
-    }
-    return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
   }
 }
 

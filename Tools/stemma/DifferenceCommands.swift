@@ -205,7 +205,7 @@ struct Undo: ParsableCommand {
       written the same since, or other records refer to one that would be deleted, nothing is done unless --force \
       says so. Of a record that was deleted and changed at the same time, undoing the deletion keeps it, and undoing \
       a change gives the fields back and leaves open whether the record exists; where it is not there, that has to be \
-      decided first (`resolve`).
+      decided first (`resolve`). A value that stands in an open conflict and is not shown stays there: `resolve` ends that.
 
       Examples:
         stemma undo @3.17 -n
@@ -228,23 +228,40 @@ struct Undo: ParsableCommand {
     let plan = try node.undoing(events, isForced: force)
     var note = note.note
     note.note = note.note ?? "undo \(change)"
-    try plan.run(node, note, rehearses: n, format)
+    let lost = try node.conflicts(lostBy: events)
+    try plan.run(node, note, rehearses: n, format, lost)
+    if format.isJSON { return }
+    for conflict in lost {
+      let model = try RecordWords(node, model: conflict.model).model
+      let open = try node.conflicts(of: try node.key(conflict.key, of: model), in: model)
+      let name = "\(conflict.model) \(conflict.keyText)" + (conflict.field.map { " \($0)" } ?? "")
+      Output.line(
+        "What \(change) wrote of \(name) is not shown, but stands in an open conflict; "
+          + "`\(ConflictText.command(conflict, beside: open)) --take 1` ends it with what is shown.")
+    }
+    Output.flush()
   }
 }
 
 extension Reversal {
   /// Shows what changes, and then changes it: also for one who reads only the first lines (`restore … | head`), and
   /// so cannot have meant that it be left half way.
-  fileprivate func run(_ node: Node, _ note: CommitNote, rehearses: Bool, _ format: FormatOptions) throws {
+  ///
+  /// - Parameter lost: open conflicts in which something stands that is not taken back.
+  fileprivate func run(
+    _ node: Node, _ note: CommitNote, rehearses: Bool, _ format: FormatOptions,
+    _ lost: [ConflictDescription] = []
+  ) throws {
     let description = node.description
     func write() throws -> Int { rehearses ? 0 : try node.write(self, note) }
     if !rehearses { Output.goesOnUnread() }
     if format.isJSON {
       let events = try write()
       Output.line(
-        .object([
-          ("events", .int(Int64(events))), ("changes", .array(changes.map { $0.json(description) })),
-        ]))
+        .object(
+          [
+            ("events", .int(Int64(events))), ("changes", .array(changes.map { $0.json(description) })),
+          ] + (lost.isEmpty ? [] : [("conflicts", .array(lost.map(\.json)))])))
     } else if changes.isEmpty {
       Output.line("nothing to change")
     } else {

@@ -46,9 +46,36 @@ struct RecordWords {
     return Failure("\(model.name) needs a key: \(form)", .usage)
   }
 
-  /// The key of a record that a relationship is to lead to.
+  /// The key of a record that a relationship is to lead to, which may be one that only the other model declares.
   func target(_ text: String, of relationship: String) throws -> JSON {
-    try fields(["\(relationship)=\(text)"])[0].value
+    if model.relationship(named: relationship) == nil, let parent = parent(ofReference: relationship) {
+      return try key(text, of: parent, relationship)
+    }
+    return try fields(["\(relationship)=\(text)"])[0].value
+  }
+
+  /// Whether the model has a field or relationship of this name, or stores a reference that another one calls so.
+  func isKnown(_ name: String) -> Bool {
+    model.field(named: name) != nil || model.relationship(named: name) != nil
+      || parent(ofReference: name) != nil
+  }
+
+  /// The model to which a stored reference leads.
+  private func parent(ofReference name: String) -> Model? {
+    schema.models.first {
+      schema.inverseReferences(to: $0).contains {
+        $0.child.name == model.name && $0.relationship.name == name
+      }
+    }
+  }
+
+  private func key(_ text: String, of target: Model, _ name: String) throws -> JSON {
+    if text.hasPrefix("{") { return try json(text, name) }
+    guard target.keyFields.count == 1 else {
+      throw Failure(
+        "\(target.name) has a key of \(target.keyFields.count) parts: write \(name):={…}", .usage)
+    }
+    return try value(text, of: target.fields[target.keyFields[0]])
   }
 
   /// All words as `field=value`.
@@ -79,12 +106,7 @@ struct RecordWords {
     if let relationship = model.relationship(named: name),
       let target = schema.model(named: relationship.target)
     {
-      if text.hasPrefix("{") { return (name, try json(text, name)) }
-      guard target.keyFields.count == 1 else {
-        throw Failure(
-          "\(target.name) has a key of \(target.keyFields.count) parts: write \(name):={…}", .usage)
-      }
-      return (name, try value(text, of: target.fields[target.keyFields[0]]))
+      return (name, try key(text, of: target, name))
     }
     throw MutationError.unknownField(
       model: model.name, field: name, known: model.fields.map(\.name) + model.relationships.map(\.name))

@@ -11,7 +11,9 @@ struct Resolve: ParsableCommand {
       On a terminal, without --take, --set, --keep, --delete and --unlink, the candidates are shown side by side and \
       you choose; without a record, one conflict after the other.
       Value and delete: --take, --set, --keep, --delete. Cardinality: --take N keeps that link and unlinks the \
-      others. Dangling: --set KEY links another record, --unlink clears the reference, --delete the record.
+      others. Dangling: --set KEY links another record, --unlink clears the reference, --delete the record. \
+      Whether the record exists is called `existence`; a whole record (policy OPTIMISTIC) has no name, and \
+      --kind value means it where it was deleted, too.
       Examples:
         stemma resolve Book 978-0 title --take 2
         stemma resolve Book 978-0 title --set 'The Title'
@@ -25,6 +27,10 @@ struct Resolve: ParsableCommand {
     help: ArgumentHelp("A candidate's number or event; with --all: shown or newest.", valueName: "n|event"))
   var take: String?
   @Option(help: ArgumentHelp("Write this value.", valueName: "value")) var set: String?
+  @Option(
+    help: "value, delete, cardinality or dangling, where the record has several conflicts of one name.",
+    completion: .list(ConflictFilter.Kind.allCases.map(\.rawValue)))
+  var kind: String?
   @Flag(help: "The record stays, although it was deleted elsewhere.") var keep = false
   @Flag(help: "The record goes, although it was changed elsewhere.") var delete = false
   @Flag(help: "A reference to a record that is not there is cleared.") var unlink = false
@@ -38,6 +44,7 @@ struct Resolve: ParsableCommand {
   private var isDialog: Bool { take == nil && set == nil && !keep && !delete && !unlink && !all }
 
   func validate() throws {
+    if let kind { try ConflictOptions.check(kind) }
     let ways = [take != nil, set != nil, keep, delete, unlink].count { $0 }
     if isDialog {
       if format.isJSON || isatty(0) == 0 || !Output.isTerminal {
@@ -50,6 +57,7 @@ struct Resolve: ParsableCommand {
     if ways != 1 { throw ValidationError("say how: one of --take, --set, --keep, --delete and --unlink") }
     if all {
       if !words.isEmpty { throw ValidationError("--all names no record; --model narrows it") }
+      if kind != nil { throw ValidationError("--all is for value and delete conflicts; leave --kind out") }
       if take != "shown" && take != "newest" {
         throw ValidationError("--all goes with --take shown or --take newest")
       }
@@ -63,6 +71,7 @@ struct Resolve: ParsableCommand {
     if isDialog {
       var filter = try ConflictText.filter(node, words[...])
       if let model { filter.model = try RecordWords(node, model: model).model }
+      if let kind = kind.flatMap({ ConflictFilter.Kind(rawValue: $0) }) { filter.kinds = [kind] }
       return try ResolveDialog(node, note.note).run(filter)
     }
     let count: Int
@@ -73,13 +82,9 @@ struct Resolve: ParsableCommand {
       let reader = try RecordWords(node, model: words[0])
       let (key, rest) = try reader.key(Array(words.dropFirst()))
       guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
-      let field = rest.first
-      if let field, reader.model.field(named: field) == nil, reader.model.relationship(named: field) == nil {
-        throw MutationError.unknownField(
-          model: reader.model.name, field: field,
-          known: reader.model.fields.map(\.name) + reader.model.relationships.map(\.name))
-      }
-      try node.resolve(reader.model, key, field: field, try resolution(node, reader, field), note.note)
+      let (field, kind) = try subject(rest.first, reader)
+      try node.resolve(
+        reader.model, key, field: field, kind: kind, try resolution(node, reader, field), note.note)
       count = 1
     }
     if format.isJSON {
@@ -88,6 +93,23 @@ struct Resolve: ParsableCommand {
       Output.line("resolved \(counted(count, "conflict"))")
     }
     Output.flush()
+  }
+
+  /// The field or relationship, and the kind of conflict, that the word behind the key and `--kind` mean.
+  private func subject(
+    _ name: String?, _ reader: RecordWords
+  ) throws -> (field: String?, kind: ConflictFilter.Kind?) {
+    let kind = kind.flatMap { ConflictFilter.Kind(rawValue: $0) }
+    guard let name, !reader.isKnown(name) else { return (name, kind) }
+    guard name == FieldDecision.existence else {
+      throw MutationError.unknownField(
+        model: reader.model.name, field: name,
+        known: reader.model.fields.map(\.name) + reader.model.relationships.map(\.name))
+    }
+    if let kind, kind != .delete {
+      throw Failure("whether a record exists is a conflict of the kind delete, not \(kind.rawValue)", .usage)
+    }
+    return (nil, .delete)
   }
 
   private func resolution(_ node: Node, _ reader: RecordWords, _ field: String?) throws -> Resolution {

@@ -54,7 +54,8 @@ struct ResolveDialog {
 
   private func resolve(_ conflict: ConflictDescription, _ resolution: Resolution) throws {
     let model = try RecordWords(node, model: conflict.model).model
-    try node.resolve(model, conflict.key, field: conflict.field, resolution, note)
+    try node.resolve(
+      model, conflict.key, field: conflict.field, kind: conflict.kind, resolution, note)
   }
 
   /// Asks once.

@@ -8,7 +8,8 @@ struct Why: ParsableCommand {
     commandName: "why",
     abstract: "Explain in words why a record, or one field of it, is shown as it is.",
     discussion: """
-      Behind the key may stand a field, or a relationship: its reference fields, and what `conflicts` lists of it.
+      Behind the key may stand a field, a relationship (its reference fields, and what `conflicts` lists of it), or \
+      `existence`: whether the record exists. A record that is written as a whole (policy OPTIMISTIC) is explained as one.
       Examples:
         stemma why Visit site=berlin number=1 room
         stemma why Customer ada cart
@@ -23,13 +24,18 @@ struct Why: ParsableCommand {
     let (life, rest) = try record.life(node)
     guard rest.count < 2 else { throw Failure("`\(rest[1])` is more than a field", .usage) }
     var decisions = try node.decisions(about: life)
-    var conflicts = try self.conflicts(of: life, node)
+    let open = try node.conflicts(of: life.key, in: life.model)
+    // What is no matter of one field: the whole record, and what is between it and others.
+    var conflicts = open.filter { $0.isOfWholeRecord || $0.kind == .cardinality || $0.kind == .dangling }
     if let name = rest.first {
       let subject = try Subject(name, life.model, conflicts)
-      conflicts.removeAll { $0.field.map { !subject.relationships.contains($0) } ?? true }
       // Of a record that is not there, its absence is all there is to explain.
       let isAbsent = decisions.count == 1
-      decisions.removeAll { !isAbsent && !($0.field.map(subject.fields.contains) ?? false) }
+      decisions.removeAll { !isAbsent && !($0.field.map(subject.fields.contains) ?? subject.isExistence) }
+      let isOfField = decisions.contains { $0.isConflict && $0.field != nil }
+      conflicts.removeAll { conflict in
+        conflict.field.map { !subject.relationships.contains($0) } ?? !isOfField
+      }
       if decisions.isEmpty, conflicts.isEmpty, !format.isJSON {
         Output.line(
           "\(name) is stored in the records that refer to this one, and there is no conflict about it.")
@@ -41,7 +47,13 @@ struct Why: ParsableCommand {
     if format.isJSON {
       Output.line(RecordJSON.decisions(decisions, conflicts, life, node))
     } else {
-      write(decisions.map { words(of: $0, life) } + conflicts.map(words))
+      if rest.isEmpty, conflicts.contains(where: \.isOfWholeRecord) {
+        // Its fields are no matters of their own, but for times, which merge.
+        decisions.removeAll { $0.field != nil && $0.candidates.count > 1 && !$0.rule.mergesTimes }
+      } else {
+        conflicts.removeAll(where: \.isOfWholeRecord)
+      }
+      write(decisions.map { words(of: $0, open) } + conflicts.map { words(of: $0, open) })
     }
     Output.flush()
     if let missing = life.missing { throw NodeError.missing(missing) }
@@ -49,8 +61,9 @@ struct Why: ParsableCommand {
 
   /// What a word behind the key means.
   private struct Subject {
-    var fields: Set<String>
-    var relationships: Set<String>
+    var fields: Set<String> = []
+    var relationships: Set<String> = []
+    var isExistence = false
 
     init(_ name: String, _ model: Model, _ conflicts: [ConflictDescription]) throws {
       if let field = model.field(named: name) {
@@ -63,8 +76,9 @@ struct Why: ParsableCommand {
         relationships = [name]
       } else if conflicts.contains(where: { $0.field == name }) {
         // A reference that only the other model declares.
-        fields = []
         relationships = [name]
+      } else if name == FieldDecision.existence {
+        isExistence = true
       } else {
         throw MutationError.unknownField(
           model: model.name, field: name,
@@ -73,30 +87,35 @@ struct Why: ParsableCommand {
     }
   }
 
-  /// The conflicts between this record and others.
-  private func conflicts(of life: RecordLife, _ node: Node) throws -> [ConflictDescription] {
-    var filter = ConflictFilter(model: life.model)
-    filter.key = life.key
-    filter.kinds = [.cardinality, .dangling]
-    var found: [ConflictDescription] = []
-    try node.conflicts(filter) { found.append($0) }
-    return found
-  }
-
-  private func words(of decision: FieldDecision, _ life: RecordLife) -> [String] {
-    guard decision.isConflict else { return decision.words }
-    let key = KeyWords.text(life.key, of: life.model)
-    let field = decision.field.map { " \($0) --take N`" } ?? " --keep` or --delete"
+  /// `open`: all conflicts of the record.
+  private func words(of decision: FieldDecision, _ open: [ConflictDescription]) -> [String] {
+    let listed = open.first { conflict in
+      decision.field.map(conflict.fields.contains) ?? (conflict.kind == .delete)
+    }
+    guard decision.isConflict, let listed else { return decision.words }
+    let what = listed.isOfWholeRecord ? "a part of an open conflict of the whole record" : "an open conflict"
+    let way = listed.kind == .delete ? " --keep` or --delete" : " --take N`"
     return decision.words + [
-      "It is an open conflict; decide with `stemma resolve \(life.model.name) \(key)\(field)."
+      "It is \(what); decide with `\(ConflictText.command(listed, beside: open))\(way)."
     ]
   }
 
-  private func words(of conflict: ConflictDescription) -> [String] {
+  private func words(of conflict: ConflictDescription, _ open: [ConflictDescription]) -> [String] {
     let field = conflict.field ?? ""
-    let command = "`stemma resolve \(conflict.model) \(conflict.keyText) \(field)"
+    let command = "`\(ConflictText.command(conflict, beside: open))"
     guard let first = conflict.candidates.first else { return [] }
     let value = ConflictText.value(first, conflict)
+    let listed = conflict.candidates.map {
+      "  \($0.number). \(ConflictText.value($0, conflict))  \($0.words)"
+    }
+    if conflict.isOfWholeRecord {
+      return ["The record is \(value).", "\(conflict.candidates.count) writes had not seen each other:"]
+        + listed
+        + [
+          conflict.reason ?? "",
+          "It is an open conflict of the whole record; decide with \(command) --take N`.",
+        ].filter { !$0.isEmpty }
+    }
     if conflict.kind == .dangling {
       return [
         "\(field) leads to \(value), which is not there.", "\(first.words) wrote it.",
@@ -107,7 +126,7 @@ struct Why: ParsableCommand {
       "\(field) is \(value).",
       "\(counted(conflict.candidates.count, "record")) refer to this one, where one may:",
     ]
-      + conflict.candidates.map { "  \($0.number). \(ConflictText.value($0, conflict))  \($0.words)" }
+      + listed
       + [
         conflict.reason ?? "",
         "It is an open conflict; decide with \(command) --take N`: the others are unlinked.",

@@ -83,7 +83,9 @@ extension Store.Transaction {
 
 extension WriteTransaction {
   fileprivate func resolve(_ conflict: Conflict, _ resolution: Resolution) throws(NodeError) {
-    try resolve(conflict.model, conflict.keyJSON, field: conflict.field, resolution.decision)
+    try resolve(
+      conflict.model, conflict.keyJSON, field: conflict.field, kind: .init(rawValue: conflict.kind.rawValue),
+      resolution.decision)
   }
 }
 

@@ -9,7 +9,7 @@ package struct ConflictFilter: Sendable {
 
   package var model: Model?
   package var key: Key?
-  /// The declared name of a field or relationship.
+  /// The declared name of a field or relationship, or `FieldDecision.existence`.
   package var field: String?
   package var scope: Scope = .everything
   package var kinds: Set<Kind> = [.value, .delete, .cardinality, .dangling]
@@ -21,7 +21,7 @@ package struct ConflictFilter: Sendable {
     if let key, conflict.key != key { return false }
     if let first = conflict.choices.first, !scope.contains(first.event.partition) { return false }
     guard let field else { return true }
-    if conflict.field == field { return true }
+    if conflict.field == field || conflict.kind == .delete && field == FieldDecision.existence { return true }
     // Reference fields are one register, which has the name of its relationship.
     return conflict.kind == .value
       && conflict.choices.contains { choice in

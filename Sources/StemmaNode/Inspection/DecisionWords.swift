@@ -69,9 +69,9 @@ extension ConflictDescription.Candidate {
 }
 
 extension ConflictDescription {
-  /// Of a conflict of cardinality why the first of the records is shown; nil of others.
+  /// Why the first of the candidates is shown: of a conflict of cardinality, or of a whole record; nil of others.
   package var reason: String? {
-    guard kind == .cardinality, candidates.count > 1 else { return nil }
+    guard kind == .cardinality || isOfWholeRecord, candidates.count > 1 else { return nil }
     let (winner, other) = (candidates[0], candidates[1])
     let rule: Decision.Rule =
       if winner.version != other.version {

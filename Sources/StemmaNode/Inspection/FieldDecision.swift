@@ -6,6 +6,10 @@ import StemmaSchema
 package struct FieldDecision: Sendable {
   package typealias Candidate = ConflictDescription.Candidate
 
+  /// What people call the register that says whether a record exists, where a field is named. A field of the model
+  /// that has this name goes before it.
+  package static let existence = "existence"
+
   /// The declared name; nil: whether the record exists.
   package var field: String?
   package var shown: JSON
@@ -32,6 +36,9 @@ extension Decision.Rule {
     default: rawValue
     }
   }
+
+  /// Whether the values are times that merge, and so are in no conflict.
+  package var mergesTimes: Bool { self == .earliest || self == .latest }
 }
 
 extension Node {

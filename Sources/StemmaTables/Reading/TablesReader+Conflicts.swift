@@ -227,7 +227,10 @@ extension TableLayout {
 
   fileprivate func value(of candidate: Candidate, _ conflict: RegisterConflict) -> OpenConflict.Choice.Value {
     if conflict.kind == .delete { return .exists(candidate.exists) }
-    if candidate.values.count == 1 { return .field(candidate.values[0].value) }
+    // A whole record is one also where it has only one field.
+    if candidate.values.count == 1, model.conflictPolicy != .optimistic {
+      return .field(candidate.values[0].value)
+    }
     return .fields(candidate.values.map { Assignment(declaredName($0.field), $0.value) })
   }
 
@@ -235,9 +238,10 @@ extension TableLayout {
     if conflict.kind == .delete || model.conflictPolicy == .optimistic { return nil }
     let names = conflict.fields.map(declaredName)
     if names.count == 1 { return names[0] }
+    // Where only the other model declares the reference, one of its fields stands for all.
     return model.relationships.first { relationship in
       relationship.storesReference && names.contains { relationship.referenceFields.contains($0) }
-    }?.name
+    }?.name ?? names.first
   }
 
   private func declaredName(_ stored: String) -> String {

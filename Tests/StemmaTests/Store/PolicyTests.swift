@@ -155,6 +155,29 @@ struct PolicyTests {
     try await notes.expect(["late"], isDone: true)
   }
 
+  @Test("optimistic: of a record that was deleted, too, both conflicts can be decided, each by itself")
+  func optimisticAndDeleted() async throws {
+    typealias Note = Merging.Optimistic
+    var stores: [Store] = []
+    for name in ["a", "b", "c"] {
+      stores.append(try await Store.temporary(options: .init(name: name), models: Note.self))
+    }
+    let id = try await stores[0].insert(Note.Draft(id: nil, title: "old", isDone: false)).id
+    for other in stores.dropFirst() { try await stores[0].sync(with: other) }
+    try await Note.find(id).update { $0.title = "a" }.execute(stores[0])
+    try await Note.find(id).update { $0.title = "b" }.execute(stores[1])
+    try await Note.find(id).delete().execute(stores[2])
+    for other in stores.dropFirst() { try await stores[0].sync(with: other) }
+    let conflicts = try await stores[0].conflicts()
+    #expect(conflicts.map(\.kind) == [.delete, .value] && conflicts.map(\.field) == [nil, nil])
+    let chosen = try #require(conflicts.last?.candidates.last)
+    try await stores[0].resolve(conflicts[1], .take(chosen))
+    try await stores[0].resolve(conflicts[0], .keep)
+    #expect(try await stores[0].conflicts().isEmpty)
+    #expect(
+      try await stores[0].find(Note.self, id).title == chosen.value(of: "title", as: String.self))
+  }
+
   @Test(
     "a deletion beside edits: the policy says which is shown, and it can be decided the other way",
     arguments: [1, 3], [0, 3])
