@@ -129,7 +129,9 @@ struct ShapeComparison {
     case ("integer", .int(let number)): number.magnitude < 1 << 53
     case ("integer", .string(let digits)): Int64(digits).map { $0.magnitude >= 1 << 53 } ?? false
     case ("count", .int(let number)): (0..<1 << 53).contains(number)
-    case ("text", _), ("bool", _), ("null", _), ("number", _), ("integer", _), ("count", _): false
+    case ("originID", .string(let digits)): digits.utf8.count == 16 && UInt64(digits, radix: 16) != nil
+    case ("originID", _), ("text", _), ("bool", _), ("null", _), ("number", _), ("integer", _), ("count", _):
+      false
     default: nil
     }
   }
