@@ -22,6 +22,9 @@ public enum StoreError: Error, Sendable, Equatable {
   case unreadable(table: String, column: String, value: String)
   /// The record was made by an initialiser, or decoded, and belongs to no store that could be asked.
   case notFromStore(model: String)
+  /// The record was read in a commit that was not made, behind changes of that commit: what it shows was never written. Read it
+  /// again to change it.
+  case notCommitted(model: String)
   /// The relationship was not among those that were loaded with the record.
   case notLoaded(model: String, relationship: String)
   /// A required reference leads to a record that is not here: deleted elsewhere, or not received yet.
@@ -58,6 +61,8 @@ extension StoreError: CustomStringConvertible {
     case .unreadable(let table, let column, let value):
       "\(table).\(column) holds \(value), which its Swift type cannot show"
     case .notFromStore(let model): "this \(model) comes from no store; fetch it to ask for its relationships"
+    case .notCommitted(let model):
+      "this \(model) shows a commit that was not made; read it again to change it"
     case .notLoaded(let model, let relationship):
       "\(relationship) of this \(model) was not loaded; fetch it, or name it in `including`"
     case .dangling(let model, let relationship, let target):

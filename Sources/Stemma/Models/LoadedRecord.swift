@@ -17,6 +17,9 @@ struct LoadedRecord: Sendable {
 
   var store: Store { group.store }
 
+  /// Whether it was read in a commit that is not made, behind the first of its events.
+  var isTakenBack: Bool { group.commit?.isTakenBack ?? false }
+
   var view: RecordView { RecordView(read: group.context(at: place) ?? Context(trusted: [entry])) }
 
   /// The records of a relationship that were read along, by its name. Nil if it was not read.
@@ -38,6 +41,8 @@ extension LoadedRecord: Hashable {
 /// An object for each row would cost as much as reading the row does.
 final class LoadedRecords: Sendable {
   let store: Store
+  /// The commit that had events already when the rows were read in it. Nil: what they show is durable.
+  let commit: RecordedSettings?
   private let state = Mutex(State())
 
   /// How many rows share an object. Whoever keeps one of them keeps what the others remember.
@@ -49,7 +54,10 @@ final class LoadedRecords: Sendable {
     var related: [Int32: [String: [any Table]]] = [:]
   }
 
-  init(_ store: Store) { self.store = store }
+  init(_ store: Store, _ commit: RecordedSettings?) {
+    self.store = store
+    self.commit = commit
+  }
 
   fileprivate func context(at place: Int32) -> Context? { state.withLock { $0.contexts[place] } }
 

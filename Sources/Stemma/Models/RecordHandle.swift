@@ -52,6 +52,14 @@ public struct RecordHandle: Sendable, Hashable {
     return recorded.max { $0.0 < $1.0 }?.1 ?? loaded.view
   }
 
+  /// Refuses a value that shows changes which nobody has made: it has seen events that are none, and theirs may be
+  /// others' by now.
+  ///
+  /// - Throws: `notCommitted`.
+  func check(_ model: String) throws(StoreError) {
+    if loaded?.isTakenBack ?? false { throw .notCommitted(model: model) }
+  }
+
   /// The marks of columns that are being recorded.
   func marks(of columns: [Int]) -> [SettingMark] {
     settings.filter { columns.contains($0.column) }.map(\.last)

@@ -103,6 +103,8 @@ struct Setting: Sendable {
 }
 
 /// Settings that a commit has recorded, to be taken back if it is not made.
+///
+/// Values that were read in the commit behind its first event know it: what they show may be what was never written.
 final class RecordedSettings: Sendable {
   private struct Change {
     var recorded: [SettingMark]
@@ -112,6 +114,10 @@ final class RecordedSettings: Sendable {
   }
 
   private let changes = Mutex<[Change]>([])
+  private let hasFailed = Atomic<Bool>(false)
+
+  /// Whether the commit is not made.
+  var isTakenBack: Bool { hasFailed.load(ordering: .acquiring) }
 
   /// `newest`: of all settings of the value, as whoever has that one has all of them. It tells what the value has seen.
   func note(_ recorded: [SettingMark], newest: SettingMark, _ view: RecordView) {
@@ -127,6 +133,7 @@ final class RecordedSettings: Sendable {
 
   /// The commit is not made. On the thread that writes, before anybody else writes there.
   func takeBack() {
+    hasFailed.store(true, ordering: .releasing)
     for change in take().reversed() {
       change.recorded.forEach { $0.takeBack() }
       _ = change.newest.see(change.view)

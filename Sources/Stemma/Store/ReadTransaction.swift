@@ -23,6 +23,9 @@ extension Store {
       prepared = { try connection.statement($0) }
     }
 
+    /// The commit that this is, if it has events already: what is read then is durable only if the commit is made.
+    var openCommit: RecordedSettings? { nil }
+
     /// Says that the closure has returned that the transaction was given to.
     final func end() { hasEnded = true }
 
@@ -48,7 +51,7 @@ extension Store {
     @usableFromInline
     final func read<Result>(_ text: StatementText, _ body: (RowCursor) throws -> Result) throws -> Result {
       try checkIsOpen()
-      return try prepared(text.sql).read(text, store, body)
+      return try prepared(text.sql).read(text, store, in: openCommit, body)
     }
   }
 
@@ -78,11 +81,12 @@ extension Store {
 
 extension Statement {
   func read<Result>(
-    _ text: StatementText, _ store: Store?, _ body: (RowCursor) throws -> Result
+    _ text: StatementText, _ store: Store?, in commit: RecordedSettings? = nil,
+    _ body: (RowCursor) throws -> Result
   ) throws -> Result {
     // A read that ends early must not leave the statement, and with it a transaction, open.
     defer { reset() }
     for (index, value) in text.values.enumerated() { bind(Int32(index + 1), value) }
-    return try body(RowCursor(self, store))
+    return try body(RowCursor(self, store, commit))
   }
 }

@@ -6,8 +6,9 @@ import StemmaEvents
 extension Store.Transaction {
   /// The revision of a record as it was when this value was read; of one that no store made, as it is now.
   ///
-  /// - Throws: `notFound`.
+  /// - Throws: `notFound`, `notCommitted`.
   public func revision<Row: Table>(of row: Row) throws -> String {
+    try row._record.check(Row.modelName)
     let model = try store.model(of: Row.self)
     return try writing {
       try $0.revision(model, Self.key(row.primaryKey), readAt: row._record.view?.read)
@@ -42,8 +43,9 @@ extension Store {
   /// The revision of a record as it was when this value was read; of one that no store made, as it is now.
   ///
   /// Of a value that is older than the record, it reads the record's events.
-  /// - Throws: `notFound`.
+  /// - Throws: `notFound`, `notCommitted`.
   public func revision<Row: Table>(of row: Row) async throws -> String {
+    try row._record.check(Row.modelName)
     let (key, read) = (Transaction.key(row.primaryKey), row._record.view?.read)
     let model = try model(of: Row.self)
     return try await inspect { try $0.revision(of: key, in: model, readAt: read) }

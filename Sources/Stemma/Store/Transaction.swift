@@ -25,6 +25,8 @@ extension Store {
       do { return try body(write) } catch { throw StoreError.translated(error) }
     }
 
+    override var openCommit: RecordedSettings? { write.events.isEmpty ? nil : recorded }
+
     // MARK: Reading
 
     /// The record with a key as this commit has made it so far; nil if there is none, or it has deleted it.
@@ -37,6 +39,7 @@ extension Store {
     private func row<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row? {
       let model = try store.model(of: Row.self)
       guard let (state, rules) = try writing({ try $0.shown(model, key) }) else { return nil }
+      memory.commit = openCommit
       memory.show(try Row.description.values(of: key, state, model, rules), state.context)
       return try Row(RowReader(memory, Row.self))
     }
@@ -100,12 +103,13 @@ extension Store {
     /// Each copy of a value stands for itself: what counts is what it was read with, and what was recorded from it or from
     /// the one that it was copied from. A field that another copy has recorded since is in conflict if this one has set
     /// it, too, and stays as it is otherwise. A value that no store made is compared with what is there.
-    /// - Throws: `notFound`, `requiredReference`.
+    /// - Throws: `notFound`, `requiredReference`, `notCommitted`.
     @discardableResult
     public func update<Row: Table>(_ row: Row) throws -> Row { try update(row, from: row._record.view) }
 
     /// `view`: what the changes are made on top of; nil: the record as it is.
     func update<Row: Table>(_ row: Row, from view: RecordView?) throws -> Row {
+      try row._record.check(Row.modelName)
       let model = try store.model(of: Row.self)
       var record = RecordWriter()
       row.write(to: &record)
@@ -131,8 +135,9 @@ extension Store {
     /// Deletes the record as it was read: what somebody else changed of it since is not deleted unseen, but stays in
     /// conflict with the deletion.
     ///
-    /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
+    /// - Throws: `notFound`, `notCommitted`, `restricted` if the delete rule of a relationship forbids it.
     public func delete<Row: Table>(_ row: Row) throws {
+      try row._record.check(Row.modelName)
       let model = try store.model(of: Row.self)
       try writing {
         try $0.delete(model, Self.key(row.primaryKey), readAt: row._record.view?.read)

@@ -159,13 +159,16 @@ final class RowSource {
   private var context = Context.empty
   /// Nil: records are tied to nothing.
   private let store: Store?
+  /// The commit that what is read now is a part of.
+  var commit: RecordedSettings?
   private var group: LoadedRecords?
   /// The place in the group of the record that was read last.
   private var place: Int32 = 0
 
-  init(_ handle: OpaquePointer, _ store: Store?) {
+  init(_ handle: OpaquePointer, _ store: Store?, _ commit: RecordedSettings?) {
     self.handle = handle
     self.store = store
+    self.commit = commit
   }
 
   /// A source of records in memory, one after the other.
@@ -196,12 +199,12 @@ final class RowSource {
   /// With the next place in it. Nil if records are tied to nothing.
   @inline(__always)
   private func groupWithRoom() -> LoadedRecords? {
-    if let group, place + 1 < LoadedRecords.limit {
+    if let group, place + 1 < LoadedRecords.limit, group.commit === commit {
       place += 1
       return group
     }
     guard let store else { return nil }
-    let group = LoadedRecords(store)
+    let group = LoadedRecords(store, commit)
     self.group = group
     place = 0
     return group
@@ -233,9 +236,10 @@ public struct RowCursor {
   private let statement: Statement
   private let source: RowSource
 
-  init(_ statement: Statement, _ store: Store?) {
+  /// `commit`: what the rows are read in, if it has events already.
+  init(_ statement: Statement, _ store: Store?, _ commit: RecordedSettings? = nil) {
     self.statement = statement
-    source = RowSource(statement.handle, store)
+    source = RowSource(statement.handle, store, commit)
   }
 
   /// The statement that stands on the current row.

@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 import Testing
 
 @testable import Stemma
@@ -189,6 +190,59 @@ struct CopyTests {
     copy.title = "newer"
     #expect(try await store.update(copy).title == "newer")
     #expect(try await recorded("title") == 2)
+    #expect(try await store.conflicts().isEmpty)
+  }
+
+  @Test(
+    "a value that shows changes of a failing commit is refused: others' events have the names of those it has seen"
+  )
+  func escaped() async throws {
+    let escaped = Mutex<[Reminder]>([])
+    let early = Mutex<Reminder?>(nil)
+    await #expect(throws: Abandoned.self) {
+      try await store.write { [read] tx in
+        let before = try tx.find(Reminder.self, read.id)
+        early.withLock { $0 = before }
+        var copy = read
+        copy.title = "never"
+        let updated = try tx.update(copy)
+        let found = try tx.find(Reminder.self, read.id)
+        let listed = try Reminder.all.fetchAll(tx)
+        escaped.withLock { $0 = [updated, found] + listed }
+        throw Abandoned()
+      }
+    }
+    // Takes the number of the event that was not made.
+    try await Reminder.find(read.id).update { $0.title = "theirs" }.execute(store)
+    for var row in escaped.withLock({ $0 }) {
+      #expect(row.title == "never")
+      let refusal = StoreError.notCommitted(model: "Reminder")
+      await #expect(throws: refusal) { try await store.revision(of: row) }
+      await #expect(throws: refusal) { try await store.delete(row) }
+      row.title = "mine"
+      let changed = row
+      await #expect(throws: refusal) { try await store.update(changed) }
+    }
+    #expect(try await row.title == "theirs")
+    #expect(try await store.conflicts().isEmpty)
+    // What was read before the first change is what is there without the commit.
+    var before = try #require(early.withLock { $0 })
+    before.title = "mine"
+    try await store.update(before)
+    let conflict = try #require(try await store.conflicts(of: Reminder.self).first)
+    #expect(Set(try conflict.candidates.map { try $0.value(as: String.self) }) == ["theirs", "mine"])
+  }
+
+  @Test("a value that was read behind changes of a commit that is made goes on from there")
+  func kept() async throws {
+    var updated = try await store.write { [read] tx in
+      var copy = read
+      copy.title = "new"
+      try tx.update(copy)
+      return try tx.find(Reminder.self, read.id)
+    }
+    updated.title = "newer"
+    #expect(try await store.update(updated).title == "newer")
     #expect(try await store.conflicts().isEmpty)
   }
 
