@@ -10,6 +10,7 @@ private final class HeldFileSystem: FileSystem {
   private struct State {
     var syncs = 0
     var isHeld = false
+    var isFailing = false
     var waiting: CheckedContinuation<Void, Never>?
   }
 
@@ -36,7 +37,12 @@ private final class HeldFileSystem: FileSystem {
 
   func release() { gate.signal() }
 
-  fileprivate func sync() {
+  /// From now on no sync succeeds.
+  func fail() { state.withLock { $0.isFailing = true } }
+
+  fileprivate func sync(_ path: String) throws(LogError) {
+    // EIO.
+    if state.withLock({ $0.isFailing }) { throw .system(path: path, operation: "fdatasync", errno: 5) }
     let (isHeld, waiting) = state.withLock { state in
       state.syncs += 1
       defer { (state.isHeld, state.waiting) = (false, nil) }
@@ -48,7 +54,7 @@ private final class HeldFileSystem: FileSystem {
   }
 
   func open(_ path: String, _ access: FileAccess) throws(LogError) -> any File {
-    HeldFile(try base.open(path, access), self)
+    HeldFile(try base.open(path, access), path, self)
   }
   func list(_ directory: String) throws(LogError) -> [String] { try base.list(directory) }
   func createDirectory(_ path: String) throws(LogError) { try base.createDirectory(path) }
@@ -59,10 +65,12 @@ private final class HeldFileSystem: FileSystem {
 
 private final class HeldFile: File {
   private let base: any File
+  private let path: String
   private let system: HeldFileSystem
 
-  init(_ base: any File, _ system: HeldFileSystem) {
+  init(_ base: any File, _ path: String, _ system: HeldFileSystem) {
     self.base = base
+    self.path = path
     self.system = system
   }
 
@@ -71,7 +79,7 @@ private final class HeldFile: File {
   }
   func write(_ bytes: [UInt8], at offset: UInt64) throws(LogError) { try base.write(bytes, at: offset) }
   func sync() throws(LogError) {
-    system.sync()
+    try system.sync(path)
     try base.sync()
   }
   func truncate(to size: UInt64) throws(LogError) { try base.truncate(to: size) }
@@ -115,5 +123,44 @@ struct SharedSyncTests {
     #expect(try await Reminder.all.fetchCount(store) == commits + 2)
     // Those of the slow commit, and of one group.
     #expect(files.syncs - start <= 3 * syncsOfOne, "\(files.syncs - start) syncs")
+  }
+  /// Each commit gives back what it has found, so the last one is the first to do so.
+  @Test(
+    "when a group of commits fails as a whole, a value that two of them save has seen what it had seen before"
+  )
+  func failingGroup() async throws {
+    let files = HeldFileSystem()
+    var options = Store.Options()
+    options.ports.fileSystem = files
+    let store = try await Store.temporary(options: options, models: Reminder.self)
+    var copy = try await store.insert(Reminder.Draft(title: "old"))
+    let seen = copy._record.view
+    copy.title = "new"
+    let titled = copy
+    copy.title = "old"
+    copy.isDone = true
+    let done = copy
+
+    let gate = DispatchSemaphore(value: 0)
+    let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+    let first = Task {
+      try await store.write { _ in
+        begin.finish()
+        gate.wait()
+      }
+    }
+    for await _ in begun {}
+    var group: [Task<Reminder, any Error>] = []
+    // The title is not recorded from the first, as it is what it was; but from the third, as the second has recorded it.
+    for row in [done, titled, done] {
+      group.append(Task { try await store.update(row) })
+      while store.writer.waitingCount < group.count { await Task.yield() }
+    }
+    files.fail()
+    gate.signal()
+    _ = await first.result
+    for commit in group { await #expect(throws: StoreError.self) { try await commit.value } }
+    #expect(done._record.view == seen)
+    #expect(titled._record.view == seen)
   }
 }
