@@ -11,6 +11,9 @@ public enum StoreError: Error, Sendable, Equatable {
   case notFound(model: String, key: String)
   /// There is a record with that key.
   case alreadyExists(model: String, key: String)
+  /// A field takes no such value, or the key as a whole is none: `field` is nil then. `value` is JSON text, cut if it is long;
+  /// `rule` says in words what a value is like. `key` is nil where it is not known yet.
+  case invalid(model: String, key: String?, field: String?, value: String, rule: String)
   /// A required relationship would be left without a target.
   case requiredReference(model: String, key: String, relationship: String)
   /// The delete rule of a relationship forbids it: so many records of another model still refer to this one.
@@ -51,6 +54,9 @@ extension StoreError: CustomStringConvertible {
     switch self {
     case .notFound(let model, let key): Explanations.text(of: .notFound(model: model, key: key))
     case .alreadyExists(let model, let key): Explanations.text(of: .alreadyExists(model: model, key: key))
+    case .invalid(let model, let key, let field, let value, let rule):
+      Explanations.text(
+        of: .value(ValueError(model: model, key: key, field: field, valueText: value, rule: rule)))
     case .requiredReference(let model, let key, let relationship):
       Explanations.text(of: .requiredReference(model: model, key: key, relationship: relationship))
     case .restricted(let model, let key, let by, let count):
@@ -94,6 +100,9 @@ extension StoreError {
       self = .restricted(model: model, key: key, by: by, count: count)
     case .mutation(.revisionMismatch(let model, let key, let expected, let current)):
       self = .revisionMismatch(model: model, key: key, expected: expected, current: current)
+    case .mutation(.value(let error)):
+      self = .invalid(
+        model: error.model, key: error.key, field: error.field, value: error.value, rule: error.rule)
     case .schema, .refusedSchema: self = .models(Explanations.text(of: error))
     case .tables(let error): self.init(error)
     default: self = .failed(Explanations.text(of: error))

@@ -88,7 +88,9 @@ extension WriteTransaction {
     case (.string(let text), .id) where text.utf8.count <= Limits.value && !text.isUUIDShaped: return value
     case (.double(let number), .float) where number.isFinite: return value
     case (.double(let number), _) where !number.isFinite:
-      return try schema.value(.string(number.description), for: field, of: model.name)
+      throw ValueError(
+        model: model.name, field: field.name, value: .string(number.description),
+        rule: "a number that is neither infinite nor NaN")
     default: break
     }
     // Embedded values come as their JSON text.

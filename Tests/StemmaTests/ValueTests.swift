@@ -124,8 +124,9 @@ struct ValueTests {
     draft.email = "nobody"
     try await witness.expect {
       await #expect(
-        throws: StoreError.failed(
-          "Specimen.email of 1: \"nobody\" is wrong: an email address is written like name@example.org")
+        throws: StoreError.invalid(
+          model: "Specimen", key: "1", field: "email", value: "\"nobody\"",
+          rule: "an email address is written like name@example.org")
       ) {
         try await witness.store.insert(draft)
       }
@@ -133,11 +134,73 @@ struct ValueTests {
       ""
     }
     draft = Specimen.example
-    draft.real = .nan
-    await #expect(throws: StoreError.self) { try await witness.store.insert(draft) }
-    draft = Specimen.example
     draft.json = "{"
     await #expect(throws: StoreError.self) { try await witness.store.insert(draft) }
+  }
+
+  /// The field that a change is refused for.
+  private func refusedField(_ change: () async throws -> Void) async -> String? {
+    do {
+      try await change()
+      return nil
+    } catch StoreError.invalid(_, _, let field, _, _) { return field } catch { return "\(error)" }
+  }
+
+  @Test("numbers and dates that no column can show again are refused, and nothing is written")
+  func unreadableValues() async throws {
+    let witness = try await Witness(Specimen.self, Measured.self)
+    let store = witness.store
+    let specimen = try await store.insert(Specimen.example)
+    let never = Date(timeIntervalSince1970: .nan)
+    let far = Date(timeIntervalSince1970: .infinity)
+    let changes: [(field: String, change: @Sendable (inout Specimen) -> Void)] = [
+      ("amount", { $0.amount = .nan }), ("real", { $0.real = .nan }), ("real", { $0.real = .infinity }),
+      ("real", { $0.real = -.infinity }), ("single", { $0.single = .nan }),
+      ("single", { $0.single = -.infinity }),
+      ("day", { $0.day = never }), ("day", { $0.day = far }), ("second", { $0.second = never }),
+      ("second", { $0.second = far }), ("date", { $0.date = never }), ("date", { $0.date = far }),
+    ]
+    try await witness.expect {
+      for (field, change) in changes {
+        var changed = specimen
+        change(&changed)
+        let (row, draft) = (changed, Specimen.Draft(changed))
+        #expect(await refusedField { try await store.update(row) } == field)
+        #expect(await refusedField { try await store.upsert(draft) } == field)
+        let other = Specimen.Draft(changed, id: 2)
+        #expect(await refusedField { try await store.insert(other) } == field)
+      }
+      for draft in [Measured.Draft(id: .nan), Measured.Draft(id: .infinity)] {
+        #expect(await refusedField { try await store.insert(draft) } == "id")
+      }
+      for prices in [[Decimal.nan], [1, .nan, nil]] {
+        #expect(
+          await refusedField { try await store.insert(Measured.Draft(id: 1, prices: prices)) } == "prices")
+      }
+      let ratios = Measured.Draft(id: 1, ratios: [nil, .infinity])
+      #expect(await refusedField { try await store.insert(ratios) } == "ratios")
+      let spare = Measured.Draft(id: 1, spare: .nan)
+      #expect(await refusedField { try await store.insert(spare) } == "spare")
+    } appends: {
+      ""
+    }
+    #expect(try await Specimen.all.fetchAll(store) == [specimen])
+  }
+
+  @Test("what is no number is equal to nothing and among nothing, null included, as in Swift")
+  func comparedNaN() async throws {
+    let store = try await Store.temporary(models: Measured.self)
+    try await store.insert(Measured.Draft(id: 1, spare: nil))
+    try await store.insert(Measured.Draft(id: 2, spare: 2))
+    #expect(try await Measured.where { $0.spare == .nan }.fetchCount(store) == 0)
+    #expect(try await Measured.where { $0.spare != .nan }.fetchCount(store) == 2)
+    #expect(try await Measured.where { $0.spare.in([.nan, 2]) }.fetchAll(store).map(\.id) == [2])
+    #expect(try await Measured.where { !$0.spare.in([.nan, 2]) }.fetchAll(store).map(\.id) == [1])
+    #expect(try await Measured.where { $0.id == .nan }.fetchCount(store) == 0)
+    #expect(try await Measured.where { $0.id != .nan }.fetchCount(store) == 2)
+    #expect(try await Measured.where { $0.id < .nan || $0.id >= .nan }.fetchCount(store) == 0)
+    #expect(try await Measured.where { $0.id < .infinity }.fetchCount(store) == 2)
+    #expect(try await Measured.find(.nan).fetchAll(store).isEmpty)
   }
 
   @Test("a case that this program does not know is kept, and reading it says which it is")
@@ -186,4 +249,18 @@ struct ValueTests {
 @Table private struct Leveled {
   enum Level: String, KeyValue, CaseIterable { case low, high }
   @Column(primaryKey: true) let level: Level
+}
+
+@Table private struct Measured {
+  let id: Double
+  var prices: [Decimal?] = []
+  var ratios: [Double?] = []
+  var spare: Decimal?
+}
+
+extension Specimen.Draft {
+  fileprivate init(_ row: Specimen, id: Int) {
+    self.init(row)
+    self.id = id
+  }
 }

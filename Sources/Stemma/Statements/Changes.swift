@@ -57,7 +57,7 @@ public struct Insert<Draft: TableDraft>: ChangeStatement {
   let conflict: (@Sendable (inout Draft.Row, Draft) throws -> Void)?
 
   /// Fails with `alreadyExists` for a key that is taken, unless there is a closure for that, and with
-  /// `failed` for a value that its field does not allow.
+  /// `invalid` for a value that its field does not allow.
   public func run(_ transaction: Store.Transaction, _ result: ((Draft.Row) throws -> Void)?) throws {
     for draft in drafts {
       if let conflict, var row = try transaction.row(of: draft) {

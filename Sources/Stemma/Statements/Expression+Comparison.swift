@@ -5,9 +5,11 @@ import StemmaEvents
 
 extension ExpressionProtocol {
   fileprivate func compared(_ operation: String, with value: Value) -> Expression<Bool> {
-    let bound = StatementText(value: value)
+    let (bound, datum) = (StatementText(value: value), value.datum)
+    // SQLite takes it for null.
+    if datum.isNaN { return Expression(StatementText(operation == " IS NOT " ? "TRUE" : "FALSE")) }
     // Whether there is a value shows as it is stored, whatever that stands for.
-    if value.datum.isNull { return Expression(.combination(text, operation, bound)) }
+    if datum.isNull { return Expression(.combination(text, operation, bound)) }
     return Expression(.combination(comparedText, operation, Self.compared(bound)))
   }
 
@@ -123,7 +125,7 @@ extension ExpressionProtocol {
   /// Whether the value is among these, null too if nil is; times as points in time. One statement, however many there are.
   public func `in`(_ values: some Swift.Sequence<Value>) -> Expression<Bool> {
     // The values are one parameter, so that the statement's text does not depend on how many there are.
-    let values = values.map(\.datum.value)
+    let values = values.map(\.datum).filter { !$0.isNaN }.map(\.value)
     let listed = ValueList(values.map { [$0] }).text(Self.compared)
     let isListed = Expression<Bool>(.combination(comparedText, " IN ", listed))
     // Null equals null here as it does with `==`; in SQL it is among no list.

@@ -33,7 +33,17 @@ extension Array: ColumnValue where Element: ColumnValue {
     return type
   }
   /// The elements as a JSON array, in their order. A whole number beyond ±(2^53-1) stands there as text.
-  public var datum: Datum { .json(.array(map { $0.datum.value.json })) }
+  /// One with an element that no column holds is that element, and refused like it.
+  public var datum: Datum {
+    var elements: [JSON] = []
+    elements.reserveCapacity(count)
+    for element in self {
+      let datum = element.datum
+      guard datum.isStorable else { return datum }
+      elements.append(datum.value.json)
+    }
+    return .json(.array(elements))
+  }
   /// - Throws: `unreadable` for what is no JSON array, or has an element that is none of this type.
   public init(datum: Datum) throws(StoreError) {
     guard case .array(let elements) = datum.value.json else { throw Self.misfit(datum) }

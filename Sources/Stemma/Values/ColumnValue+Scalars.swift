@@ -181,8 +181,8 @@ extension Data: ColumnValue {
 extension Decimal: ColumnValue {
   /// Text.
   public static var columnType: ColumnType { .text.compared(as: .decimal) }
-  /// The digits, with a point in every locale.
-  public var datum: Datum { .text(description) }
+  /// The digits, with a point in every locale. NaN is refused when it is written.
+  public var datum: Datum { isNaN ? .real(.nan) : .text(description) }
   /// Takes digits with a sign, a point and an exponent, as Swift spells numbers.
   ///
   /// - Throws: `unreadable` for other text.

@@ -21,4 +21,10 @@ public struct Datum: Sendable, Hashable {
 
   /// Whether it is SQL's NULL. The JSON text `null` is not.
   public var isNull: Bool { value.isNull }
+
+  /// Whether it is no number, and so equal to nothing.
+  var isNaN: Bool { if case .double(let number) = value { number.isNaN } else { false } }
+
+  /// False for NaN and infinities, which JSON and some columns have no words for.
+  var isStorable: Bool { if case .double(let number) = value { number.isFinite } else { true } }
 }

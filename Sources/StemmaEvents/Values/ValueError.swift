@@ -24,6 +24,11 @@ package struct ValueError: Error, Equatable, Sendable {
     self.rule = rule
   }
 
+  /// An error that was told in its parts.
+  package init(model: String, key: String?, field: String?, valueText: String, rule: String) {
+    (self.model, self.key, self.field, value, self.rule) = (model, key, field, valueText, rule)
+  }
+
   /// The same error with the record that it is about.
   package func named(by key: String) -> ValueError {
     var error = self
