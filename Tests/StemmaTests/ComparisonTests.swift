@@ -1,6 +1,8 @@
 import Foundation
 import StemmaEvents
 import StemmaNode
+import StemmaSchema
+import StemmaSimulation
 import Testing
 
 @testable import Stemma
@@ -156,6 +158,128 @@ struct ComparisonTests {
     let store = try await Store(at: directory, models: Tick.self)
     let first = Tick.where { $0.id == 0 }
     #expect(try await Tick.where { $0.at.in(first.select { $0.at }) }.fetchAll(store).map(\.id) == [0, 1])
+  }
+
+  /// Some spelling of a number of few digits.
+  private func spelling(_ dice: inout SplitMix64) -> String {
+    let number =
+      Decimal(Int.random(in: -25...25, using: &dice))
+      / Decimal([1, 10, 100].randomElement(using: &dice) ?? 1)
+    var text = number.description
+    let isNegative = text.hasPrefix("-")
+    if isNegative { text.removeFirst() }
+    switch Int.random(in: 0..<6, using: &dice) {
+    case 0: text = "00" + text
+    case 1: text += text.contains(".") ? "00" : ".0"
+    case 2:
+      text = (number.magnitude * 1000).description + ["e-3", "E-03"][Int.random(in: 0...1, using: &dice)]
+    case 3: text = (number.magnitude / 100).description + ["e2", "E+2"][Int.random(in: 0...1, using: &dice)]
+    case 4 where text.hasPrefix("0."): text.removeFirst()
+    default: break
+    }
+    return isNegative ? "-" + text : Int.random(in: 0..<4, using: &dice) == 0 ? "+" + text : text
+  }
+
+  /// Some spelling of one of few points in time, `moment` half seconds from the beginning of 2000 on.
+  private func spelling(of moment: Int, _ dice: inout SplitMix64) -> String {
+    let offset = [0, 60, -330, 840, -720].randomElement(using: &dice) ?? 0
+    let local = DateText(millisecondsSince1970: 946_684_800_000 + Int64(moment * 500 + offset * 60_000))
+    var text = String((local.utcText ?? "").dropLast())
+    if Bool.random(using: &dice) { text += text.contains(".") ? "0" : ".000" }
+    if offset == 0, Bool.random(using: &dice) { return text + "Z" }
+    let minutes = abs(offset) % 60
+    let hours = abs(offset) / 60
+    return text + (offset < 0 ? "-" : "+") + (hours < 10 ? "0" : "") + "\(hours):"
+      + (minutes == 0 ? "00" : "\(minutes)")
+  }
+
+  /// Writes rows as any program does.
+  private func write(_ rows: [(id: Int, fields: [String: String])], _ model: String, _ store: Store)
+    async throws
+  {
+    try await store.writer.access { node in
+      try node.write { write throws(NodeError) in
+        for row in rows {
+          let fields = row.fields.sorted { $0.key < $1.key }.map {
+            (name: $0.key, value: JSON.string($0.value))
+          }
+          _ = try write.perform(Mutation(.create, model: model, key: .int(Int64(row.id)), fields: fields))
+        }
+      }
+    }
+  }
+
+  /// Compares what a statement makes of a column with what Swift makes of its values.
+  private func expectByValue<Row: Table, Value: ColumnValue & Comparable>(
+    _ values: [Value?], _ store: Store, _ type: Row.Type,
+    _ location: Testing.SourceLocation = #_sourceLocation,
+    _ column: @escaping @Sendable (Row.Columns) -> Stemma.Expression<Value?>
+  ) async throws {
+    // Null first, equal ones in the order of the ids.
+    let order = values.indices.sorted { a, b in
+      guard let left = values[a], let right = values[b] else {
+        return (values[a] == nil && values[b] != nil) || (values[a] == values[b] && a < b)
+      }
+      return left < right || (left == right && a < b)
+    }
+    let rows = try await Row.order { column($0) }.fetchAll(store)
+    #expect(rows.map { $0.primaryKey as? Int } == order, sourceLocation: location)
+    var groups: [(value: Value?, count: Int)] = []
+    for place in order {
+      if let last = groups.last, last.value == values[place] {
+        groups[groups.count - 1].count += 1
+      } else {
+        groups.append((values[place], 1))
+      }
+    }
+    let grouped = try await Row.group { column($0) }.select { (column($0), column($0).count()) }.fetchAll(
+      store)
+    #expect(grouped.map(\.0) == groups.map(\.value), sourceLocation: location)
+    #expect(grouped.map(\.1) == groups.map { $0.value == nil ? 0 : $0.count }, sourceLocation: location)
+    let distinct = try await Row.all.order { column($0) }.select { column($0) }.distinct().fetchAll(store)
+    #expect(distinct == groups.map(\.value), sourceLocation: location)
+    let known = groups.compactMap(\.value)
+    let counts = try await Row.select {
+      (column($0).count(distinct: true), column($0).min(), column($0).max())
+    }
+    .fetchOne(store)
+    #expect(counts?.0 == known.count, sourceLocation: location)
+    #expect(counts?.1 == known.first && counts?.2 == known.last, sourceLocation: location)
+  }
+
+  @Test(
+    "orders, groups, distinct values and extremes go by value, however it is spelled, as in Swift",
+    arguments: 0..<10)
+  func spelledAnyhow(seed: UInt64) async throws {
+    var dice = SplitMix64(seed: seed)
+    let store = try await Store.temporary(models: Ware.self, Tick.self)
+    var wares: [(id: Int, fields: [String: String])] = []
+    var ticks = wares
+    for id in 0..<60 {
+      var fields = ["price": spelling(&dice), "digest": "AA=="]
+      if Int.random(in: 0..<5, using: &dice) > 0 { fields["discount"] = spelling(&dice) }
+      wares.append((id, fields))
+      ticks.append((id, ["at": spelling(of: Int.random(in: -4...4, using: &dice), &dice)]))
+    }
+    try await write(wares, "Ware", store)
+    try await write(ticks, "Tick", store)
+    func decimal(_ text: String?) throws -> Decimal? { try text.map { try Decimal(datum: .text($0)) } }
+    let prices = try wares.map { try decimal($0.fields["price"]) }
+    try await expectByValue(prices, store, Ware.self) { Stemma.Expression($0.price.text) }
+    let discounts = try wares.map { try decimal($0.fields["discount"]) }
+    try await expectByValue(discounts, store, Ware.self) { $0.discount.expression }
+    let times = try ticks.map { try Date(datum: .text($0.fields["at"] ?? "")) }
+    try await expectByValue(times, store, Tick.self) { Stemma.Expression($0.at.text) }
+  }
+
+  @Test("comparisons without a truth value are false in groups too")
+  func truthOfGroups() async throws {
+    let store = try await store()
+    let groups = try await Ware.group { $0.discount > 3 }.select { ($0.discount > 3, $0.id.count()) }
+      .fetchAll(store)
+    #expect(groups.map(\.0) == [false, true])
+    #expect(groups.map(\.1) == [4, 4])
+    #expect(try await Ware.select { $0.discount > 3 }.distinct().fetchAll(store).count == 2)
   }
 
   @Test("a second as a part of a key")

@@ -74,7 +74,7 @@ extension ExpressionProtocol {
   public func count(distinct: Bool = false) -> Expression<Int> {
     guard distinct else { return Expression(.call("count", text, isAggregate: true)) }
     var different = StatementText("DISTINCT ")
-    different.append(text)
+    different.append(groupedText)
     return Expression(.call("count", different, isAggregate: true))
   }
 }

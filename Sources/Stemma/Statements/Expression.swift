@@ -63,6 +63,10 @@ extension ExpressionProtocol {
   /// compared as text, half a second past ten comes before ten. Decimal numbers and bytes are text, too.
   var comparedText: StatementText { Self.compared(text) }
 
+  /// The text by which SQLite puts equal values together. A comparison without a truth value is false, as it is where it is
+  /// selected.
+  var groupedText: StatementText { Value.self == Bool.self ? SelectedColumn(self).text : comparedText }
+
   static func compared(_ text: StatementText) -> StatementText {
     let type = Value.columnType
     if type.isList { return text }

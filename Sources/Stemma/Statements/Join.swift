@@ -187,7 +187,8 @@ private struct JoinedTables {
   /// The columns of the first table and of the last.
   func selecting(_ other: ModelDescription) -> QueryParts {
     var parts = parts
-    parts.selected.append(StatementText(Route.list(last, other.columns.map(\.name) + ["_state"])))
+    let columns = Route.list(last, other.columns.map(\.name) + ["_state"])
+    parts.selected.append(SelectedColumn(text: StatementText(columns)))
     parts.key += other.key.map { StatementText(Route.column(last, $0.name)) }
     return parts
   }

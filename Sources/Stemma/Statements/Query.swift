@@ -81,7 +81,7 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
     parts.selecting(repeat each selected(columns), in: columns)
   }
 
-  /// Leaves out rows that were there already.
+  /// Leaves out rows that were there already. Points in time come in UTC, with milliseconds.
   public func distinct() -> Query { with { $0.isDistinct = true } }
 
   /// How many rows there are.
@@ -91,9 +91,9 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
 
   // MARK: Groups
 
-  /// One row for all that have the same value.
+  /// One row for all that have the same value, however it is spelled: times of one point in time, equal decimal numbers.
   public func group<Key: ColumnValue>(_ key: (Columns) -> some ExpressionProtocol<Key>) -> Groups<Columns> {
-    Groups(parts, columns).by(key(columns).text)
+    Groups(parts, columns).by(key(columns).groupedText)
   }
 
   /// One row for all that have the same values.
@@ -101,7 +101,7 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
     _ keys: (Columns) -> (repeat each Key)
   ) -> Groups<Columns> {
     var groups = Groups(parts, columns)
-    for key in repeat each keys(columns) { groups = groups.by(key.text) }
+    for key in repeat each keys(columns) { groups = groups.by(key.groupedText) }
     return groups
   }
 }

@@ -3,7 +3,7 @@ import StemmaEvents
 /// The clauses of a query.
 @usableFromInline
 struct QueryParts: Sendable {
-  var selected: [StatementText]
+  var selected: [SelectedColumn]
   /// What follows FROM.
   var source: StatementText
   /// The columns that make every order of rows a total one.
@@ -16,7 +16,7 @@ struct QueryParts: Sendable {
   var limit: Int?
   var offset = 0
 
-  init(_ selected: [StatementText], from source: StatementText, key: [StatementText]) {
+  init(_ selected: [SelectedColumn], from source: StatementText, key: [StatementText]) {
     self.selected = selected
     self.source = source
     self.key = key
@@ -26,14 +26,15 @@ struct QueryParts: Sendable {
   @usableFromInline
   init(_ table: any Table.Type) {
     let description = table.description
+    let columns = SelectedColumn(text: StatementText(description.selectedColumns))
     self.init(
-      [StatementText(description.selectedColumns)], from: StatementText(name: description.tableName),
+      [columns], from: StatementText(name: description.tableName),
       key: description.keyColumns.map { StatementText($0) })
   }
 
   var text: StatementText {
     var text = StatementText(isDistinct ? "SELECT DISTINCT " : "SELECT ")
-    text.append(selected, "", separator: ", ")
+    text.append(selected.map(isDistinct ? \.distinctText : \.text), "", separator: ", ")
     text.append(" FROM ")
     text.append(source)
     text.append(predicates, " WHERE ", separator: " AND ")
@@ -50,7 +51,7 @@ struct QueryParts: Sendable {
   /// What decides where the order leaves a choice.
   private var lastOrdering: [StatementText] {
     if !grouping.isEmpty { return grouping }
-    if isDistinct || selected.contains(where: \.isAggregate) { return [] }
+    if isDistinct || selected.contains(where: \.text.isAggregate) { return [] }
     return key
   }
 
@@ -58,13 +59,14 @@ struct QueryParts: Sendable {
 
   /// Selects something else of the same rows. Of rows that were limited before, an aggregate takes in no others: they
   /// are found by their keys, quoted, as a key that an outer join left empty is equal to nothing.
-  mutating func select(_ selected: [StatementText]) {
-    if limit != nil || offset > 0, grouping.isEmpty, selected.contains(where: \.isAggregate) {
+  mutating func select(_ selected: [SelectedColumn]) {
+    if limit != nil || offset > 0, grouping.isEmpty, selected.contains(where: \.text.isAggregate) {
       var rows = self
-      rows.selected = key.map { .call("quote", $0) }
+      let keys = key.map(Self.quoted)
+      rows.selected = keys.map { SelectedColumn(text: $0) }
       rows.isDistinct = false
       var predicate = StatementText("")
-      predicate.append(rows.selected, "(", separator: ", ")
+      predicate.append(keys, "(", separator: ", ")
       predicate.append(") IN (")
       predicate.append(rows.text)
       predicate.append(")")
@@ -75,11 +77,17 @@ struct QueryParts: Sendable {
     }
   }
 
+  /// Text by its bytes: SQLite quotes it as far as to U+0000.
+  private static func quoted(_ part: StatementText) -> StatementText {
+    let isText = StatementText.combination(.call("typeof", part), " = ", StatementText("'text'"))
+    return .call("iif", isText, .call("hex", part), .call("quote", part))
+  }
+
   func selecting<Columns, Column: ExpressionProtocol>(
     _ column: Column, _ columns: Columns
   ) -> Query<Columns, Column.Value> {
     var copy = self
-    copy.select([SelectedColumn(column).text])
+    copy.select([SelectedColumn(column)])
     return Query(copy, columns) { try Column.Value.read($0.row(of: nil), 0) }
   }
 
@@ -87,9 +95,9 @@ struct QueryParts: Sendable {
     _ selected: repeat each Column, in columns: Columns
   ) -> Query<Columns, (repeat (each Column).Value)> {
     var copy = self
-    var texts: [StatementText] = []
-    repeat texts.append(SelectedColumn(each selected).text)
-    copy.select(texts)
+    var all: [SelectedColumn] = []
+    repeat all.append(SelectedColumn(each selected))
+    copy.select(all)
     return Query(copy, columns) { cursor in
       let row = cursor.row(of: nil)
       var column = -1

@@ -1,3 +1,5 @@
+import StemmaTables
+
 /// Values that belong together: what `@Selection` makes of a struct. One that is nested in a table can be a group of
 /// its columns, or its key; each can be what a statement selects:
 ///
@@ -25,12 +27,29 @@ public protocol SelectionColumns: Sendable {
 /// An expression of which a statement gives the value.
 public struct SelectedColumn: Sendable {
   let text: StatementText
+  /// The same in a statement that leaves out equal rows: of equal values, SQLite sees that they are.
+  let distinctText: StatementText
 
   /// A comparison that has no truth value, as with null, is false.
   public init<Column: ExpressionProtocol>(_ column: Column) {
     // A comparison with null has no truth value; in Swift it is false.
     let isTruth = Column.Value.self == Bool.self
     text = isTruth ? .combination(column.text, " IS ", StatementText("TRUE")) : column.text
+    let type = Column.Value.columnType
+    if type.isList || isTruth {
+      distinctText = text
+    } else if type.scalar == .awsDateTime {
+      // What is no time stays as it is.
+      distinctText = .call("ifnull", .call(SQLFunction.dateTime.rawValue, column.comparedText), text)
+    } else {
+      distinctText = column.comparedText
+    }
+  }
+
+  /// Columns as they stand in their tables.
+  init(text: StatementText) {
+    self.text = text
+    distinctText = text
   }
 }
 
@@ -67,7 +86,7 @@ extension QueryParts {
     _ selected: Selected, in columns: Columns
   ) -> Query<Columns, Selected.Output> {
     var copy = self
-    copy.select(selected.selected.map(\.text))
+    copy.select(selected.selected)
     return Query(copy, columns) { try Selected.Output($0.row(of: nil)) }
   }
 }

@@ -3,8 +3,8 @@ import GRDBSQLite
 /// Orders of text beside SQLite's own, which compares bytes. Every connection knows them; no table and no index names
 /// one, so any other program reads the file.
 package enum Collation: String, Sendable {
-  /// Decimal numbers: a sign, digits, a point, digits. `1.5` and `01.50` are equal, -0 is 0. What is no such number comes
-  /// behind them all, by its bytes.
+  /// Decimal numbers: a sign, digits, a point, digits, an exponent. `1.5`, `01.50` and `15e-1` are equal, -0 is 0. What is no
+  /// such number comes behind them all, by its bytes.
   case decimal = "stemma_decimal"
   /// Base64 by the bytes that it stands for.
   case base64 = "stemma_base64"
@@ -31,36 +31,73 @@ package enum Collation: String, Sendable {
 
   // MARK: Decimal numbers
 
-  /// A number as slices of its text: no zeros in front of the whole part, none behind the fraction.
+  /// A number, 0.d₁d₂d₃… × 10^point, as the slices of its text that hold these digits: no zeros in front of the first,
+  /// none behind the last.
   private struct Number {
     var isNegative = false
-    var whole: Slice<UnsafeRawBufferPointer>
-    var fraction: Slice<UnsafeRawBufferPointer>
+    private var whole: Slice<UnsafeRawBufferPointer>
+    private var fraction: Slice<UnsafeRawBufferPointer>
+    private var point = 0
 
-    var isZero: Bool { whole.isEmpty && fraction.isEmpty }
+    private var count: Int { whole.count + fraction.count }
+    var isZero: Bool { count == 0 }
 
-    /// Nil for text that is no number.
+    /// Nil for text that is no number, and for exponents that no computer counts with.
     init?(_ text: UnsafeRawBufferPointer) {
       var rest = text[...]
-      if let sign = rest.first, sign == 0x2D || sign == 0x2B {
-        isNegative = sign == 0x2D
-        rest = rest.dropFirst()
-      }
-      let point = rest.firstIndex(of: 0x2E) ?? rest.endIndex
-      whole = rest[..<point]
-      fraction = rest[point...].dropFirst()
-      guard whole.count + fraction.count > 0, whole.allSatisfy({ (0x30...0x39).contains($0) }),
-        fraction.allSatisfy({ (0x30...0x39).contains($0) })
-      else { return nil }
+      isNegative = Self.takeSign(&rest)
+      let end = rest.firstIndex { $0 == 0x65 || $0 == 0x45 } ?? rest.endIndex
+      guard let exponent = Self.exponent(rest[end...]) else { return nil }
+      rest = rest[..<end]
+      let separator = rest.firstIndex(of: 0x2E) ?? end
+      whole = rest[..<separator]
+      fraction = rest[separator...].dropFirst()
+      guard count > 0, whole.allSatisfy(Self.isDigit), fraction.allSatisfy(Self.isDigit) else { return nil }
       whole = whole.drop { $0 == 0x30 }
+      point = whole.count + exponent
+      if whole.isEmpty {
+        let significant = fraction.drop { $0 == 0x30 }
+        point -= fraction.count - significant.count
+        fraction = significant
+      }
       while fraction.last == 0x30 { fraction = fraction.dropLast() }
+      if fraction.isEmpty { while whole.last == 0x30 { whole = whole.dropLast() } }
+    }
+
+    private static func isDigit(_ letter: UInt8) -> Bool { (0x30...0x39).contains(letter) }
+
+    /// Whether there is a minus.
+    private static func takeSign(_ text: inout Slice<UnsafeRawBufferPointer>) -> Bool {
+      guard let sign = text.first, sign == 0x2D || sign == 0x2B else { return false }
+      text = text.dropFirst()
+      return sign == 0x2D
+    }
+
+    /// 0 for no text, otherwise what stands behind its first letter.
+    private static func exponent(_ text: Slice<UnsafeRawBufferPointer>) -> Int? {
+      guard !text.isEmpty else { return 0 }
+      var digits = text.dropFirst()
+      let isNegative = takeSign(&digits)
+      guard !digits.isEmpty, digits.allSatisfy(isDigit) else { return nil }
+      digits = digits.drop { $0 == 0x30 }
+      guard digits.count < 9 else { return nil }
+      let magnitude = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+      return isNegative ? -magnitude : magnitude
+    }
+
+    private func digit(_ place: Int) -> UInt8 {
+      place < whole.count
+        ? whole[whole.startIndex + place] : fraction[fraction.startIndex + place - whole.count]
     }
 
     /// Ascending, whatever the signs.
     static func compareMagnitudes(_ a: Number, _ b: Number) -> Int32 {
-      if a.whole.count != b.whole.count { return a.whole.count < b.whole.count ? -1 : 1 }
-      let whole = Collation.compareBytes(a.whole, b.whole)
-      return whole != 0 ? whole : Collation.compareBytes(a.fraction, b.fraction)
+      if a.isZero || b.isZero { return a.isZero == b.isZero ? 0 : a.isZero ? -1 : 1 }
+      if a.point != b.point { return a.point < b.point ? -1 : 1 }
+      for place in 0..<min(a.count, b.count) where a.digit(place) != b.digit(place) {
+        return a.digit(place) < b.digit(place) ? -1 : 1
+      }
+      return a.count == b.count ? 0 : a.count < b.count ? -1 : 1
     }
   }
 
@@ -99,7 +136,7 @@ package enum Collation: String, Sendable {
     }
   }
 
-  fileprivate static func compareBytes(
+  private static func compareBytes(
     _ a: Slice<UnsafeRawBufferPointer>, _ b: Slice<UnsafeRawBufferPointer>
   ) -> Int32 {
     for (a, b) in zip(a, b) where a != b { return a < b ? -1 : 1 }
