@@ -135,7 +135,7 @@ extension TableDeclaration {
     for group in groups {
       lines += [
         "\(access)let \(group.property) = \(group.selection)()",
-        "\(access)struct \(group.selection): Sendable {",
+        "\(access)struct \(group.selection): Stemma.ColumnGroup {",
       ]
       lines += group.columns.map { "  " + declaration(of: $0) } + ["  \(access)init() {}", "}"]
     }

@@ -413,7 +413,7 @@ struct TableTests {
             public let tags = Stemma.TableColumn<Note, [String].JSONRepresentation>("tags")
             public let createdAt = Stemma.TableColumn<Note, Date>("createdAt")
             public let span = Span()
-            public struct Span: Sendable {
+            public struct Span: Stemma.ColumnGroup {
               public let start = Stemma.TableColumn<Note, Date>("start")
               public let end = Stemma.TableColumn<Note, Date?>("end")
               public init() {

@@ -96,6 +96,49 @@ struct JoinTests {
       ])
   }
 
+  @Test("columns of groups and parts of keys of a joined table have their names in every clause")
+  func groups() async throws {
+    let store = try await Store.temporary(models: Worker.self)
+    try await store.write { tx in
+      for (id, name) in ["Ana", "Ben"].enumerated() { try tx.insert(Worker.Draft(id: id, name: name)) }
+      for (id, price) in [2, 10, 9].enumerated() {
+        let cost = Chore.Cost(price: Decimal(price), unit: id == 0 ? nil : "h")
+        try tx.insert(Chore.Draft(id: id, title: "\(price)", ownerId: 0, cost: cost))
+      }
+      for number in 1...2 { try tx.insert(Step.Draft(choreId: 1, number: number, text: "\(number)")) }
+    }
+    let costs = try await Worker.join { $0.tasks }.where { $1.cost.price > 2 && $1.cost.unit == "h" }
+      .order { $1.cost.price.desc() }.select { ($0.name, $1.cost.price, $1.cost.unit) }.fetchAll(store)
+    #expect(costs.map(\.0) == ["Ana", "Ana"])
+    #expect(costs.map(\.1) == [10, 9])
+    #expect(costs.map(\.2) == ["h", "h"])
+    let all = try await Worker.leftJoin { $0.tasks }.order { ($0.id, $1.cost.price) }
+      .select { ($0.name, $1.cost.price, $1.cost.unit ?? "") }.fetchAll(store)
+    #expect(all.map(\.0) == ["Ana", "Ana", "Ana", "Ben"])
+    #expect(all.map(\.1) == [2, 9, 10, nil])
+    #expect(all.map(\.2) == ["", "h", "h", ""])
+    let units = try await Worker.join { $0.tasks }.group { $1.cost.unit }.select {
+      ($1.cost.unit, $1.id.count())
+    }
+    .fetchAll(store)
+    #expect(units.map(\.0) == [nil, "h"])
+    #expect(units.map(\.1) == [1, 2])
+
+    let steps = try await Chore.join { $0.steps }.where { $1.id.number > 1 }
+      .select { ($0.title, $1.id.choreId, $1.number) }.fetchAll(store)
+    #expect(steps.map(\.0) == ["10"] && steps.map(\.1) == [1] && steps.map(\.2) == [2])
+    let open = try await Chore.leftJoin { $0.steps }.order { $1.id.number.desc() }
+      .select { ($0.id, $1.id.number) }.fetchAll(store)
+    #expect(open.map(\.0) == [1, 1, 0, 2])
+    #expect(open.map(\.1) == [2, 1, nil, nil])
+    let counted = try await Worker.all.join(Step.self) { $0.id == $1.id.choreId && $1.id.number != 1 }
+      .select { ($0.name, $1.id.number) }.fetchAll(store)
+    #expect(counted.map(\.0) == ["Ben"] && counted.map(\.1) == [2])
+    let cheap = try await Step.join { $0.chore }.where { $0.id.number == 1 && $1.cost.price == 10 }
+      .fetchAll(store)
+    #expect(cheap.map(\.0.text) == ["1"] && cheap.map(\.1.title) == ["10"])
+  }
+
   @Test("SQL of one's own: values are bound, never a part of it")
   func sql() async throws {
     let store = try await store()

@@ -1,34 +1,3 @@
-import StemmaSchema
-
-/// The columns of a table that a statement joins to another.
-@dynamicMemberLookup
-public struct JoinedColumns<Root: Table>: Sendable {
-  /// As the statement calls the table.
-  let table: String
-
-  /// A column of the joined table.
-  public subscript<Value: ColumnValue>(
-    dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
-  ) -> Expression<Value> { Root.columns[keyPath: member].expression(of: table) }
-}
-
-/// The columns of a joined table of which there may be no row: then all of them are null.
-@dynamicMemberLookup
-public struct OptionalColumns<Root: Table>: Sendable {
-  let table: String
-
-  /// A column of the joined table; null where there is no row, even if it never is in the table itself.
-  @_disfavoredOverload
-  public subscript<Value: ColumnValue>(
-    dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value>>
-  ) -> Expression<Value?> { Root.columns[keyPath: member].optionalExpression(of: table) }
-
-  /// A column of the joined table; null where it is null, and where there is no row.
-  public subscript<Value: ColumnValue>(
-    dynamicMember member: KeyPath<Root.Columns, TableColumn<Root, Value?>>
-  ) -> Expression<Value?> { Root.columns[keyPath: member].optionalExpression(of: table) }
-}
-
 extension Query where Output: Table, Columns == Output.Columns {
   /// Pairs of a row and a related one; rows without a related one are left out. The way may have several steps:
   /// `join { $0.team.league }`.
