@@ -94,6 +94,39 @@ struct ListedValueTests {
     }
   }
 
+  @Test("texts with U+0000 have their length, beginnings, ends and parts, and count as rows of their own")
+  func zeros() async throws {
+    let store = try await Store.temporary(models: Ring.self, Coil.self)
+    var dice = SplitMix64(seed: 13)
+    var labels: [Int: String] = [:]
+    for id in 0..<120 {
+      let label = text(&dice)
+      labels[id] = label
+      try await store.insert(Coil.Draft(id: id, label: label))
+    }
+    func ids(_ condition: (String) -> Bool) -> [Int] {
+      labels.filter { condition($0.value) }.map(\.key).sorted()
+    }
+    for _ in 0..<60 {
+      let part = String(decoding: Array(text(&dice).utf8), as: UTF8.self)
+      let bytes = Array(part.utf8)
+      let beginning = try await Coil.where { $0.label.hasPrefix(part) }.fetchAll(store).map(\.id)
+      #expect(beginning == ids { $0.utf8.starts(with: bytes) }, "\(bytes)")
+      let ending = try await Coil.where { $0.label.hasSuffix(part) }.fetchAll(store).map(\.id)
+      #expect(ending == ids { $0.utf8.reversed().starts(with: bytes.reversed()) }, "\(bytes)")
+      let having = try await Coil.where { $0.label.contains(part) }.fetchAll(store).map(\.id)
+      #expect(having == ids { bytes.isEmpty || $0.utf8.contains(bytes) }, "\(bytes)")
+      let length = part.unicodeScalars.count
+      let long = try await Coil.where { $0.label.length == length }.fetchAll(store).map(\.id)
+      #expect(long == ids { $0.unicodeScalars.count == length })
+    }
+    #expect(try await Coil.where { $0.ringName.hasSuffix("") }.fetchCount(store) == 0)
+    // Keys that differ behind U+0000 only.
+    for name in ["a\u{0}b", "a\u{0}c", "a\u{0}d"] { try await store.insert(Ring(name: name)) }
+    #expect(try await Ring.limit(2).select { $0.name.max() }.fetchOne(store) == "a\u{0}c")
+    #expect(try await Ring.limit(2).select { $0.name.count() }.fetchOne(store) == 2)
+  }
+
   @Test("points in time compare as such at every offset, and are null only where nothing is stored")
   func offsets() async throws {
     let spelled = try await Store.temporary(models: Spelled.Appointment.self)

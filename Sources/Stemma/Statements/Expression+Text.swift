@@ -1,3 +1,5 @@
+import StemmaTables
+
 /// An expression whose value is text, or an optional one.
 public protocol TextValue: ColumnValue {}
 extension String: TextValue {}
@@ -10,18 +12,33 @@ extension ExpressionProtocol where Value: TextValue {
     Expression(.combination(.call("instr", text, StatementText(value: part)), " > ", StatementText("0")))
   }
 
-  /// Can be looked up in an index.
-  public func hasPrefix(_ start: String) -> Expression<Bool> { glob(Self.escaped(start) + "*") }
-  /// Whether the text ends like this. Reads each row: no index helps.
-  public func hasSuffix(_ end: String) -> Expression<Bool> { glob("*" + Self.escaped(end)) }
+  /// Can be looked up in an index, unless there is a U+0000 in it.
+  public func hasPrefix(_ start: String) -> Expression<Bool> {
+    // Patterns end there.
+    if start.utf8.contains(0) {
+      return Expression(
+        .combination(.call("instr", text, StatementText(value: start)), " = ", StatementText("1")))
+    }
+    return glob(Self.escaped(start) + "*")
+  }
 
-  /// `*` stands for any text, `?` for one character, `[abc]` for one of several. Up to 50 000 bytes.
+  /// Whether the text ends like this; every text ends with the empty one. Reads each row: no index helps.
+  public func hasSuffix(_ end: String) -> Expression<Bool> {
+    if end.isEmpty { return hasPrefix(end) }
+    // As bytes, because SQLite looks for the end of a text no further than to U+0000.
+    let last = StatementText.call("substr", text.bytes, StatementText("\(-end.utf8.count)"))
+    return Expression(.combination(last, " = ", StatementText(value: end).bytes))
+  }
+
+  /// `*` stands for any text, `?` for one character, `[abc]` for one of several. Up to 50 000 bytes. Of a text or a pattern with
+  /// U+0000, what stands in front of that counts.
   public func glob(_ pattern: String) -> Expression<Bool> {
     Expression(.combination(text, " GLOB ", StatementText(value: pattern)))
   }
 
   /// `%` stands for any text, `_` for one character; Latin letters match in upper and lower case. Up to 50 000
-  /// bytes. Behind `escape`, `%` and `_` stand for themselves.
+  /// bytes. Behind `escape`, `%` and `_` stand for themselves. Of a text or a pattern with U+0000, what stands in front of that
+  /// counts.
   public func like(_ pattern: String, escape: Character? = nil) -> Expression<Bool> {
     var pattern = StatementText(value: pattern)
     if let escape { pattern.append(.escape(escape)) }
@@ -47,6 +64,14 @@ extension ExpressionProtocol where Value: TextValue {
 }
 
 extension StatementText {
+  /// A text as its UTF-8.
+  fileprivate var bytes: StatementText {
+    var bytes = StatementText("CAST(")
+    bytes.append(self)
+    bytes.append(" AS BLOB)")
+    return bytes
+  }
+
   fileprivate static func escape(_ character: Character) -> StatementText {
     var text = StatementText(" ESCAPE ")
     text.append(StatementText(value: String(character)))
@@ -56,7 +81,7 @@ extension StatementText {
 
 extension ExpressionProtocol where Value == String {
   /// How many Unicode scalars it has.
-  public var length: Expression<Int> { Expression(.call("length", text)) }
+  public var length: Expression<Int> { Expression(.call(SQLFunction.scalarCount.rawValue, text)) }
 }
 
 /// Both texts, one behind the other.

@@ -11,6 +11,8 @@ package enum SQLFunction: String, CaseIterable, Sendable {
   case dateTime = "stemma_date_time"
   /// A text as it was before `escaped`; other values as they are.
   case unescaped = "stemma_unescaped"
+  /// How many Unicode scalars a text has; null for what is none. SQLite's own function counts as far as to U+0000.
+  case scalarCount = "stemma_scalar_count"
 
   /// Stands in front of a digit: 0 for U+0000, 1 for itself.
   private static let escape: UInt8 = 1
@@ -75,16 +77,30 @@ package enum SQLFunction: String, CaseIterable, Sendable {
         }
         SQLFunction.give(SQLFunction.unescaped(text), context)
       }
+    case .scalarCount:
+      { context, _, arguments in
+        guard let count = SQLFunction.withText(arguments?[0], { $0.count { $0 & 0xC0 != 0x80 } }) else {
+          sqlite3_result_null(context)
+          return
+        }
+        sqlite3_result_int64(context, Int64(count))
+      }
     }
   }
 
   /// Nil for what is no text.
   private static func text(_ value: OpaquePointer?) -> String? {
+    withText(value) { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The UTF-8 of a text, valid inside of `body`; nil for what is none.
+  private static func withText<Result>(
+    _ value: OpaquePointer?, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+  ) -> Result? {
     guard let value, sqlite3_value_type(value) == SQLITE_TEXT, let start = sqlite3_value_text(value) else {
       return nil
     }
-    let count = Int(sqlite3_value_bytes(value))
-    return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    return body(UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(value))))
   }
 
   private static func give(_ text: String?, _ context: OpaquePointer?) {
