@@ -33,6 +33,10 @@ public macro Table(
 public macro _Tracked(_ first: Int, _ parts: String...) =
   #externalMacro(module: "StemmaMacros", type: "TrackedMacro")
 
+/// What a draft has in the place of a key part that it leaves out, of a type that only the compiler knows.
+@freestanding(expression)
+public macro _minted<Part>() -> Part = #externalMacro(module: "StemmaMacros", type: "MintedMacro")
+
 /// Says how a property is stored.
 ///
 /// - Parameters:

@@ -19,13 +19,20 @@ struct DraftExpansion {
     var assignment: String { "self.\(name) = \(name)" }
   }
 
-  /// A key part that is named `id` may be absent: it is minted then.
+  /// A key part that is named `id` may be absent: it is minted then. Of a type that may be another name for one that is minted
+  /// the compiler decides, where a draft leaves it out.
   private func keyField(_ part: TableDeclaration.Column) -> Field {
-    let isMinted =
-      part.name == "id" && ["UUID", "Int", "String", "String.ID"].contains(SpelledTypes.short(part.type))
+    var (type, value) = (part.type, part.defaultValue?.description)
+    let short = SpelledTypes.short(type)
+    if part.name == "id", ["UUID", "Int", "String", "String.ID"].contains(short) {
+      (type, value) = ("\(type)?", "nil")
+    } else if part.name == "id", value == nil, !SpelledTypes.isCommon(short),
+      !type.contains(where: { "[<?(".contains($0) })
+    {
+      (type, value) = ("\(type).DraftPart", "#_minted")
+    }
     return Field(
-      name: part.property, type: isMinted ? "\(part.type)?" : part.type,
-      defaultValue: isMinted ? "nil" : part.defaultValue?.description, source: part.path,
+      name: part.property, type: type, defaultValue: value, source: part.path,
       writing: ["record.key(self.\(part.property))"])
   }
 

@@ -5,6 +5,6 @@ import SwiftSyntaxMacros
 struct StemmaPlugin: CompilerPlugin {
   let providingMacros: [any Macro.Type] = [
     TableMacro.self, MarkerMacro.self, SelectionMacro.self, BelongsToMacro.self, HasManyMacro.self,
-    HasOneMacro.self, TrackedMacro.self,
+    HasOneMacro.self, TrackedMacro.self, MintedMacro.self,
   ]
 }

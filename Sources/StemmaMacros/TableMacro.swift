@@ -58,6 +58,13 @@ struct MarkerMacro: PeerMacro {
   ) throws -> [DeclSyntax] { [] }
 }
 
+/// `#_minted`: what a draft has in the place of a key part that it leaves out.
+struct MintedMacro: ExpressionMacro {
+  static func expansion(
+    of node: some FreestandingMacroExpansionSyntax, in context: some MacroExpansionContext
+  ) throws -> ExprSyntax { "Stemma.MintedPart.absent()" }
+}
+
 extension TableDeclaration {
   /// Lines of generated code.
   static func lines(_ lines: [String], _ indentation: Int) -> String {

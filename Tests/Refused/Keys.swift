@@ -31,6 +31,17 @@ import Stemma
   var title: String
 }
 
+struct Code: KeyValue {
+  static var columnType: ColumnType { .text }
+  var datum: Datum { .text("a") }
+  init(datum: Datum) throws(StoreError) {}
+}
+
+@Table struct Coded {
+  let id: Code
+  var title: String
+}
+
 @Table struct InSortKey {
   @Selection struct ID: Hashable {
     let country: String
@@ -42,6 +53,7 @@ import Stemma
 func drafts() {
   _ = Custom.Draft(title: "a")  // refused: missing argument for parameter 'code'
   _ = InSortKey.Draft()  // refused: missing argument
+  _ = Coded.Draft(title: "a")  // refused: the node mints no `id` of this type
 }
 
 func keys(_ custom: inout Custom) {

@@ -4,6 +4,37 @@ import Testing
 
 @testable import Stemma
 
+typealias MemoID = UUID
+typealias PageNumber = Int
+
+@Table private struct Memo {
+  let id: MemoID
+  var title: String
+}
+
+@Table struct BookPage {
+  @Selection struct ID: Hashable {
+    let book: String
+    let id: PageNumber
+  }
+  let id: ID
+  var text: String
+}
+
+/// A type that nobody mints.
+struct Shelfmark: KeyValue {
+  static var columnType: ColumnType { .text }
+  var text: String
+  var datum: Datum { .text(text) }
+  init(_ text: String) { self.text = text }
+  init(datum: Datum) throws(StoreError) { text = try String(datum: datum) }
+}
+
+@Table private struct Volume {
+  let id: Shelfmark
+  var title: String
+}
+
 /// The rows of the table in Amplify's documentation, as Swift declares them.
 private enum Identifiers {
   enum Explicit {
@@ -81,6 +112,23 @@ private enum Identifiers {
 @Suite("Identifiers: what is minted")
 struct MintingTests {
   private let dob = Date(timeIntervalSince1970: 946_684_800)
+
+  @Test("an id of a type with another name is minted; one of a type of one's own is given")
+  func otherNames() async throws {
+    let store = try await Store.temporary(models: Memo.self, BookPage.self, Volume.self)
+    let memo = try await store.insert(Memo.Draft(title: "a"))
+    #expect(memo.id.uuidString.dropFirst(14).first == "7")
+    let given = UUID()
+    #expect(try await store.insert(Memo.Draft(id: given, title: "b")).id == given)
+    let page = try await store.insert(BookPage.Draft(book: "b", text: "t"))
+    #expect(page.id.id > 0)
+    #expect(try await store.insert(BookPage.Draft(book: "b", id: 7, text: "t")).id.id == 7)
+    let draft = Volume.Draft(id: Shelfmark("x"), title: "c")
+    #expect(draft.id.text == "x")
+    #expect(try await store.insert(draft).id.text == "x")
+    #expect(Memo.Draft(memo).id == memo.id)
+    #expect(Memo.Draft(title: "d").id == nil)
+  }
 
   @Test("without a marked key and with an explicit id: yes, a UUID")
   func explicitID() async throws {
