@@ -108,6 +108,18 @@ extension TableDeclaration {
     return type
   }
 
+  /// A record that is read has its values at once; what is made when it is asked for is none of them.
+  static func checkLazy(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
+    guard variable.attributes.named("Ephemeral") == nil,
+      let modifier = variable.modifiers.first(where: { $0.name.tokenKind == .keyword(.lazy) }),
+      let name = variable.bindings.first?.name
+    else { return }
+    misuses.add(
+      "lazy", "a column is not lazy: leave that out, or mark `\(name)` @Ephemeral", at: modifier,
+      fix: .replace(
+        "mark it @Ephemeral", variable, by: DeclSyntax(stringLiteral: "@Ephemeral \(variable.trimmed)")))
+  }
+
   /// What stands beside `@Ephemeral`: a row that is read has the property as well, so it has a default, and nothing about
   /// storing.
   static func checkEphemeral(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {

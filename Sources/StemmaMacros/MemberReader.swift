@@ -38,7 +38,9 @@ struct MemberReader {
       if let conditional = member.decl.as(IfConfigDeclSyntax.self) {
         checkConditional(conditional, &misuses)
       }
-      guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { continue }
+      guard let variable = member.decl.as(VariableDeclSyntax.self) else { continue }
+      TableDeclaration.checkLazy(variable, &misuses)
+      guard variable.isInstance else { continue }
       TableDeclaration.checkEphemeral(variable, &misuses)
       TableDeclaration.checkMarks(variable, &misuses)
       let relationship = try misuses.collect { try TableDeclaration.Relationship(variable) }

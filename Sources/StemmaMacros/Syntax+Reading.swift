@@ -28,6 +28,18 @@ extension MemberTypeSyntax {
   }
 }
 
+extension TypeSyntax {
+  /// The model of `Model?` and `Optional<Model>`; nil for what is no optional.
+  var wrapped: TypeSyntax? {
+    if let optional = self.as(OptionalTypeSyntax.self) { return optional.wrappedType }
+    guard let name = self.as(IdentifierTypeSyntax.self) ?? self.as(MemberTypeSyntax.self)?.lastName,
+      name.name.text == "Optional", let arguments = name.genericArgumentClause?.arguments,
+      arguments.count == 1
+    else { return nil }
+    return arguments.first.flatMap { TypeSyntax($0.argument) }
+  }
+}
+
 extension AttributeSyntax {
   private var expressions: LabeledExprListSyntax { arguments?.as(LabeledExprListSyntax.self) ?? [] }
 

@@ -59,6 +59,14 @@ extension TableDeclaration {
       }
     }
 
+    /// Whether `@_Tracked` stands on it.
+    var isTracked: Bool {
+      switch self {
+      case .column(let column): column.isVariable
+      case .group(let group): group.isVariable
+      }
+    }
+
     /// With a note on it if it is one of the properties that make up references.
     func referring(_ properties: Set<String>) -> Stored {
       guard case .column(var column) = self, properties.contains(column.property) else { return self }
@@ -132,10 +140,17 @@ extension TableDeclaration.Column {
     return "try row.isNull(\(index)) ? \(literal) : \(read)"
   }
 
-  /// A statement that writes it.
-  func writing(_ path: String) -> String {
-    representation == nil
-      ? "record.value(self.\(path))" : "record.represented(self.\(path), as: \(codec).self)"
+  /// As `reading`, of a column of a table. Whether property and representation fit is said where the property is set, or
+  /// written: here the compiler is told the property's type by a closure that nobody calls, so that it has no error of its own.
+  func readingOfTable(_ index: Int) -> String {
+    let read = reading(index)
+    return representation == nil ? read : "\(read) { (own: Self) in own.\(path) }"
+  }
+
+  /// A statement that writes it. `isChecked`: it is the only one that compares property and representation.
+  func writing(_ path: String, isChecked: Bool = false) -> String {
+    if representation == nil { return "record.value(self.\(path))" }
+    return "record.\(isChecked ? "constant" : "represented")(self.\(path), as: \(codec).self)"
   }
 
   /// An element of the model's description.

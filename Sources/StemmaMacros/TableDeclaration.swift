@@ -150,7 +150,7 @@ extension TableDeclaration.Relationship {
       }
       joinRelationship = attribute.expression("by")
         .flatMap { $0.as(StringLiteralExprSyntax.self)?.representedLiteralValue }
-      isOptional = type.is(OptionalTypeSyntax.self)
+      isOptional = type.wrapped != nil
       target = try Self.target(type, kind)
       return
     }
@@ -160,7 +160,7 @@ extension TableDeclaration.Relationship {
   private static func target(_ type: TypeSyntax, _ kind: Kind) throws -> String {
     guard kind.isList else {
       try checkOne(type, kind)
-      return (type.as(OptionalTypeSyntax.self)?.wrappedType ?? type).trimmedDescription
+      return (type.wrapped ?? type).trimmedDescription
     }
     guard let related = type.as(IdentifierTypeSyntax.self) ?? type.as(MemberTypeSyntax.self)?.lastName,
       related.name.text == "Related", let argument = related.genericArgumentClause?.arguments.first
@@ -170,7 +170,7 @@ extension TableDeclaration.Relationship {
 
   /// The type of a relationship to one record.
   private static func checkOne(_ type: TypeSyntax, _ kind: Kind) throws {
-    let inner = type.as(OptionalTypeSyntax.self)?.wrappedType ?? type
+    let inner = type.wrapped ?? type
     if let list = inner.as(ArrayTypeSyntax.self) {
       let element = list.element.trimmedDescription
       throw Misuses.error(

@@ -46,7 +46,8 @@ extension TableDeclaration {
     var number = key.columns.count
     for stored in stored {
       switch stored {
-      case .column(let column): values[column.property] = outside(column).reading(number)
+      case .column(let column):
+        values[column.property] = outside(column).readingOfTable(number)
       case .group(let group):
         values[group.property] = construction(group.selection, group.columns, number)
       }
@@ -61,12 +62,20 @@ extension TableDeclaration {
   }
 
   private func construction(_ type: String, _ columns: [Column], _ first: Int) -> String {
-    let parts = columns.enumerated().map { "\($1.property): \(outside($1).reading(first + $0))" }
+    let parts = columns.enumerated().map {
+      "\($1.property): \(outside($1).readingOfTable(first + $0))"
+    }
     return "\(type)(\(parts.joined(separator: ", ")))"
   }
 
   private var writing: [String] {
-    ["self.primaryKey.write(to: &record)"] + columns.map { outside($0).writing($0.path) }
+    [
+      key.selection == nil
+        ? "record.key(self.\(key.property))" : "self.\(key.property).write(to: &record)"
+    ]
+      + stored.flatMap { stored in
+        stored.columns.map { outside($0).writing($0.path, isChecked: !stored.isTracked) }
+      }
   }
 
   /// What the model says of itself beside its columns.
@@ -127,7 +136,7 @@ extension TableDeclaration {
     let isKey =
       !found.columns.isEmpty && !found.type.isOptionalType
       && !misuses.diagnostics.contains {
-        ["hashableKey", "keyType"].contains(($0.diagMessage as? Misuse)?.id)
+        ["hashableKey", "keyType", "optionalKey", "representedKey"].contains(($0.diagMessage as? Misuse)?.id)
       }
     let key = isKey ? found.type : "UUID"
     let access = declaration.modifiers.accessPrefix

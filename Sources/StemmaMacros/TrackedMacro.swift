@@ -77,7 +77,8 @@ extension TableDeclaration {
   static func checkTracking(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
     guard variable.bindingSpecifier.tokenKind == .keyword(.var), variable.attributes.named("Ephemeral") == nil
     else { return }
-    let stored = variable.bindings.filter(\.isStored)
+    // An array: a list of syntax that is filtered stands nowhere, and neither do its elements.
+    let stored = Array(variable.bindings).filter(\.isStored)
     if variable.bindings.count > 1, !stored.isEmpty {
       let names = stored.compactMap(\.name).map { "`\($0)`" }.joined(separator: " and ")
       misuses.add("together", "declare the columns \(names) one by one", at: variable.bindings)

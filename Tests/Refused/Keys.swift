@@ -15,6 +15,14 @@ import Stemma
   let id: UUID?  // refused: the primary key `id` cannot be nil
 }
 
+@Table struct OptionalPart {
+  @Selection struct ID: Hashable {
+    let city: String
+    let number: Int?  // refused: the key part `number` cannot be nil
+  }
+  let id: ID
+}
+
 @Table struct UnhashableKey {
   @Selection struct ID {  // refused: a primary key is Hashable
     let a: Int
@@ -75,7 +83,18 @@ func keys(_ custom: inout Custom) {
   var other: Beside?
 }
 
-@Table struct Represented {  // refused: write `as:` with a question mark
+@Table struct Represented {
   let id: UUID
-  @Column(as: Date.DayRepresentation.self) var day: Date?
+  @Column(as: Date.DayRepresentation.self) var day: Date?  // refused: write `as:` with a question mark
+  @Column(as: Date.DayRepresentation.self) var birthday: String  // refused: stores values of another type
+}
+
+@Table struct Constant {  // refused: stores values of another type
+  let id: UUID
+  @Column(as: Date.DayRepresentation.self) let born: String
+}
+
+@Table struct OptionalConstant {  // refused: write `as:` with a question mark
+  let id: UUID
+  @Column(as: Date.DayRepresentation.self) let last: Date?
 }

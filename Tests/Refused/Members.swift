@@ -81,3 +81,16 @@ enum Named {
   var twice: Int??  // refused: the type of `twice` is `Int?`
   var owner: any Sendable  // refused: a column has a type of its own
 }
+
+@Table struct Observing {
+  let id: UUID
+  var label: String {  // refused: `label` can have one observer of its own
+    willSet {}
+    didSet {}
+  }
+}
+
+@Table struct Lazy {
+  let id: UUID
+  lazy var shown: String = "a"  // refused: a column is not lazy
+}

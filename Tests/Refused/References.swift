@@ -27,16 +27,16 @@ import Stemma
 @Table struct Bowl {
   let id: UUID
   var keeperId: UUID?
-  @BelongsTo("kepperId") var keeper: Keeper?  // refused: Bowl has no column `kepperId`
+  @BelongsTo("kepperId") var keeper: Keeper?  // refused: Bowl has no column `kepperId` | no member
 }
 
-@Table struct Leash {
+@Table struct Leash {  // refused: cannot convert value of type 'UUID' to closure result type 'Int'
   let id: UUID
   var keeperId: Int?
   @BelongsTo("keeperId") var keeper: Keeper?  // refused: do not match the key
 }
 
-@Table struct Collar {
+@Table struct Collar {  // refused: value of type 'UUID' has no member '0' | has no member '1'
   let id: UUID
   var keeperId: UUID?
   var other: UUID?
@@ -65,7 +65,7 @@ import Stemma
 @Table struct Breed {
   let id: UUID
   @HasMany(\Breed.id) var dogs: Related<Dog>  // refused: are fields of Dog, not of Breed
-  @HasMany("a", "b") var others: Related<Dog>  // refused: and 2 reference fields of Dog cannot stand for it
+  @HasMany("a", "b") var others: Related<Dog>  // refused: and 2 reference fields | no member
 }
 
 func required(_ pet: inout Pet) {
@@ -76,7 +76,7 @@ func required(_ pet: inout Pet) {
 }
 
 func local() {
-  @Table struct Inside {  // refused: local
+  @Table struct Inside {  // refused: declare it in a file or a type | local type cannot have
     let id: UUID
   }
 }
@@ -88,5 +88,5 @@ func local() {
   @BelongsTo("petId") var own: Pet?
   @BelongsTo("cageId") var Own: Cage?  // refused: @Table writes `setOwn(_:)` for `own` already
   @BelongsTo("petId") var several: [Pet]  // refused: leads to one record: its type is `Pet?`
-  @BelongsTo("petId", "petId") var double: Pet?  // refused: name each once
+  @BelongsTo("petId", "petId") var double: Pet?  // refused: name each once | do not match the key
 }

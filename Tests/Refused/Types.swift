@@ -12,17 +12,17 @@ enum Level: String {
 
 @Table struct NoColumns {  // refused: the type of a column is a ColumnValue
   let id: UUID
-  var point: Point
-  var level: Level?
-  var points: [Point]
+  var place: Point  // refused: the type of a column is a ColumnValue
+  var level: Level?  // refused: the type of a column is a ColumnValue
+  var points: [Point]  // refused: the type of a column is a ColumnValue
   @Column(as: Point.JSONRepresentation.self) var stored: Point
 }
 
-@Table struct NoKey {  // refused: the type of a key, or of a part of one, is a KeyValue
+@Table struct NoKey {  // refused: is a KeyValue | DraftPart | ColumnValue | not conform | inferred
   let id: Level
 }
 
-@Table struct NoModels {
+@Table struct NoModels {  // refused: has no member 'primaryKey'
   let id: UUID
   var pointId: UUID?
   @BelongsTo("pointId") var point: Point?  // refused: a relationship leads to a model: mark its type @Table
@@ -35,7 +35,7 @@ enum Level: String {
 }
 
 @Table struct DecimalKey {
-  @Selection struct ID: Hashable {
+  @Selection struct ID: Hashable {  // refused: is a KeyValue
     let shop: Int
     let price: Decimal  // refused: `price` cannot be a part of a key
   }

@@ -118,7 +118,7 @@ enum Library {
       didSet { if price < 0 { price = 0 } }
     }
     static let limit = 3
-    lazy var expensive: Int = pages * 2
+    @Ephemeral lazy var expensive: Int = pages * 2
     #if DEBUG
       func dump() { print(title) }
     #endif

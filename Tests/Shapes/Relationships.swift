@@ -108,3 +108,16 @@ func relationships(_ store: Store) async throws {
   _ = try await store.get(
     Employee.self, byIdentifier: employee.id, including: { [$0.reports, $0.reports.manager, $0.badge.owner] })
 }
+
+// An optional by its long name.
+
+@Table struct Holder {
+  let id: UUID
+  @HasOne("holderId") var locker: Optional<Locker>
+}
+
+@Table struct Locker {
+  let id: UUID
+  var holderId: UUID?
+  @BelongsTo("holderId") var holder: Swift.Optional<Holder>
+}

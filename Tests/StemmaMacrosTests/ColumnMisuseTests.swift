@@ -313,6 +313,25 @@ struct ColumnMisuseTests {
       line: 3, column: 7)
   }
 
+  @Test("a column that is lazy")
+  func lazyColumn() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        lazy var title: String = "a"
+      }
+      """,
+      "a column is not lazy: leave that out, or mark `title` @Ephemeral",
+      line: 3, column: 3, fix: "mark it @Ephemeral",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Ephemeral lazy var title: String = "a"
+        }
+        """)
+  }
+
   @Test("a column with both observers")
   func observers() {
     expectMisuse(

@@ -106,7 +106,7 @@ struct RelationshipExpansionTests {
             self.init(id: value0, _record: value1)
           }
           func write(to record: inout Stemma.RecordWriter) {
-            self.primaryKey.write(to: &record)
+            record.key(self.id)
           }
         }
         """)

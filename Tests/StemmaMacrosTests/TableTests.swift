@@ -91,7 +91,7 @@ struct TableTests {
             self.init(id: value0, title: value1, isDone: value2, _record: value3)
           }
           func write(to record: inout Stemma.RecordWriter) {
-            self.primaryKey.write(to: &record)
+            record.key(self.id)
             record.value(self.title)
             record.value(self.isDone)
           }
@@ -296,7 +296,7 @@ struct TableTests {
             self.init(id: value0, number: value1, sellerId: value2, _record: value3)
           }
           func write(to record: inout Stemma.RecordWriter) {
-            self.primaryKey.write(to: &record)
+            self.id.write(to: &record)
             record.value(self.number)
             record.value(self.sellerId)
           }
@@ -460,14 +460,16 @@ struct TableTests {
           public init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
             let value0 = try String.read(row, 0)
             let value1 = try String.read(row, 1)
-            let value2 = try row.represented(2, as: [String].JSONRepresentation.self)
+            let value2 = try row.represented(2, as: [String].JSONRepresentation.self) { (own: Self) in
+              own.tags
+            }
             let value3 = Span(start: try Date.read(row, 3), end: try (Date?).read(row, 4))
             let value4 = try Date.read(row, 5)
             let value5 = try row.record(6)
             self.init(code: value0, title: value1, tags: value2, span: value3, createdAt: value4, _record: value5)
           }
           public func write(to record: inout Stemma.RecordWriter) {
-            self.primaryKey.write(to: &record)
+            record.key(self.code)
             record.value(self.title)
             record.represented(self.tags, as: [String].JSONRepresentation.self)
             record.value(self.span.start)

@@ -22,12 +22,8 @@ public struct RecordWriter {
     _ value: Representation.Represented, as type: Representation.Type
   ) { values.append(Representation(representing: value).datum.value) }
 
-  /// Refuses an optional whose representation knows no null: null would be written, and could not be read.
-  @available(
-    *, unavailable,
-    message: "the property can be nil: write `as:` with a question mark, as in `Date.DayRepresentation?.self`"
-  )
-  public mutating func represented<Representation: ColumnRepresentation>(
-    _ value: Representation.Represented?, as type: Representation.Type
-  ) { preconditionFailure("cannot be called") }
+  /// As above, of a property that is never set.
+  public mutating func constant<Representation: ColumnRepresentation>(
+    _ value: Representation.Represented, as type: Representation.Type
+  ) { represented(value, as: type) }
 }

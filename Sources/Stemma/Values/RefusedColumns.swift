@@ -30,6 +30,12 @@ extension RecordHandle {
   @_disfavoredOverload
   public mutating func noteSet<Content>(_ column: Int, from old: Content) {}
 
+  /// Of a `@Selection` that is declared elsewhere, which is refused there.
+  public mutating func noteSet<Content: Selection>(_ column: Int, from old: Content) {}
+
+  /// As above, of an optional one.
+  public mutating func noteSet<Content: Selection>(_ column: Int, from old: Content?) {}
+
   /// Of a column of a group; of one that is refused, elsewhere.
   public mutating func notePart<Content: ColumnValue>(_ column: Int, from old: Content) {
     noteSet(column, from: old)
@@ -39,7 +45,11 @@ extension RecordHandle {
   @_disfavoredOverload
   public mutating func notePart<Content>(_ column: Int, from old: Content) {}
 
-  /// Of a property that can be nil while its representation cannot, which is refused elsewhere.
+  /// Refuses an optional whose representation knows no null: null would be written, and could not be read.
+  @available(
+    *, unavailable,
+    message: "the property can be nil: write `as:` with a question mark, as in `Date.DayRepresentation?.self`"
+  )
   public mutating func noteSet<Representation: ColumnRepresentation>(
     _ column: Int, from old: Representation.Represented?, as type: Representation.Type
   ) {}
@@ -71,12 +81,43 @@ extension RowReader {
   public func value<Content>(_ column: Int, as type: Content.Type) throws(StoreError) -> Content {
     preconditionFailure("cannot be called")
   }
+
+  /// Of a representation that is refused elsewhere.
+  @_disfavoredOverload
+  public func represented<Row, Content, Representation>(
+    _ column: Int, as type: Representation.Type, _ own: (Row) -> Content
+  ) throws(StoreError) -> Content { preconditionFailure("cannot be called") }
 }
 
 extension RecordWriter {
+  /// Of a representation that is refused elsewhere.
+  @_disfavoredOverload
+  public mutating func represented<Content, Representation>(
+    _ value: Content, as type: Representation.Type
+  ) { preconditionFailure("cannot be called") }
+
+  /// Refuses an optional whose representation knows no null: null would be written, and could not be read.
+  @available(
+    *, unavailable,
+    message: "the property can be nil: write `as:` with a question mark, as in `Date.DayRepresentation?.self`"
+  )
+  public mutating func constant<Representation: ColumnRepresentation>(
+    _ value: Representation.Represented?, as type: Representation.Type
+  ) { preconditionFailure("cannot be called") }
+
+  /// Refuses a representation of other values.
+  @available(*, unavailable, message: "the type in `as:` stores values of another type than this property's")
+  @_disfavoredOverload
+  public mutating func constant<Content, Representation>(
+    _ value: Content, as type: Representation.Type
+  ) { preconditionFailure("cannot be called") }
+
   /// Of a column that is refused elsewhere.
   @_disfavoredOverload
   public mutating func value<Content>(_ value: Content) { preconditionFailure("cannot be called") }
+
+  /// Of a `@Selection` that is declared elsewhere, which is refused there.
+  public mutating func key<Content: Selection>(_ value: Content?) { preconditionFailure("cannot be called") }
 
   /// Refuses a type that no key can have.
   @available(

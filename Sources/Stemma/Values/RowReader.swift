@@ -129,6 +129,12 @@ public struct RowReader {
     try Representation.read(self, column).represented
   }
 
+  /// As above. Nobody calls `own`, which gives the property: it is there for the compiler to find what refuses others
+  /// where the property stands.
+  public func represented<Row, Representation: ColumnRepresentation>(
+    _ column: Int, as type: Representation.Type, _ own: (Row) -> Representation.Represented
+  ) throws(StoreError) -> Representation.Represented { try represented(column, as: type) }
+
   /// Ties the record to the store that it is read from. `column` is that of `_state`.
   public func record(_ column: Int) throws(StoreError) -> RecordHandle {
     do throws(MergeError) { return try source.record(place(column)) } catch {

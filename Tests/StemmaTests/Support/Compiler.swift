@@ -28,7 +28,9 @@ enum Compiler {
     try compiler.run()
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     compiler.waitUntilExit()
-    let complaints = read(text, file)
+    let source = try String(contentsOf: file, encoding: .utf8)
+    let complaints = read(
+      text, file, source.split(separator: "\n", omittingEmptySubsequences: false))
     #expect((compiler.terminationStatus == 0) == complaints.isEmpty, "\(text)")
     return complaints
   }
@@ -51,15 +53,19 @@ enum Compiler {
     ].map(\.path).filter(FileManager.default.fileExists)
   }
 
-  private static func read(_ text: String, _ file: URL) -> [Complaint] {
+  private static func read(_ text: String, _ file: URL, _ source: [Substring]) -> [Complaint] {
     var found: [Complaint] = []
     /// An error in an expansion, until the note that says where that stands.
     var inside: String?
     for line in text.split(separator: "\n") {
-      guard let match = line.firstMatch(of: /^(.*?):(\d+):\d+: (error|note): (.*)$/) else { continue }
+      guard let match = line.firstMatch(of: /^(.*?):(\d+)(?::\d+)?: (error|note): (.*)$/) else { continue }
       let (path, number, kind, message) = (match.1, Int(match.2) ?? 0, match.3, String(match.4))
       if kind == "error" {
         if path.hasSuffix(file.lastPathComponent) {
+          found.append(Complaint(line: number, message: message))
+          inside = nil
+        } else if path == "<unknown>" {
+          // Of nothing that anybody has written.
           found.append(Complaint(line: number, message: message))
           inside = nil
         } else {
@@ -67,6 +73,12 @@ enum Compiler {
         }
       } else if let error = inside, path.hasSuffix(file.lastPathComponent), message.contains("expan") {
         found.append(Complaint(line: number, message: error, isInExpansion: true))
+        inside = nil
+      } else if let error = inside, let property = message.firstMatch(of: /on property '(.*)' here/)?.1 {
+        // What an attribute writes that a macro has written is told of that: the property is looked for.
+        let declaration = "var \(property):"
+        let line = source.firstIndex { $0.contains(declaration) }.map { $0 + 1 }
+        found.append(Complaint(line: line ?? 0, message: error, isInExpansion: true))
         inside = nil
       }
     }
