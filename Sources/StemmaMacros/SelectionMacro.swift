@@ -81,7 +81,11 @@ extension SelectionMacro: ExtensionMacro {
     in context: some MacroExpansionContext
   ) throws -> [ExtensionDeclSyntax] {
     guard let selection = declaration.as(StructDeclSyntax.self) else { return [] }
-    let access = declaration.modifiers.accessPrefix
+    // Names of types that are seen in this file only are no parts of what is seen further.
+    let isHidden = context.lexicalContext.contains {
+      $0.asProtocol(WithModifiersSyntax.self)?.modifiers.isPrivate ?? false
+    }
+    let access = isHidden ? "fileprivate " : declaration.modifiers.accessPrefix
     let isNested = !context.lexicalContext.isEmpty
     let parts = try Self.parts(of: declaration).map { isNested ? SpelledTypes.outside($0) : $0 }
     guard !parts.isEmpty else { return [] }

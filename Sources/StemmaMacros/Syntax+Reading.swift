@@ -8,6 +8,9 @@ extension DeclModifierListSyntax {
     }
     return ""
   }
+
+  /// Whether it is seen in one file at most.
+  var isPrivate: Bool { contains { ["private", "fileprivate"].contains($0.name.text) } }
 }
 
 extension AttributeListSyntax {

@@ -12,7 +12,7 @@ typealias PageNumber = Int
   var title: String
 }
 
-@Table struct BookPage {
+@Table private struct BookPage {
   @Selection struct ID: Hashable {
     let book: String
     let id: PageNumber
