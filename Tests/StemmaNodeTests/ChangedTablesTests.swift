@@ -1,4 +1,5 @@
 import Foundation
+import StemmaEvents
 import StemmaNode
 import StemmaSimulation
 import StemmaTables
@@ -225,6 +226,89 @@ import Testing
     try node.commit(DirectoryTests.row("x"))
     _ = try node.changeScope(adding: ["!tenant=x"], removing: [], discards: true)
     #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+  }
+
+  /// Without its tombstone a record is created as if it had never been, and is not there after a rebuild.
+  @Test func aLostTombstoneTakesNoCreationAlong() throws {
+    let bench = try Bench(seed: 17)
+    let node = try bench.node("a", Self.schema)
+    for number in 0..<6 { try node.commit(Self.row(number)) }
+    for number in 0..<3 {
+      try node.commit(#"{"op":"delete","model":"Row","key":{"tenant":"t\#(number)","n":\#(number)}}"#)
+    }
+    try edit(
+      bench.path("a/tables.sqlite"),
+      "DELETE FROM _stemma_tombstones WHERE key = (SELECT min(key) FROM _stemma_tombstones)")
+    #expect(throws: NodeError.self) { try bench.open("a", .read).status() }
+    let opened = try bench.open("a")
+    for number in 0..<3 { try opened.commit(Self.row(number)) }
+    let digests = try opened.digestTexts
+    #expect(try opened.conflictTexts == [])
+    _ = try bench.open("a").rebuild { _, _ in }
+    #expect(try bench.open("a").digestTexts == digests)
+    #expect(try bench.open("a").conflictTexts == [])
+  }
+
+  @Test func aConflictWhoseRowIsLostIsNotHidden() throws {
+    let bench = try Bench(seed: 18)
+    let nodes = [try bench.node("a", Self.schema), try bench.node("b", Self.schema)]
+    try nodes[0].commit(Self.row(1), Self.row(2))
+    try nodes[0].sync(nodes[1])
+    for (node, text) in zip(nodes, ["x", "y"]) {
+      try node.commit(
+        #"{"op":"update","model":"Row","key":{"tenant":"t1","n":1},"fields":{"text":"\#(text)"}}"#)
+    }
+    try nodes[0].sync(nodes[1])
+    let listed = try bench.open("a", .read).conflictTexts
+    #expect(listed.count == 1)
+    try edit(bench.path("a/tables.sqlite"), "DELETE FROM _stemma_conflicts")
+    #expect(throws: NodeError.self) { try bench.open("a", .read).conflictTexts }
+    #expect(try bench.open("a").conflictTexts == listed)
+    #expect(try bench.open("a", .read).conflictTexts == listed)
+  }
+
+  /// Groups of commits, of which some fail, and write early because children are looked up: all that is counted beside
+  /// the rows stays what the rows are.
+  @Test func whatIsCountedIsWhatIsThere() throws {
+    let bench = try Bench(seed: 19)
+    let node = try bench.node("a", Self.schema)
+    var random = SplitMix64(seed: 19)
+    for _ in 0..<60 {
+      let requests = try (0..<4).map { _ in
+        var lines: [String] = []
+        for _ in 0..<3 {
+          let part = random.next() % 4
+          let key = #"{"tenant":"t","n":\#(random.next() % 6)}"#
+          lines += [
+            #"{"op":"upsert","model":"Part","key":"p\#(part)","fields":{}}"#,
+            #"{"op":"upsert","model":"Row","key":\#(key),"fields":{"parent":"p\#(part)"}}"#,
+            #"{"op":"delete","model":"Part","key":"p\#(part)"}"#,
+            #"{"op":"delete","model":"Row","key":\#(key)}"#,
+          ].filter { _ in random.next() % 2 == 0 }
+        }
+        let mutations = try lines.map(mutation)
+        return Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+          for mutation in mutations { try transaction.perform(mutation) }
+        }
+      }
+      let outcomes = try node.write(requests)
+      #expect(outcomes.count == 4)
+      try node.checkInvariants()
+      _ = try bench.open("a")
+      #expect(!(try bench.open("a").notices.contains { $0.contains("rebuilt") }))
+    }
+  }
+
+  /// A changed clock told of events that were made centuries from now.
+  @Test func aChangedClockIsNotBelieved() throws {
+    let bench = try Bench(seed: 20)
+    let node = try bench.node("a", Self.schema)
+    try node.commit(Self.row(1))
+    let tables = bench.path("a/tables.sqlite")
+    try edit(tables, "UPDATE _stemma_meta SET value = value + (1 << 60) WHERE name = 'clock'")
+    #expect(throws: NodeError.self) { try bench.open("a", .read).status() }
+    try bench.open("a").commit(Self.row(2))
+    #expect(try bench.open("a").status().notices == [])
   }
 
   /// Else what no peer holds would be purged unasked.

@@ -65,8 +65,10 @@ enum Meta {
 
   /// In one row: a page of the disk holds both or neither.
   static func write(_ token: LogToken, _ sum: HeadSum, to connection: Connection) throws(TablesError) {
-    let numbers = [token.position.file, token.position.index, UInt64(token.chain), sum.rawValue]
-    try write("position", .string(numbers.map(\.description).joined(separator: " ")), to: connection)
+    let numbers = [token.position.file, token.position.index, UInt64(token.chain), sum.heads]
+    let counts = [sum.tombstones, sum.conflicts]
+    let words = numbers.map(\.description) + counts.map(\.description)
+    try write("position", .string(words.joined(separator: " ")), to: connection)
   }
 
   /// Moves to another position, if one is given, and the sum of the heads by `change`.
@@ -82,11 +84,15 @@ enum Meta {
   private static func position(
     of connection: Connection
   ) throws(TablesError) -> (token: LogToken, sum: HeadSum)? {
-    let numbers = try text("position", of: connection)?.split(separator: " ").map { UInt64($0) } ?? []
-    guard numbers.count == 4, let file = numbers[0], let index = numbers[1],
-      let chain = numbers[2].flatMap({ UInt32(exactly: $0) }), let sum = numbers[3]
+    let words = try text("position", of: connection)?.split(separator: " ") ?? []
+    guard words.count == 6, let file = UInt64(words[0]), let index = UInt64(words[1]),
+      let chain = UInt32(words[2]), let heads = UInt64(words[3]), let tombstones = Int64(words[4]),
+      let conflicts = Int64(words[5])
     else { return nil }
-    return (LogToken(position: Position(file: file, index: index), chain: chain), HeadSum(rawValue: sum))
+    return (
+      LogToken(position: Position(file: file, index: index), chain: chain),
+      HeadSum(heads: heads, tombstones: tombstones, conflicts: conflicts)
+    )
   }
 
   static func token(of connection: Connection) throws(TablesError) -> LogToken? {
@@ -101,11 +107,31 @@ enum Meta {
   // MARK: Clock
 
   static func write(clock: Timestamp, to connection: Connection) throws(TablesError) {
-    try write("clock", .int(Int64(bitPattern: clock.rawValue)), to: connection)
+    let statement = try connection.prepareOnce(
+      """
+      INSERT INTO _stemma_meta (name, value, hash) VALUES ('clock', ?, ?)
+      ON CONFLICT DO UPDATE SET value = excluded.value, hash = excluded.hash
+      """)
+    let number = Int64(bitPattern: clock.rawValue)
+    statement.bind(1, number)
+    statement.bind(2, crc(ofClock: number))
+    try statement.run()
   }
 
+  /// Throws `needsRebuild` if it is not what was written.
   static func clock(of connection: Connection) throws(TablesError) -> Timestamp {
-    Timestamp(rawValue: UInt64(bitPattern: try integer("clock", of: connection) ?? 0))
+    let statement = try connection.prepareOnce("SELECT value, hash FROM _stemma_meta WHERE name = 'clock'")
+    defer { statement.reset() }
+    guard try statement.step() else { return Timestamp(rawValue: 0) }
+    let number = statement.int(0)
+    guard statement.text(1) == crc(ofClock: number) else {
+      throw .needsRebuild(path: connection.path, .damaged("_stemma_meta: the clock"))
+    }
+    return Timestamp(rawValue: UInt64(bitPattern: number))
+  }
+
+  private static func crc(ofClock number: Int64) -> String {
+    StreamCache.hexadecimal(CRC32C.of(Array("clock \(number)".utf8)))
   }
 }
 

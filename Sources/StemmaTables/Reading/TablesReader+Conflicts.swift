@@ -115,6 +115,7 @@ extension TablesReader {
   package func conflicts(
     _ models: [String]? = nil, key: Key? = nil, isInScope: ((Partition) -> Bool)?
   ) throws(TablesError) -> ConflictCursor {
+    try HeadSum.checkConflicts(connection)
     var layouts = tableSet.layoutsByName
     if let models {
       for name in models { _ = try tableSet.layout(named: name) }

@@ -31,6 +31,7 @@ extension TablesReader {
   /// Every partition of which there is a stream or a record, in the order of their names. Reads the keys of
   /// all rows.
   package func partitions() throws(TablesError) -> [PartitionContents] {
+    try HeadSum.check(connection)
     var found: [Partition: PartitionContents] = [:]
     func change(_ partition: Partition, _ body: (inout PartitionContents) -> Void) {
       body(&found[partition, default: PartitionContents(partition: partition)])

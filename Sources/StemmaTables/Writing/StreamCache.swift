@@ -144,14 +144,14 @@ struct StreamCache {
       for index in heads.indices where heads[index].isDirty {
         let stream = heads[index]
         let sum = try Self.write(stream.partition, stream.origin, stream.head, statement)
-        change = change + sum - headSums[index]
+        change += sum - headSums[index]
         headSums[index] = sum
         heads[index].isDirty = false
       }
     }
     for index in commits.indices where commits[index].isDirty {
       let sum = try Self.write(commits[index].origin, commits[index].highest, connection)
-      change = change + sum - commitSums[index]
+      change += sum - commitSums[index]
       commitSums[index] = sum
       commits[index].isDirty = false
     }

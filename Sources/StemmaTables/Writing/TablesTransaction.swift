@@ -26,6 +26,9 @@ package final class TablesTransaction {
   /// then a new key needs no look-up there.
   private var hasTombstones: [Bool?]
   var token: LogToken?
+  /// What written tombstones and conflicts add to the sum of what stands in the file; zero whenever SQLite begins a
+  /// savepoint.
+  private var listed = HeadSum.zero
   private var digester = EventDigester()
   /// Of the savepoint that was begun, if it is none of SQLite yet.
   var undo: Undo?
@@ -217,7 +220,8 @@ package final class TablesTransaction {
   /// As above, with a savepoint that was begun left where it is.
   func writeAll() throws(TablesError) {
     for model in dirty.indices { try writeRecords(of: model) }
-    let change = try streams.flush(connection)
+    let change = try streams.flush(connection) + listed
+    listed = .zero
     guard token != nil || change != .zero else { return }
     try Meta.move(to: token, headsBy: change, connection)
     token = nil
@@ -258,11 +262,15 @@ package final class TablesTransaction {
     let stored = records[index].stored
     if records[index].state.exists(rules) {
       try writer.write(key, records[index].state)
-      if stored == .tombstone { try writer.deleteTombstone(key) }
+      if stored == .tombstone {
+        try writer.deleteTombstone(key)
+        listed -= .tombstone
+      }
       records[index].stored = .row
     } else {
       try writer.writeTombstone(key, try writer.layout.partition(of: key), records[index].state)
       if stored == .row { try writer.deleteRow(key) }
+      if stored != .tombstone { listed += .tombstone }
       records[index].stored = .tombstone
       hasTombstones[records[index].name.model] = true
     }
@@ -270,8 +278,10 @@ package final class TablesTransaction {
     if isInConflict != records[index].isConflictStored {
       if isInConflict {
         try writer.writeConflict(key, try writer.layout.partition(of: key))
+        listed += .conflict
       } else {
         try writer.deleteConflict(key)
+        listed -= .conflict
       }
       records[index].isConflictStored = isInConflict
     }
@@ -283,6 +293,7 @@ package final class TablesTransaction {
     forgetRecords()
     for model in dirty.indices { dirty[model].removeAll(keepingCapacity: true) }
     streams = StreamCache()
+    listed = .zero
     hasTombstones = Array(repeating: nil, count: writers.count)
   }
 
