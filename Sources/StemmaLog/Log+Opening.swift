@@ -2,7 +2,8 @@ import StemmaEvents
 
 extension Log {
   /// Makes a log in a directory that has none; makes the directory too, but not the one above it. When this
-  /// returns, an empty log is durable.
+  /// returns, an empty log is durable. A creation that did not come to its end leaves at most a first journal without
+  /// a frame, which goes.
   /// Throws `.logExists`, `.system`.
   package static func create(
     in directory: String, id: LogID, fileSystem: any FileSystem, options: Options = Options()
@@ -10,19 +11,36 @@ extension Log {
     do throws(LogError) { try fileSystem.createDirectory(directory) } catch {
       guard case .system(_, _, System.alreadyExists) = error else { throw error }
     }
+    var leftBehind: [String] = []
     for name in try fileSystem.list(directory) {
       switch LogFileName(name) {
+      case .journal(1):
+        let path = LogFileName.journal(1, in: directory)
+        guard try isUnused(try fileSystem.open(path, .read)) else { throw .logExists(path: directory) }
+        leftBehind.append(path)
       case .segment, .journal: throw .logExists(path: directory)
-      // Left behind by a creation that did not come to its end.
       case .watermark, .partial, .other: break
       }
     }
+    for path in leftBehind { try fileSystem.remove(path) }
     let log = Log(directory, id, fileSystem, options)
     try log.makeWatermark()
     try log.makeJournal(after: .start)
     try fileSystem.syncDirectory(parent(of: directory))
     log.recovery.watermarkIdentity = try log.watermarkFile?.identity()
     return log
+  }
+
+  /// Whether nothing was ever written behind a journal's header.
+  private static func isUnused(_ journal: any File) throws(LogError) -> Bool {
+    defer { journal.close() }
+    var offset = UInt64(JournalHeader.size)
+    while true {
+      let bytes = try journal.read(at: offset, count: LogLimits.scanChunk)
+      if bytes.isEmpty { return true }
+      guard bytes.allSatisfy({ $0 == 0 }) else { return false }
+      offset += UInt64(bytes.count)
+    }
   }
 
   /// The directory that a path is in, which may be relative and end with slashes.

@@ -11,10 +11,15 @@ package enum Explanations {
     switch error {
     case .noNode(let path):
       "there is no node in \(path) or above it; make one with `stemma init DIR`, or name one with -C"
-    case .alreadyANode(let path): "\(path) holds a node already; choose another directory"
+    case .alreadyANode(let path, let source):
+      "\(path) holds a node already; choose another directory"
+        + (source.map { ", or fetch what \($0) has with `\(command("pull \(word($0))", at: path))`" } ?? "")
+    case .unfinishedClone(let path, let source, let reason):
+      (reason.map { text(of: $0) + "; " } ?? "")
+        + "\(path) holds an unfinished clone of \(source); `\(command("pull", at: path))` goes on with it"
     case .logWithoutMark(let path):
-      "there is a log in \(path), and no \(NodeMark.fileName) beside it; if an interrupted `init` or `clone` left it, remove "
-        + "the directory, otherwise put the file back from a backup"
+      "there is a log in \(path), and no \(NodeMark.fileName) beside it; put that file back from a backup, or choose "
+        + "another directory"
     case .badMark(let path, let what): "\(path): \(what); restore it from a backup, or clone the node anew"
     case .noSchema(let path):
       "\(path) is missing or empty; restore it from a backup, or take it from another node of the same data: "
@@ -288,7 +293,27 @@ package enum Explanations {
       + "be written"
   }
 
-  private static func system(_ code: Int32) -> String { String(cString: strerror(code)) }
+  private static func system(_ code: Int32) -> String { System.text(of: code) }
+
+  /// A command for the node in a directory.
+  private static func command(_ words: String, at directory: String) -> String {
+    "stemma \(directory == "." ? "" : "-C \(word(directory)) ")\(words)"
+  }
+
+  /// As a shell takes it for one word.
+  private static func word(_ text: String) -> String {
+    let plain = text.utf8.allSatisfy { $0 >= 0x80 || "/.-_+=:@,%".utf8.contains($0) || isLetterOrDigit($0) }
+    return plain && !text.isEmpty ? text : "'\(text.replacing("'", with: "'\\''"))'"
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: false
+    }
+  }
 
   /// A span of time in its largest unit.
   static func duration(_ milliseconds: UInt64) -> String {

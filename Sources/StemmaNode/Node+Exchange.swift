@@ -204,7 +204,9 @@ extension Node {
   // MARK: Clone
 
   /// Makes a node from another: its schema, and all of it or some partitions. The source becomes the remote
-  /// `source`, so that an interrupted clone goes on with a pull.
+  /// `source`. A clone that did not come to its end goes on when it is repeated, or with a pull.
+  ///
+  /// - Throws: `.unfinishedClone` if the node was made and the transfer failed; `.alreadyANode`.
   package static func clone(
     from source: String, to directory: String, partitions: [String], name: String?,
     options: OpeningOptions = OpeningOptions(mode: .write), progress: @escaping (UInt64, UInt64) -> Void
@@ -217,13 +219,39 @@ extension Node {
       scope = partitions.isEmpty ? peer.mark.scope : try Scope(patterns: partitions)
     } catch { throw .replication(error) }
     let (run, omitted) = try run([], without: [peer])
-    let node = try create(
-      at: directory, schema: SDL.print(peer.schema), name: name, scope: scope, options: options)
-    try node.addRemote("source", source)
-    let report = try node.exchange(node.session(with: peer, .pull, run, progress))
+    let node: Node
+    do throws(NodeError) {
+      let remote = RemotePeer(name: "source", address: absolute(source))
+      node = try create(
+        at: directory, schema: SDL.print(peer.schema), name: name, scope: scope,
+        clone: (remote, peer.mark.logID), options: options)
+    } catch .alreadyANode {
+      let mark = try readMark(directory, options.ports)
+      guard let begun = mark.unfinishedClone else { throw .alreadyANode(path: directory, source: source) }
+      guard begun == peer.mark.logID, scope == mark.scope, mark.name == name ?? mark.name else {
+        let other = mark.remotes.first { $0.name == "source" }?.address
+        throw .unfinishedClone(path: directory, source: other ?? begun.description, nil)
+      }
+      node = try open(at: directory, options)
+    }
+    let report: ExchangeReport
+    do throws(NodeError) {
+      report = try node.exchange(node.session(with: peer, .pull, run, progress))
+      try node.finishClone(of: peer)
+    } catch { throw .unfinishedClone(path: directory, source: source, error) }
     guard var pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
     pulled.notices = report.notices + omitted
     return pulled
+  }
+
+  /// Notes that all is there that this node was to fetch when it was made.
+  private func finishClone(of peer: Node) throws(NodeError) {
+    guard mark.unfinishedClone == peer.mark.logID else { return }
+    try withWriterLock { () throws(NodeError) in
+      mark = try Self.readMark(directory, ports)
+      mark.unfinishedClone = nil
+      try saveMark()
+    }
   }
 
   // MARK: Exchange
@@ -243,6 +271,7 @@ extension Node {
     let task: Session.Task = pulls && pushes ? .sync : pulls ? .pull : .push
     try locked { () throws(NodeError) in }
     var report = try exchange(session(with: peer, task, run, progress))
+    if pulls, partitions.isEmpty { try finishClone(of: peer) }
     report.notices += omitted
     return report
   }

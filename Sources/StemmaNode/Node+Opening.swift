@@ -51,9 +51,11 @@ extension Node {
 
   /// Makes a node. A directory that something else is in is taken as it is; the mark is written last, so that
   /// what a failed creation leaves behind is no node, and creating can be tried again.
+  ///
+  /// - Parameter clone: the remote that the node is to be a clone of, and its log.
   package static func create(
     at directory: String, schema text: String, name: String? = nil, scope: Scope = .everything,
-    options: OpeningOptions = OpeningOptions(mode: .write)
+    clone: (source: RemotePeer, log: LogID)? = nil, options: OpeningOptions = OpeningOptions(mode: .write)
   ) throws(NodeError) -> Node {
     let schema: Schema
     let warnings: [Diagnostic]
@@ -61,14 +63,23 @@ extension Node {
     let ports = options.ports
     do {
       let node = try wrapping { () throws -> Node in
-        if try ports.exists(NodeMark.fileName, in: directory) {
+        func refuseNode() throws {
+          guard try ports.exists(NodeMark.fileName, in: directory) else { return }
           throw NodeError.alreadyANode(path: directory)
         }
-        do {
-          try ports.fileSystem.createDirectory(directory)
-          // Or a power loss may take the directory, with all that was ever confirmed in it.
-          try ports.fileSystem.syncDirectory(Log.parent(of: directory))
-        } catch LogError.system(_, _, EEXIST) {}
+        try refuseNode()
+        for made in [directory, path(directory, logDirectoryName)] {
+          do {
+            try ports.fileSystem.createDirectory(made)
+            // Or a power loss may take the directory, with all that was ever confirmed in it.
+            try ports.fileSystem.syncDirectory(Log.parent(of: made))
+          } catch LogError.system(_, _, EEXIST) {}
+        }
+        // What somebody else is making is not left behind.
+        let lock = try WriterLock(
+          path(directory, lockFileName), fileSystem: ports.fileSystem, wait: options.waitMilliseconds)
+        defer { lock.release() }
+        try refuseNode()
         let log = try Log.create(
           in: path(directory, logDirectoryName), id: LogID(ports.newID()), fileSystem: ports.fileSystem,
           options: options.log(.readWrite))
@@ -76,10 +87,14 @@ extension Node {
           throw NodeError.damaged(what: "no watermark")
         }
         try ports.replace(path(directory, schemaFileName), with: Array(SDL.print(schema).utf8), in: directory)
-        let tables = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readWrite)
-        let mark = NodeMark(
+        var mark = NodeMark(
           logID: log.id, name: name ?? defaultName, origins: [Origin(ports.newID())], watermark: identity,
           scope: scope)
+        if let clone {
+          mark.remotes = [clone.source]
+          mark.unfinishedClone = clone.log
+        }
+        let tables = try openTables(directory, schema, log, mark, options).tables
         try save(mark, in: directory, ports)
         return Node(
           directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)

@@ -53,6 +53,9 @@ extension Node {
       notices.append(
         "partitions hold about one record each; `@partition` on the models would make fewer and larger ones")
     }
+    if mark.unfinishedClone != nil {
+      notices.append("this node is an unfinished clone; `stemma pull` goes on with it")
+    }
     notices += mark.givenUp.map(\.sentence)
     var clock = HybridClock()
     clock.observe(try reading { try $0.clock() })

@@ -9,8 +9,11 @@ import StemmaTables
 package enum NodeError: Error {
   /// No directory from here upwards holds a node.
   case noNode(path: String)
-  case alreadyANode(path: String)
-  /// There is a log, and no mark beside it: making a node was interrupted, or somebody took the mark away.
+  /// `source`: that a clone was to be made of.
+  case alreadyANode(path: String, source: String? = nil)
+  /// A clone that did not come to its end has made this node. nil: it was begun earlier, and another one is asked for.
+  indirect case unfinishedClone(path: String, source: String, NodeError?)
+  /// There is a log that was written to, and no mark beside it: somebody took the mark away.
   case logWithoutMark(path: String)
   case cannotRead(path: String, errno: Int32)
   /// `stemma.json` is not what this version writes.

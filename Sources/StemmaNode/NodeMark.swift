@@ -29,6 +29,8 @@ package struct NodeMark: Sendable, Equatable {
   /// Branches of forks that were written again under new names, here or elsewhere: events that are not taken any more.
   package var retired: [ForkedBranch] = []
   package var remotes: [RemotePeer] = []
+  /// The log of the node that this one is a clone of, until it has fetched all that it was to hold.
+  package var unfinishedClone: LogID?
   /// Of the log; nil: none is known.
   package var damage: RecordedDamage?
   /// What was given up of the log, the oldest first.
@@ -88,6 +90,7 @@ private struct StoredMark: Encodable {
   var pendingFork: PendingFork?
   var retired: [ForkedBranch]?
   var remotes: [RemotePeer]
+  var unfinishedClone: String?
   var damage: RecordedDamage?
   var givenUp: [GivenUp]?
   var pendingGivingUp: PendingGivingUp?
@@ -105,7 +108,8 @@ extension NodeMark {
           inode: watermark.inode, birthSeconds: watermark.birthSeconds,
           birthNanoseconds: watermark.birthNanoseconds),
         keptTails: keptTails, scope: scope.patterns, pendingScope: pendingScope?.patterns,
-        pendingFork: pendingFork, retired: retired.isEmpty ? nil : retired, remotes: remotes, damage: damage,
+        pendingFork: pendingFork, retired: retired.isEmpty ? nil : retired, remotes: remotes,
+        unfinishedClone: unfinishedClone?.description, damage: damage,
         givenUp: givenUp.isEmpty ? nil : givenUp,
         pendingGivingUp: pendingGivingUp)
       do { return Array(try encoder.encode(stored)) + [10] } catch {
@@ -144,6 +148,9 @@ extension NodeMark {
     if mark.has("retired") { retired = try mark.branches("retired") }
     for remote in try mark.members("remotes") {
       remotes.append(RemotePeer(name: try remote.text("name"), address: try remote.text("address")))
+    }
+    if mark.has("unfinishedClone") {
+      unfinishedClone = LogID(try mark.origin(try mark.text("unfinishedClone")).rawValue)
     }
     if mark.has("damage") { damage = try RecordedDamage(try mark.member("damage")) }
     for given in mark.has("givenUp") ? try mark.members("givenUp") : [] { givenUp.append(try GivenUp(given)) }

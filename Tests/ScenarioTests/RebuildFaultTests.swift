@@ -3,7 +3,7 @@ import Testing
 
 extension SystemCallFaultTests {
   /// What changes files or makes changes durable, of SQLite and of the tool.
-  private static let changes: Set<String> = [
+  static let changes: Set<String> = [
     "pwrite64", "write", "ftruncate", "fallocate", "fdatasync", "fsync", "rename", "unlink", "linkat",
   ]
 

@@ -10,15 +10,19 @@ struct SystemCallFaultTests {
   static let group = 5
 
   /// A command of the workload, by what it needs to have happened before.
-  enum Command: CaseIterable, Sendable {
+  enum Command: Sendable {
     /// Also seals what it has written.
     case `import`, sync, rebuild
+    case clone
+
+    static let workload: [Command] = [.import, .sync, .rebuild]
 
     var arguments: [String] {
       switch self {
       case .import: ["-C", "a", "import", "--batch", "\(batch)", "--segment-size", "3000", "lines.ndjson"]
       case .sync: ["-C", "a", "sync", "b"]
       case .rebuild: ["-C", "a", "rebuild"]
+      case .clone: ["clone", "a", "b", "--name", "b"]
       }
     }
   }
@@ -46,7 +50,7 @@ struct SystemCallFaultTests {
   }
 
   /// All calls that the commands make, in the order in which they begin.
-  func calls(of commands: [Command] = Command.allCases) throws -> [Call] {
+  func calls(of commands: [Command] = Command.workload) throws -> [Call] {
     var calls: [Call] = []
     for command in commands {
       let work = try prepared(for: command)
@@ -88,6 +92,7 @@ struct SystemCallFaultTests {
       case .import: try checkImport(result, in: work, place)
       case .sync: try checkSync(in: work, place)
       case .rebuild: try checkRebuild(in: work, place)
+      case .clone: try checkClone(in: work, place)
       }
     }
     print("\(killed) of \(Self.attempts / Self.shares) commands were killed, of \(calls.count) calls")
@@ -145,7 +150,7 @@ struct SystemCallFaultTests {
     #expect(!files.contains { $0.contains("building") }, "\(place): \(files)")
   }
 
-  private func checkEnd(_ name: String, in work: Workplace, _ place: Comment) throws {
+  func checkEnd(_ name: String, in work: Workplace, _ place: Comment) throws {
     #expect(try work.export(name) == Self.wholeExport(), place)
     #expect(try work.events(name) == Self.count, place)
     try work.stemma("-C", name, "verify")
@@ -178,7 +183,7 @@ struct SystemCallFaultTests {
 
   @Test("calls that are interrupted again and again are repeated")
   func interruptedCallsAreRepeated() throws {
-    for command in Command.allCases {
+    for command in Command.workload {
       let work = try prepared(for: command)
       // The first reads are the loader's, which repeats none.
       let options = [

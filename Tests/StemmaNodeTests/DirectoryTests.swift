@@ -222,7 +222,7 @@ import Testing
 
   @Test func aLogWithoutAMarkIsToldFromANode() throws {
     let bench = try Bench()
-    _ = try bench.node("a", Self.note)
+    try bench.node("a", Self.note).commit(Self.create("1"))
     try FileManager.default.removeItem(atPath: bench.path("a") + "/stemma.json")
     #expect {
       _ = try Node.create(at: bench.path("a"), schema: Self.note)

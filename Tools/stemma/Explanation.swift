@@ -24,6 +24,7 @@ struct Explanation {
     switch error {
     case .noNode, .noSchema: .noInput
     case .alreadyANode, .logWithoutMark: .cannotCreate
+    case .unfinishedClone(_, _, let reason): reason.map { exitCode(of: $0) } ?? .cannotCreate
     case .badMark, .newerFormat, .schema, .refusedSchema, .lineTooLong, .malformedInput: .badData
     case .mutation(let error): exitCode(of: error)
     case .log(let error): exitCode(of: error)

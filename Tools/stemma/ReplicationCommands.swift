@@ -7,7 +7,7 @@ struct Clone: ParsableCommand, NodelessCommand {
     commandName: "clone",
     abstract: "Make a node from another, whole or some of its partitions.",
     discussion: """
-      The other node is remembered as the remote `source`.
+      The other node is remembered as the remote `source`. Repeated, an interrupted clone goes on.
       Examples:
         stemma clone ../office laptop
         stemma clone ../hq field --partition tenantId=acme --partition 'region=eu*'

@@ -225,6 +225,9 @@ package enum System {
   /// Blocks this thread.
   package static func sleep(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 
+  /// An error number in words.
+  package static func text(of code: Int32) -> String { String(cString: strerror(code)) }
+
   package static let notFound = ENOENT
   package static let alreadyExists = EEXIST
   package static let inputOutput = EIO
