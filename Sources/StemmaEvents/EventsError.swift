@@ -5,3 +5,12 @@ package enum EventsError: Error, Equatable, Sendable {
   /// A length or count is above its limit in `Limits`.
   case overLimit(_ subject: String, found: UInt64, limit: UInt64)
 }
+
+extension EventsError: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .malformed(let subject, let found): "malformed \(subject): \(found)"
+    case .overLimit(let subject, let found, let limit): "\(subject): \(found) is over the limit of \(limit)"
+    }
+  }
+}

@@ -192,57 +192,14 @@ package enum Explanations {
   }
 
   package static func text(of error: LogError) -> String {
-    switch error {
-    case .system(let path, let operation, let code):
-      "\(operation) \(path): \(system(code))\(wayToWrite(path, code))"
-    case .damaged(let path, let offset, let flaw):
-      "\(path) is damaged at byte \(offset): \(text(of: flaw)); `stemma verify` lists all damage"
-    case .newerFormat(let path, let found, let supported):
-      "\(path) has format \(found), this program knows up to \(supported); update it"
-    case .foreignLog(let path, let expected, let found):
-      "\(path) belongs to log \(found), this is log \(expected); take it away"
-    case .noLog(let path):
-      "there is no log in \(path): put it back from a backup, or clone a peer and go on there "
-        + "(`stemma clone PEER DIR`); only the tables are left here"
-    case .logExists(let path): "there is a log in \(path) already"
-    case .inUse(let path, let pid):
-      "node in use\(pid.map { " by process \($0)" } ?? ""): \(path) is locked; try again, or wait longer with --wait"
-    case .poisoned(let path):
-      "a sync of \(path) failed, so what is on disk is unknown; open the node again and repeat the last change"
-    case .readOnly(let path): "\(path) was opened for reading only"
-    case .overLimit(let subject, let found, let limit): "\(subject): \(found) is over the limit of \(limit)"
-    case .hole(let partition, let origin, let expected, let found):
-      "partition \(partition): event \(found) of \(origin) came where \(expected) was expected"
-    }
+    guard case .system(let path, _, let code) = error else { return error.description }
+    return error.description + wayToWrite(path, code)
   }
 
   /// Of a file that is not there, where another one may stand in its place.
   static func missing(unless other: String) -> String {
     let name = other.split(separator: "/").last ?? ""
     return "the file is missing, unless \(name), whose header cannot be read, stands in its place"
-  }
-
-  package static func text(of flaw: Flaw) -> String {
-    switch flaw {
-    case .missing: "the file is missing"
-    case .empty: "the file is empty"
-    case .notThisFormat: "this is not what such a file begins with"
-    case .cutShort(let expected, let found): "\(expected) bytes were expected, there are \(found)"
-    case .checksum(let expected, let found):
-      "the checksum of the bytes is \(String(found, radix: 16)), it should be \(String(expected, radix: 16))"
-    case .digest: "the digest does not fit the bytes of the file"
-    case .malformed(let field): "\(field) has a value that it cannot have"
-    case .disagreement(let subject): subject
-    case .gap: "events that stood here were lost, and are not found again yet"
-    case .block(let error): text(of: error)
-    }
-  }
-
-  package static func text(of error: EventsError) -> String {
-    switch error {
-    case .malformed(let subject, let found): "malformed \(subject): \(found)"
-    case .overLimit(let subject, let found, let limit): "\(subject): \(found) is over the limit of \(limit)"
-    }
   }
 
   private static func text(of reason: RebuildReason) -> String {
@@ -259,7 +216,8 @@ package enum Explanations {
   package static func text(of error: TablesError) -> String {
     switch error {
     case .needsRebuild(let path, let reason):
-      "\(path) cannot be used (\(text(of: reason))); `stemma rebuild` makes it anew from the log"
+      "\(path) cannot be used (\(text(of: reason))); `\(command("rebuild", at: Log.parent(of: path)))` makes it anew from "
+        + "the log"
     case .replaced(let path): "\(path) was rebuilt by another process; try again"
     case .busy(let path): "\(path) is kept busy by another process; try again"
     case .sqlite(let path, let code, let message): "\(path): SQLite says \(message) (\(code))"

@@ -90,7 +90,7 @@ extension Node {
       finding.report.damage += finding.damage.map { damage in
         .init(
           file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
-          what: Explanations.text(of: damage.flaw), remedy: log.isHarmless([damage]) ? .none : .repair)
+          what: damage.flaw.description, remedy: log.isHarmless([damage]) ? .none : .repair)
       }
       finding.report.mark = mark
       finding.report.unconfirmed = log.unconfirmedEvents
@@ -238,7 +238,7 @@ extension Node {
       .init(
         file: torn.path, offset: torn.offset,
         what:
-          "\(Explanations.text(of: torn.flaw)); the tables hold \(counted(lost, "event")) that cannot be read any "
+          "\(torn.flaw); the tables hold \(counted(lost, "event")) that cannot be read any "
           + "more, and the next command takes this for a torn write and forgets them: copy the node first, or pull "
           + "them from a peer then", remedy: .pull))
   }

@@ -88,7 +88,8 @@ package final class Node {
     } catch let error as MutationError { throw .mutation(error) } catch let error as InspectionError {
       throw .inspection(error)
     } catch {
-      throw .damaged(what: String(describing: error))
+      // Of Foundation's.
+      throw .damaged(what: error.localizedDescription)
     }
   }
 

@@ -113,7 +113,7 @@ extension NodeMark {
         givenUp: givenUp.isEmpty ? nil : givenUp,
         pendingGivingUp: pendingGivingUp)
       do { return Array(try encoder.encode(stored)) + [10] } catch {
-        throw .badMark(path: Self.fileName, what: "cannot be encoded: \(error)")
+        throw .badMark(path: Self.fileName, what: "it cannot be encoded")
       }
     }
   }

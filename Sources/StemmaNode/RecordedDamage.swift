@@ -55,7 +55,7 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
   }
 
   static func place(_ damage: Damage) -> Place {
-    Place(file: name(of: damage.path), offset: damage.offset, what: Explanations.text(of: damage.flaw))
+    Place(file: name(of: damage.path), offset: damage.offset, what: damage.flaw.description)
   }
 
   private static func name(of path: String) -> String {
@@ -108,9 +108,11 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
 extension MarkReader {
   func losses(_ name: String) throws(NodeError) -> [RecordedDamage.Loss] {
     try members(name).map { loss throws(NodeError) in
-      RecordedDamage.Loss(
-        partition: try loss.text("partition"), origin: try loss.text("origin"), from: try loss.number("from"),
-        to: try loss.number("to"), file: loss.has("file") ? try loss.text("file") : nil)
+      let (from, to) = (try loss.number("from", as: UInt64.self), try loss.number("to", as: UInt64.self))
+      guard from <= to, to <= UInt64(Int64.max) else { throw loss.failure() }
+      return RecordedDamage.Loss(
+        partition: try loss.text("partition"), origin: try loss.origin(try loss.text("origin")).description,
+        from: from, to: to, file: loss.has("file") ? try loss.text("file") : nil)
     }
   }
 }

@@ -178,7 +178,7 @@ private final class PartReport {
     let what =
       flaw.byte.map { byte in
         "it is \(hex(byte.found)); by the checksum it was \(hex(byte.expected)), and the events are read so"
-      } ?? Explanations.text(of: flaw.flaw)
+      } ?? flaw.flaw.description
     if part.length == 0, flaw.byte == nil {
       Output.line("  " + Output.styled(printable("missing: \(what)"), .red))
       return

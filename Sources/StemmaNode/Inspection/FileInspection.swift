@@ -125,7 +125,7 @@ package struct FileInspection {
   private func json(_ flaw: InspectedFlaw) -> JSON {
     .object([
       ("offset", Value.int(Int64(clamping: flaw.offset)).json),
-      ("what", .string(Explanations.text(of: flaw.flaw))),
+      ("what", .string(flaw.flaw.description)),
       (
         "byte",
         flaw.byte.map { byte in

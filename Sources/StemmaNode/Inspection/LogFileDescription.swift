@@ -78,7 +78,7 @@ extension Node {
           let standIn = log.standIns.first { $0.missing == file.path }
           let what =
             standIn.map { Explanations.missing(unless: $0.other) }
-            ?? "damaged at byte \(offset): \(Explanations.text(of: flaw))"
+            ?? "damaged at byte \(offset): \(flaw)"
           return describe(file, nil, damage: what)
         }
       }

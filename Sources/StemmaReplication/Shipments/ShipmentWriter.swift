@@ -168,7 +168,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     let bytes: [UInt8]
     do throws(LogError) {
       bytes = try piece.encoded(sender: sender, isSealed: piece.size >= sealedSize)
-    } catch { throw .failed("\(error)") }
+    } catch { throw .failed(error.description) }
     return try finished(bytes, events: piece.events.count)
   }
 

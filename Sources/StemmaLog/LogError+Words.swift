@@ -1,0 +1,46 @@
+import StemmaEvents
+
+extension LogError: CustomStringConvertible {
+  /// What is wrong, where, and what to do next.
+  package var description: String {
+    switch self {
+    case .system(let path, let operation, let code): "\(operation) \(path): \(System.text(of: code))"
+    case .damaged(let path, let offset, let flaw):
+      "\(path) is damaged at byte \(offset): \(flaw); `stemma verify` lists all damage"
+    case .newerFormat(let path, let found, let supported):
+      "\(path) has format \(found), this program knows up to \(supported); update it"
+    case .foreignLog(let path, let expected, let found):
+      "\(path) belongs to log \(found), this is log \(expected); take it away"
+    case .noLog(let path):
+      "there is no log in \(path): put it back from a backup, or clone a peer and go on there "
+        + "(`stemma clone PEER DIR`); only the tables are left here"
+    case .logExists(let path): "there is a log in \(path) already"
+    case .inUse(let path, let pid):
+      "node in use\(pid.map { " by process \($0)" } ?? ""): \(path) is locked; try again, or wait longer with --wait"
+    case .poisoned(let path):
+      "a sync of \(path) failed, so what is on disk is unknown; open the node again and repeat the last change"
+    case .readOnly(let path): "\(path) was opened for reading only"
+    case .overLimit(let subject, let found, let limit): "\(subject): \(found) is over the limit of \(limit)"
+    case .hole(let partition, let origin, let expected, let found):
+      "partition \(partition): event \(found) of \(origin) came where \(expected) was expected"
+    }
+  }
+}
+
+extension Flaw: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .missing: "the file is missing"
+    case .empty: "the file is empty"
+    case .notThisFormat: "this is not what such a file begins with"
+    case .cutShort(let expected, let found): "\(expected) bytes were expected, there are \(found)"
+    case .checksum(let expected, let found):
+      "the checksum of the bytes is \(String(found, radix: 16)), it should be \(String(expected, radix: 16))"
+    case .digest: "the digest does not fit the bytes of the file"
+    case .malformed(let field): "\(field) has a value that it cannot have"
+    case .disagreement(let subject): subject
+    case .gap: "events that stood here were lost, and are not found again yet"
+    case .block(let error): error.description
+    }
+  }
+}
