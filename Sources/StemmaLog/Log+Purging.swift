@@ -16,7 +16,9 @@ extension Log {
     try checkWhole()
     // A partition that is fetched again begins anew.
     appended = [:]
-    if try journalsHold({ isPurged($0.partition) && isRemoved($0) }) { try seal() }
+    func isGone(_ event: Event) -> Bool { isPurged(event.partition) && isRemoved(event) }
+    // Left out at once: what is to go may be what keeps a journal from being sealed.
+    if try journalsHold(isGone) { try seal(without: isGone) }
     // The last file first: where the ends of streams go, each is without a hole at every moment.
     for header in listing.headers.values.sorted(by: { $0.place > $1.place }) {
       let old = try segment(header)

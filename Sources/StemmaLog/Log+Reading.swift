@@ -131,7 +131,7 @@ extension Log {
 
   /// What the log holds of every stream: from footers, and by decoding the journals. For rebuilding what the
   /// tables keep; the tables' own copy is what everybody else asks.
-  /// Throws `.damaged` if a stream has a hole or does not begin with 1.
+  /// Throws `.damaged` if a stream has a hole, does not begin with 1, or has a number twice.
   package func streams() throws(LogError) -> Knowledge {
     var knowledge = Knowledge()
     for view in views {
@@ -152,6 +152,10 @@ extension Log {
         for stream in run.streams {
           let head = knowledge[run.partition, stream.origin]
           guard stream.from == head.sequence.next else {
+            if stream.from <= head.sequence {
+              let dot = Dot(stream.origin, stream.from)
+              throw .damaged(path: path, offset: 0, .doubled(run.partition, dot))
+            }
             let what = "\(run.partition) of \(stream.origin): \(stream.from) after \(head.sequence)"
             throw .damaged(path: path, offset: 0, .disagreement(what))
           }
@@ -234,6 +238,7 @@ struct RunCollector {
     let stream = Stream(partition: partition, origin: dot.origin)
     var run = runs[stream] ?? fresh
     guard dot.sequence == run.to.next else {
+      if dot.sequence <= run.to { throw .damaged(path: path, offset: offset, .doubled(partition, dot)) }
       let what = "\(partition) of \(dot.origin): \(dot.sequence) after \(run.to)"
       throw .damaged(path: path, offset: offset, .disagreement(what))
     }

@@ -7,9 +7,11 @@ extension Log {
   /// Throws `.damaged`, with nothing changed, if a file is known to be.
   /// After an error the log is as usable as before, and sealing can be tried again (`.system` of a directory
   /// that cannot be synced poisons it). Memory: all events of one journal.
-  package func seal() throws(LogError) {
+  ///
+  /// `isDropped`: of events that are left out, as if they were purged then.
+  package func seal(without isDropped: (Event) -> Bool = { _ in false }) throws(LogError) {
     while let sealing = try beginSealing() {
-      let trailer = try sealing.write()
+      let trailer = try sealing.write(without: isDropped)
       try finish(sealing, trailer)
     }
   }
@@ -79,11 +81,14 @@ package struct Sealing: Sendable {
   var aside: String { path + LogFileName.partialSuffix }
 
   /// Reads the journal and writes the segment aside, synced. Throws `.damaged` if the journal is, `.system`.
-  package func write() throws(LogError) -> SealedSegment {
+  package func write(
+    without isDropped: (Event) -> Bool = { _ in false }
+  ) throws(LogError) -> SealedSegment {
     do throws(LogError) { try fileSystem.remove(aside) } catch {
       guard error.isNotFound else { throw error }
     }
-    let contents = try journal.contents()
+    var contents = try journal.contents()
+    contents.events.removeAll { isDropped($0.event) }
     let file = try fileSystem.open(aside, .create)
     let trailer = try SegmentWriter.write(
       contents, header: header, end: journal.end, chain: journal.chain, level: level, to: file)

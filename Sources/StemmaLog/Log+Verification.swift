@@ -5,7 +5,8 @@ extension Log {
   /// footers say, that each file names the one before it. Returns what is wrong, by path and offset; nothing
   /// else is thrown for damage. `progress` gets the stored bytes of each file when it is done.
   ///
-  /// A file is read up to its first damage by checksums of its parts: bytes behind it may be damaged too.
+  /// A file is read up to its first damage by checksums of its parts: bytes behind it may be damaged too. Numbers that
+  /// a stream has twice are no damage of bytes: `streams` throws them.
   package func verify(progress: (UInt64) -> Void = { _ in }) throws(LogError) -> [Damage] {
     var found = Set(recovery.damage)
     if let watermarkFile {
@@ -38,6 +39,7 @@ extension Log {
         }
       } catch {
         guard case .damaged(let path, let offset, let flaw) = error else { throw error }
+        if case .doubled = flaw { continue }
         found.insert(Damage(path: path, offset: offset, flaw: flaw))
       }
     }

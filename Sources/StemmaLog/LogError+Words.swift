@@ -39,6 +39,9 @@ extension Flaw: CustomStringConvertible {
     case .digest: "the digest does not fit the bytes of the file"
     case .malformed(let field): "\(field) has a value that it cannot have"
     case .disagreement(let subject): subject
+    case .doubled(let partition, let dot):
+      "event \(dot) of partition \(partition) stands here although there is another one of that name before it; "
+        + "`stemma repair --fork` writes what came later again under new names"
     case .gap: "events that stood here were lost, and are not found again yet"
     case .block(let error): error.description
     }

@@ -17,6 +17,8 @@ package enum Flaw: Error, Equatable, Sendable {
   case malformed(_ field: String)
   /// Two places that must say the same do not: what they say.
   case disagreement(_ subject: String)
+  /// The log has another event of this name before it: a machine was set back, and what it wrote then is here too.
+  case doubled(Partition, Dot)
   /// Events that damage took, and that are not found again yet (`BlockEntry.isGap`).
   case gap
   /// A block that its checksum covers does not decode.

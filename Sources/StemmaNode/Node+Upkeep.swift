@@ -53,7 +53,8 @@ extension Node {
     }
     return try wrapping {
       if finding.isWhole {
-        if finding.report.mark?.damage != nil { try forgetDamage(in: directory, options) }
+        let isForked = finding.report.damage.contains { $0.remedy == .fork }
+        if finding.report.mark?.damage != nil, !isForked { try forgetDamage(in: directory, options) }
       } else {
         let recorded = try record(finding.damage, in: directory, options, finding.log)
         finding.report.losses = recorded.losses
@@ -101,6 +102,11 @@ extension Node {
         return finding
       }
       finding.report.events = files.reduce(0) { $0 + $1.events }
+      do throws(LogError) { _ = try log.streams() } catch {
+        guard case .damaged(_, _, .doubled) = error else { throw error }
+        finding.report.damage += try doubledDamage(in: log)
+        return finding
+      }
       let tables = path(directory, tablesFileName)
       do {
         try compareTables(tables, schema, log, options, &finding.report)

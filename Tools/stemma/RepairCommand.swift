@@ -13,7 +13,8 @@ struct Repair: ParsableCommand {
 
       With --fork: a node was copied or set back, and wrote again under numbers for which a peer holds other events. \
       Those that this node holds are written again under new names, which depend on nothing but the events. Every \
-      node whose sync is refused does it, from the one that refuses; in any order all end with every event once.
+      node whose sync is refused does it, from the one that refuses; in any order all end with every event once. \
+      Without --from it mends a log that holds both histories itself, as `verify` says then.
 
       With --give-up, when nobody has the lost events: declares them lost, so that their partitions can be written and \
       exchanged again. What stands behind them in their streams, and what the tables still show of them, is \
@@ -41,7 +42,7 @@ struct Repair: ParsableCommand {
     if giveUp, fork || !from.isEmpty {
       throw ValidationError("--give-up goes with neither --from nor --fork")
     }
-    if !giveUp, from.isEmpty {
+    if !giveUp, !fork, from.isEmpty {
       throw ValidationError("--from PEER is missing; --give-up does without a peer")
     }
     if fork, format.isJSON, from.count > 1 { throw ValidationError("--fork --json takes one --from") }
@@ -54,6 +55,7 @@ struct Repair: ParsableCommand {
     let peers = try from.flatMap { name throws(NodeError) in try node.peers(name) }
     let from = from.joined(separator: ", ")
     if fork {
+      if peers.isEmpty { try repairFork(of: node, nil, "") }
       for (peer, name) in zip(peers, self.from) { try repairFork(of: node, peer, name) }
       return
     }
@@ -92,9 +94,14 @@ struct Repair: ParsableCommand {
 }
 
 extension Repair {
-  private func repairFork(of node: Node, _ peer: RemotePeer, _ from: String) throws {
+  /// `peer`: nil mends what the node's own log has twice.
+  private func repairFork(of node: Node, _ peer: RemotePeer?, _ from: String) throws {
     let bar = ProgressBar("rebuilding tables")
-    let report = try node.repairFork(with: peer) { bar.update($0, of: $1) }
+    let progress: (UInt64, UInt64) -> Void = { bar.update($0, of: $1) }
+    let report =
+      if let peer { try node.repairFork(with: peer, progress: progress) } else {
+        try node.repairDoubledNumbers(progress: progress)
+      }
     bar.finish()
     if format.isJSON {
       Output.line(
@@ -106,7 +113,10 @@ extension Repair {
     } else if report.events > 0 {
       Output.line(
         "wrote \(counted(Int(report.events), "event")) of \(counted(report.partitions.count, "partition")) again "
-          + "under new names; `stemma sync \(from)` brings both histories together")
+          + "under new names" + (from.isEmpty ? "" : "; `stemma sync \(from)` brings both histories together")
+      )
+    } else if from.isEmpty {
+      Output.line("no fork: the log has no name of an event twice; --from PEER compares it with a peer's")
     } else if report.behind.isEmpty {
       Output.line("no fork: \(from) holds no other events under the same names")
     }

@@ -68,7 +68,7 @@ extension Node {
   }
 
   /// Whoever wrote the events is shown as their writer, by their new names too.
-  private func nameNewOrigins(of branches: [ForkedBranch]) {
+  func nameNewOrigins(of branches: [ForkedBranch]) {
     for branch in branches {
       let (old, new) = (Origin(branch.origin), branch.newOrigin)
       if mark.origins.contains(old) {

@@ -13,6 +13,8 @@ struct Renaming {
   /// By stream; those that build on others are found on the way.
   private(set) var branches: [EventName: ForkedBranch] = [:]
   private var records: [RecordKey: [Known]] = [:]
+  /// Those of branches whose names others have too.
+  private var doubles: [RecordKey: [Known]] = [:]
   private var digester = EventDigester()
   /// From old names to new ones.
   private var renamed: [EventName: EventName] = [:]
@@ -53,14 +55,38 @@ struct Renaming {
       return
     }
     let name = branch.newName(of: event)
-    renamed[event.name] = name
     records[record, default: []].append(Known(dot: event.dot, renamed: name.dot))
+    var context = Context.empty
+    for known in covered { context.insert(known.renamed ?? known.dot) }
+    rename(event, name, context, note)
+  }
+
+  /// The next event, which belongs to a branch although the log has another one of its name. It has seen what came
+  /// before it in the branch, and nothing of what has the same names.
+  mutating func take(_ event: Event, _ note: CommitNote?, double branch: ForkedBranch) {
+    let record = RecordKey(event)
+    let name = branch.newName(of: event)
+    var context = Context.empty
+    for known in records[record] ?? [] where event.context.covers(known.dot) {
+      let isRival = known.dot.origin == event.dot.origin && known.dot.sequence.rawValue >= branch.from
+      if !isRival { context.insert(known.dot) }
+    }
+    for known in doubles[record] ?? [] where event.context.covers(known.dot) {
+      if let dot = known.renamed, dot.origin == branch.newOrigin { context.insert(dot) }
+    }
+    doubles[record, default: []].append(Known(dot: event.dot, renamed: name.dot))
+    rename(event, name, context, note)
+  }
+
+  private mutating func rename(
+    _ event: Event, _ name: EventName, _ context: Context, _ note: CommitNote?
+  ) {
+    renamed[event.name] = name
     var copy = event
     copy.dot = name.dot
     // Of another partition, not every node that does this can know what it is called now.
     copy.cause = event.cause.flatMap { $0.partition == event.partition ? renamed[$0] ?? $0 : nil }
-    copy.context = .empty
-    for known in covered { copy.context.insert(known.renamed ?? known.dot) }
+    copy.context = context
     copy.commit = CommitID(name.dot.origin, event.commit.number)
     if made.last?.events.last?.commit == copy.commit {
       made[made.count - 1].events.append(copy)

@@ -12,6 +12,8 @@ extension Node {
       case rebuild
       /// The log will cut its end, as after a torn write; whoever has what was in it sends it again.
       case pull
+      /// The log has names of events twice.
+      case fork
     }
 
     package struct Damage: Sendable {
@@ -53,6 +55,7 @@ extension Node {
       if damage.contains(where: { $0.remedy == .pull }) {
         return (mark?.remotes.map(\.name) ?? []).map { "stemma pull \($0)" }
       }
+      if damage.contains(where: { $0.remedy == .fork }) { return ["stemma repair --fork"] }
       return damage.contains { $0.remedy == .rebuild } ? ["stemma rebuild"] : []
     }
 

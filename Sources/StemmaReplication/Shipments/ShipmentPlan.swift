@@ -43,7 +43,8 @@ package struct ShipmentPlan: Sendable {
         let known = receiver[range.partition, range.origin]
         guard range.from == head.sequence.next, range.to >= range.from else {
           throw .failed(
-            "file \(file.number) of the log does not continue \(range.partition), \(range.origin)")
+            "file \(file.number) of the log does not continue \(range.partition), \(range.origin); run `stemma verify` on "
+              + "that node")
         }
         let next = StreamHead(sequence: range.to, hash: head.hash + range.hash)
         held[range.partition, range.origin] = next

@@ -120,7 +120,9 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     var stream = stream(of: event)
     let before = stream.head
     guard event.dot.sequence == before.sequence.next else {
-      throw .failed("the log has \(event.dot) of \(event.partition) after \(before.sequence)")
+      throw .failed(
+        "the log has \(event.dot) of \(event.partition) after \(before.sequence); run `stemma verify` on that node"
+      )
     }
     let digest = digester.digest(of: event).hash
     stream.head = StreamHead(sequence: event.dot.sequence, hash: before.hash + digest)
