@@ -81,7 +81,8 @@ package enum Explanations {
     case .beyondTheEnd(let text, let last):
       "`\(text)` lies beyond the end of the log; \(last.map { "the last event is @\($0)" } ?? "it has no events")"
     case .severalEvents(let text, let names):
-      "`\(text)` may be \(list(names, "or")); add --partition, or name it by its position"
+      "`\(text)` may be \(list(names, "or")); name it by its position or digest (`stemma log` shows them), or add "
+        + "--partition where the command takes it"
     case .noSuchCommit(let text):
       "there is no commit `\(text)` in this node; `stemma log --stat` lists them"
     case .overwritten(let event, let record, let field, let later):
@@ -159,8 +160,10 @@ package enum Explanations {
       "partition \(partition) is outside of this node's scope; add it with `stemma scope add '\(partition)'`"
     case .revisionMismatch(let model, let key, let expected, let current):
       "\(model) \(key) is at revision \(current), not \(expected); read it again"
-    case .noConflict(let model, let key, let field):
-      "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) is not in conflict; `stemma conflicts` lists what is"
+    case .noConflict(let model, let key, let field, let kind):
+      "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) "
+        + (kind.map { "is in no conflict of the kind \($0)" } ?? "is not in conflict")
+        + "; `stemma conflicts` lists what is"
     case .noCandidate(let model, let key, let field, let asked, let count):
       "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) has \(count) candidates, and `\(asked)` is none of them"
     case .severalConflicts(let model, let key, let names):

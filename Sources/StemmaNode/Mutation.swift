@@ -99,7 +99,8 @@ package enum MutationError: Error {
   case restricted(model: String, key: String, by: String, count: Int)
   case outsideScope(partition: String)
   case revisionMismatch(model: String, key: String, expected: String, current: String)
-  case noConflict(model: String, key: String, field: String?)
+  /// `kind`: the only one that was meant; nil: any.
+  case noConflict(model: String, key: String, field: String?, kind: String?)
   case noCandidate(model: String, key: String, field: String?, asked: String, count: Int)
   case severalConflicts(model: String, key: String, names: [String])
 }

@@ -195,7 +195,9 @@ extension Node {
     try conflicts(filter) { found.append($0) }
     guard let conflict = found.first else {
       guard kind == .cardinality || kind == .dangling, let key = filter.key else { return nil }
-      throw .mutation(.noConflict(model: model.name, key: description.keyText(key, model), field: field))
+      throw .mutation(
+        .noConflict(
+          model: model.name, key: description.keyText(key, model), field: field, kind: kind?.rawValue))
     }
     if found.contains(where: { $0.kind == .value || $0.kind == .delete }) { return nil }
     guard found.count == 1 else {

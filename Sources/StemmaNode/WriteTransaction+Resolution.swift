@@ -35,7 +35,10 @@ extension WriteTransaction {
     switch resolution {
     case .keep, .delete:
       guard let found = conflicts.first(where: { $0.kind == .delete }) else {
-        throw .mutation(.noConflict(model: model.name, key: text(key, model), field: nil))
+        throw .mutation(
+          .noConflict(
+            model: model.name, key: text(key, model), field: nil,
+            kind: RegisterConflict.Kind.delete.rawValue))
       }
       conflict = found
     default:
@@ -50,7 +53,8 @@ extension WriteTransaction {
         return conflict.fields.contains(stored)
       }
       guard let first = matching.first else {
-        throw .mutation(.noConflict(model: model.name, key: text(key, model), field: field))
+        throw .mutation(
+          .noConflict(model: model.name, key: text(key, model), field: field, kind: kind?.rawValue))
       }
       guard matching.count == 1 else {
         throw .mutation(

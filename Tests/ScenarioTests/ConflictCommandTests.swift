@@ -67,6 +67,25 @@ struct ConflictCommandTests {
     }
   }
 
+  @Test("--unlink clears a reference to what is not there, and nothing else")
+  func unlinksOnlyWhatDangles() throws {
+    let work = try met()
+    func resolve(_ words: String...) throws -> Tool.Result {
+      try Tool.run(Tool.path, ["-C", "shop", "resolve"] + words, in: work.path)
+    }
+    #expect(try resolve("Customer", "ada", "name", "--unlink").status == 66)
+    #expect(try resolve("Customer", "ada", "--unlink").status == 66)
+    #expect(try resolve("Team", "blue", "--unlink").status == 66)
+    #expect(try resolve("Customer", "ada", "name", "--unlink", "--kind", "value").status == 64)
+    #expect(try work.stemma("-C", "shop", "conflicts", "--json").array().count == 4)
+    let denied = try resolve("Customer", "ada", "--keep")
+    #expect(denied.status == 66)
+    #expect(denied.errors.contains("is in no conflict of the kind delete"), "\(denied.errors)")
+    #expect(try resolve("Badge", "b", "--unlink").status != 0, "a badge needs a team")
+    #expect(try resolve("Badge", "b", "--delete").status == 0)
+    #expect(try work.stemma("-C", "shop", "conflicts", "--json").array().count == 3)
+  }
+
   @Test(
     "resolve a value: by number, by event, by a value",
     arguments: [

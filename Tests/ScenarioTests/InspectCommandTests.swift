@@ -48,6 +48,11 @@ struct InspectCommandTests {
     #expect(try cut.object()["damaged"] as? Bool == true)
     #expect(try cut.object().array("parts").contains { $0.text("part") == "block" })
 
+    // The name of a pipe is read like standard input.
+    let pipe = try Tool.run(Tool.path, ["inspect", "/dev/stdin", "--json"], in: work.path, input: bytes)
+    #expect(try pipe.object()["damaged"] as? Bool == false)
+    #expect(try pipe.object()["bytes"] as? Int == bytes.count)
+
     for name in ["shop/log/00000002.journal", "shop/log/watermark"] {
       #expect(try work.stemma("inspect", name, "--json").object()["damaged"] as? Bool == false)
     }

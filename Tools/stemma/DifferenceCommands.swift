@@ -172,7 +172,7 @@ struct Restore: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try options.openForWriting()
+    let node = try n ? options.open() : options.openForWriting()
     let words = try RecordWords(node, model: model)
     var record: Key?
     if !key.isEmpty {
@@ -191,7 +191,9 @@ struct Restore: ParsableCommand {
       return field
     }
     let plan = try node.restoration(
-      of: words.model, key: record, asOf: try node.moment(asOf), fields: fields)
+      of: words.model, key: record,
+      asOf: try node.moment(
+        asOf, in: record.map { Partition(model: words.model, key: $0).description }), fields: fields)
     try plan.run(node, note.note, rehearses: n, format)
   }
 }
@@ -220,7 +222,7 @@ struct Undo: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try options.openForWriting()
+    let node = try n ? options.open() : options.openForWriting()
     let isCommit = !node.description.commits(named: change).isEmpty
     let events =
       try isCommit

@@ -35,17 +35,17 @@ struct Inspect: ParsableCommand {
   }
 
   func run() throws {
-    let isInput = file == "-"
+    let isInput = file == "-" || isPipe
     let node = options.isNamed ? try options.locate() : nil
     let path = isInput ? try spooledInput() : file
     // The open file stays readable; nothing is left behind, whatever happens next.
     defer { if isInput { unlink(path) } }
     let inspection = try FileInspection(path: path, node: node)
-    let name = isInput ? "standard input" : file
+    let name = file == "-" ? "standard input" : file
     if inspection.source.size == 0 {
       throw Failure(
         "\(name) is empty"
-          + (isInput ? "; is there a file before the pipe?" : ", and so no file of this software"),
+          + (file == "-" ? "; is there a file before the pipe?" : ", and so no file of this software"),
         .badData)
     }
     if inspection.format == .unknown, let content = inspection.otherContent {
@@ -92,15 +92,23 @@ struct Inspect: ParsableCommand {
     if isOneValue { Output.line("],\"damaged\":\(!report.damaged.isEmpty)}") }
   }
 
-  /// Standard input as a file, because segments are read from their end.
+  /// Whether the file's name is that of a pipe, as `/dev/stdin` or a shell's `<(…)` is.
+  private var isPipe: Bool {
+    var status = stat()
+    return stat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+  }
+
+  /// Standard input, or a pipe, as a file, because segments are read from their end.
   private func spooledInput() throws -> String {
+    let input = file == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: file)
+    guard let input else { throw Failure("cannot read \(file)", .inputOutput) }
     let path = NSTemporaryDirectory() + "/stemma-inspect-\(UUID().uuidString)"
     guard FileManager.default.createFile(atPath: path, contents: nil),
       let target = FileHandle(forWritingAtPath: path)
     else {
-      throw Failure("cannot write \(path), where standard input is kept while it is read", .cannotCreate)
+      throw Failure("cannot write \(path), where the input is kept while it is read", .cannotCreate)
     }
-    while let data = try FileHandle.standardInput.read(upToCount: 1 << 20), !data.isEmpty {
+    while let data = try input.read(upToCount: 1 << 20), !data.isEmpty {
       try target.write(contentsOf: data)
     }
     try target.close()

@@ -266,8 +266,9 @@ struct EventSelection: ParsableArguments {
     }
     if let commit { filter.commits = try node.commits(named: commit) }
     if !op.isEmpty { filter.operations = Set(try op.map(operation)) }
-    if let since { filter.since = try node.moment(since) }
-    if let until { filter.until = try node.moment(until, toTheEnd: true) }
+    let only = partition.count == 1 ? partition[0] : nil
+    if let since { filter.since = try node.moment(since, in: only) }
+    if let until { filter.until = try node.moment(until, toTheEnd: true, in: only) }
     return filter
   }
 

@@ -96,7 +96,10 @@ struct PastOptions: ParsableArguments {
         + "position (@3.17), or an event: what this node knew when it came to hold it.", valueName: "when"))
   var asOf: String?
 
-  func moment(_ node: Node) throws -> Moment? { try asOf.map { try node.moment($0) } }
+  /// `partition`: that of the record which is read.
+  func moment(_ node: Node, in partition: Partition? = nil) throws -> Moment? {
+    try asOf.map { try node.moment($0, in: partition?.description) }
+  }
 
   /// Gives the node as it is, or as it was.
   func read(_ node: Node, _ model: Model? = nil, _ body: (Node) throws -> Void) throws {

@@ -166,6 +166,7 @@ struct TextTable {
         }
         if column < row.count - 1 { line += "  " }
       }
+      if row.last == "" { while line.last == " " { line.removeLast() } }
       Output.line(line)
     }
   }

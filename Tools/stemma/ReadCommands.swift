@@ -49,7 +49,7 @@ struct Get: ParsableCommand {
   }
 
   private func find(_ node: Node, _ model: Model, _ key: Key, _ body: (JSON?) -> Void) throws {
-    guard let moment = try past.moment(node) else {
+    guard let moment = try past.moment(node, in: Partition(model: model, key: key)) else {
       return body(try node.row(model, key, including: include))
     }
     if include.isEmpty { return body(try node.row(model, key, asOf: moment)) }

@@ -50,7 +50,7 @@ struct Repair: ParsableCommand {
   }
 
   func run() throws {
-    let node = try options.openForWriting()
+    let node = try dryRun ? options.open() : options.openForWriting()
     if giveUp { return try giveUp(on: node) }
     let peers = try from.flatMap { name throws(NodeError) in try node.peers(name) }
     let from = from.joined(separator: ", ")

@@ -40,11 +40,17 @@ struct Resolve: ParsableCommand {
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
+  private static let dangling = ConflictFilter.Kind.dangling.rawValue
+
   /// Whether the person at the terminal is asked.
   private var isDialog: Bool { take == nil && set == nil && !keep && !delete && !unlink && !all }
 
   func validate() throws {
     if let kind { try ConflictOptions.check(kind) }
+    if unlink, kind ?? Self.dangling != Self.dangling {
+      throw ValidationError(
+        "--unlink is for dangling references, not for a conflict of the kind \(kind ?? "")")
+    }
     let ways = [take != nil, set != nil, keep, delete, unlink].count { $0 }
     if isDialog {
       if format.isJSON || isatty(0) == 0 || !Output.isTerminal {
@@ -54,7 +60,12 @@ struct Resolve: ParsableCommand {
       if words.count == 1 { throw ValidationError("which record? MODEL KEY [FIELD]; or nothing, for all") }
       return
     }
-    if ways != 1 { throw ValidationError("say how: one of --take, --set, --keep, --delete and --unlink") }
+    if ways != 1 {
+      throw ValidationError(
+        all
+          ? "say how: --take shown or --take newest"
+          : "say how: one of --take, --set, --keep, --delete and --unlink")
+    }
     if all {
       if !words.isEmpty { throw ValidationError("--all names no record; --model narrows it") }
       if kind != nil { throw ValidationError("--all is for value and delete conflicts; leave --kind out") }
@@ -99,7 +110,7 @@ struct Resolve: ParsableCommand {
   private func subject(
     _ name: String?, _ reader: RecordWords
   ) throws -> (field: String?, kind: ConflictFilter.Kind?) {
-    let kind = kind.flatMap { ConflictFilter.Kind(rawValue: $0) }
+    let kind = unlink ? .dangling : kind.flatMap { ConflictFilter.Kind(rawValue: $0) }
     guard let name, !reader.isKnown(name) else { return (name, kind) }
     guard name == FieldDecision.existence else {
       throw MutationError.unknownField(

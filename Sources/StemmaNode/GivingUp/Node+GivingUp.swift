@@ -24,24 +24,31 @@ extension Node {
   package func giveUp(
     isDryRun: Bool, progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> GivingUpReport {
-    try locked { () throws(NodeError) in
-      let found = try Self.wrapping { try log.verify() }
-      guard !log.isHarmless(found) else {
+    if isDryRun { return try planGivingUp()?.report ?? GivingUpReport() }
+    return try locked { () throws(NodeError) in
+      guard let plan = try planGivingUp() else {
         // Somebody put a file back.
-        if mark.damage != nil, !isDryRun { try finishRepair(wasVague: false, progress) }
+        if mark.damage != nil { try finishRepair(wasVague: false, progress) }
         return GivingUpReport()
       }
-      let survey = try self.survey(found)
-      let restatement = try restatement(of: survey)
-      var report = GivingUpReport()
-      report.files = Set(RecordedDamage(survey).places.map(\.file)).sorted()
-      report.record = try record(of: survey, restatement)
-      if !isDryRun {
-        try decide(restatement, survey)
-        try finishGivingUp(progress)
-      }
-      return report
+      try decide(plan.restatement, plan.survey)
+      try finishGivingUp(progress)
+      return plan.report
     }
+  }
+
+  /// Nil if nothing is lost.
+  private func planGivingUp() throws(NodeError) -> (
+    report: GivingUpReport, restatement: Restatement, survey: Survey
+  )? {
+    let found = try Self.wrapping { try log.verify() }
+    if log.isHarmless(found) { return nil }
+    let survey = try self.survey(found)
+    let restatement = try restatement(of: survey)
+    var report = GivingUpReport()
+    report.files = Set(RecordedDamage(survey).places.map(\.file)).sorted()
+    report.record = try record(of: survey, restatement)
+    return (report, restatement, survey)
   }
 
   /// Carries out a giving up that was decided. The writer lock must be held.

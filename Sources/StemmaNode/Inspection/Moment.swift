@@ -128,13 +128,18 @@ extension Position {
 extension Node {
   /// Reads a point in history as people write it: a time, `@POSITION`, or an event, which stands for its place in this
   /// node's log. `toTheEnd`: of a day, month or year its last moment, not its first.
-  package func moment(_ text: String, toTheEnd: Bool = false) throws(NodeError) -> Moment {
+  /// `partition`: the one in which the name of an event counts, as a pattern.
+  package func moment(
+    _ text: String, toTheEnd: Bool = false, in partition: String? = nil
+  ) throws(NodeError) -> Moment {
     if let moment = Moment(time: text, wall: ports.clock.milliseconds(), toTheEnd: toTheEnd) { return moment }
     if let position = Position(text) {
       if position >= log.end { throw .inspection(.beyondTheEnd(text, last: try lastPosition())) }
       return .position(position)
     }
-    do throws(NodeError) { return .position(try event(named: text).stored.position) } catch {
+    do throws(NodeError) {
+      return .position(try event(named: text, partition: partition).stored.position)
+    } catch {
       switch error {
       case .inspection(.notAnEvent): throw .inspection(.notAMoment(text))
       case .inspection(.noSuchEvent) where Moment.resemblesTime(text): throw .inspection(.notAMoment(text))

@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+/// Commands that only show what they would do, with `-n`.
+@Suite("rehearsals")
+struct RehearsalTests {
+  /// A copy is told from its original by whoever writes to it, and goes on under a new origin then.
+  @Test("-n changes nothing, also of a directory that was copied, and takes no lock")
+  func onlyShows() throws {
+    let work = try Shop.open()
+    let lines = (0..<2000).map {
+      #"{"model":"Visit","key":{"site":"s","number":\#($0)},"fields":{"room":"room \#($0 * 7919)"}}"#
+    }
+    try work.stemma(
+      "-C", "shop", "import", "-", "--segment-size", "20000", input: lines.joined(separator: "\n") + "\n")
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    try work.stemma("-C", "shop", "update", "Team", "red", "name=Rouge")
+    let last = try work.stemma("-C", "shop", "log", "-n", "1", "--format", "{position}").output
+      .trimmingCharacters(in: .newlines)
+    for name in ["copy", "hurt"] {
+      try FileManager.default.copyItem(atPath: work.file("shop"), toPath: work.file(name))
+    }
+    let segment = URL(fileURLWithPath: work.file("hurt/log/00000001.segment"))
+    var bytes = try Data(contentsOf: segment)
+    bytes.replaceSubrange(200..<210, with: Data(repeating: 0xFF, count: 10))
+    try bytes.write(to: segment)
+
+    for (node, words, shown) in [
+      ("copy", ["undo", last, "-n"], "name: \"Rouge\" → \"Red\""),
+      ("copy", ["restore", "Team", "red", "--as-of", last, "-n"], "nothing to change"),
+      ("hurt", ["repair", "--give-up", "-n"], "nothing was changed"),
+    ] {
+      let before = try files(work.file(node))
+      let result = try ConsolePage.shell(
+        "flock \(node)/lock stemma -C \(node) \(words.joined(separator: " ")) --wait 0", in: work.path)
+      #expect(result.status == 0, "\(result.errors)")
+      #expect(result.output.contains(shown), "\(result.output)")
+      #expect(try files(work.file(node)) == before, "\(words)")
+    }
+  }
+
+  /// The mark and the log's files. Readers may bring the tables up to date.
+  private func files(_ directory: String) throws -> [String: Data] {
+    var found: [String: Data] = [:]
+    for folder in ["", "log/"] {
+      for name in try FileManager.default.contentsOfDirectory(atPath: directory + "/" + folder) {
+        let isOfLog = name.contains(".segment") || name.contains(".journal")
+        if isOfLog || ["stemma.json", "schema.graphql", "watermark"].contains(name) {
+          found[folder + name] = try Data(contentsOf: URL(fileURLWithPath: directory + "/" + folder + name))
+        }
+      }
+    }
+    return found
+  }
+
+  @Test("the name of an event that several partitions have is the one of the record's partition")
+  func momentsOfPartitions() throws {
+    let work = try Shop.open()
+    for site in ["paris", "rome"] {
+      try work.stemma("-C", "shop", "create", "Visit", "site=\(site)", "number=1", "room=first")
+      try work.stemma("-C", "shop", "update", "Visit", "site=\(site)", "number=1", "room=second")
+    }
+    let then = try work.stemma(
+      "-C", "shop", "get", "Visit", "site=rome", "number=1", "--as-of", "shop:1", "--json"
+    ).object()
+    #expect(then.object("fields").text("room") == "first")
+    let plan = try work.stemma(
+      "-C", "shop", "restore", "Visit", "site=rome", "number=1", "--as-of", "shop:1", "-n")
+    #expect(plan.output.contains("room: \"second\" → \"first\""), "\(plan.output)")
+    let since = try work.stemma(
+      "-C", "shop", "log", "--since", "shop:2", "--partition", "site=rome", "--oneline")
+    #expect(since.lines.count == 1)
+    let refused = try work.attempt("-C", "shop", "list", "Visit", "--as-of", "shop:1")
+    #expect(refused.status == 64 && refused.errors.contains("name it by its position"), "\(refused.errors)")
+  }
+}
