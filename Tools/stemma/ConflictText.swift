@@ -47,7 +47,7 @@ struct ConflictText {
 
   static func value(_ candidate: ConflictDescription.Candidate, _ conflict: ConflictDescription) -> String {
     if conflict.kind == .delete { return candidate.value == .bool(true) ? "exists" : "deleted" }
-    if let record = conflict.record { return "\(record) \(words(candidate.value))" }
+    if let record = conflict.record { return printable("\(record) \(words(candidate.value))") }
     return printable(plain(candidate.value))
   }
 
@@ -63,8 +63,8 @@ struct ConflictText {
     var table = TextTable(numeric: [0])
     for candidate in conflict.candidates {
       table.append([
-        "\(candidate.number)", Self.value(candidate, conflict), candidate.event, candidate.time,
-        candidate.by ?? "",
+        "\(candidate.number)", Self.value(candidate, conflict), printable(candidate.event), candidate.time,
+        printable(candidate.by ?? ""),
       ])
     }
     table.write(indent: "    ")
@@ -105,11 +105,11 @@ struct ConflictText {
     _ candidate: ConflictDescription.Candidate, _ conflict: ConflictDescription
   ) -> [String] {
     let isShown = candidate.number == 1 && conflict.kind != .dangling
-    let value = Self.value(candidate, conflict).split(separator: "\n", omittingEmptySubsequences: false)
-    return ["\(candidate.number)\(isShown ? "  shown" : "")"] + value.map(String.init) + [
-      "\(candidate.event), version \(candidate.version)", candidate.time,
-    ] + (candidate.saw.isEmpty ? [] : ["had seen \(candidate.saw.joined(separator: ", "))"])
-      + (candidate.by.map { ["by \($0)"] } ?? [])
+    return [
+      "\(candidate.number)\(isShown ? "  shown" : "")", Self.value(candidate, conflict),
+      printable("\(candidate.event), version \(candidate.version)"), candidate.time,
+    ] + (candidate.saw.isEmpty ? [] : [printable("had seen \(candidate.saw.joined(separator: ", "))")])
+      + (candidate.by.map { [printable("by \($0)")] } ?? [])
   }
 
   private static func wrap(_ text: String, _ width: Int) -> [String] {

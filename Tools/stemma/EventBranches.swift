@@ -70,7 +70,8 @@ final class EventBranches {
     var lines = [lanes.before, lanes.line + text].compactMap(\.self)
     // Where the lanes are those of a record they say it themselves.
     let names =
-      (isOfRecord ? [] : drawn.map(description.name)) + named.map { "after \(description.name($0))" }
+      (isOfRecord ? [] : drawn.map { printable(description.name($0)) })
+      + named.map { "after \(printable(description.name($0)))" }
     if lanes.after != nil || !names.isEmpty {
       lines.append(([lanes.after ?? String(drawing.beside.dropLast())] + names).joined(separator: " "))
     }

@@ -17,7 +17,11 @@ struct Explanation {
   }
 
   init(_ error: NodeError) {
-    self.init(message: Explanations.text(of: error), exitCode: Self.exitCode(of: error))
+    var spelling = ControlSpelling.plain
+    // Of a schema each mistake has a line.
+    if case .schema = error { spelling = .lines }
+    self.init(
+      message: printable(Explanations.text(of: error), as: spelling), exitCode: Self.exitCode(of: error))
   }
 
   private static func exitCode(of error: NodeError) -> ExitCode {

@@ -158,7 +158,7 @@ private final class PartReport {
       let text = EventText(inspection.description)
       inspection.forEachEvent(of: part) { stored, note in
         let author = note.by.map { " by \($0)" } ?? ""
-        Output.line("    " + printable(text.summary(stored) + author))
+        Output.line("    " + text.summary(stored) + printable(author))
       }
     }
   }
@@ -226,17 +226,4 @@ private final class PartReport {
     let names = damaged.prefix(8).joined(separator: ", ") + (damaged.count > 8 ? " …" : "")
     return Output.styled("\(content); \(counted(damaged.count, "part")) damaged: \(names)", .red)
   }
-}
-
-/// Text that anybody may have written, on one line: control characters, which a terminal would obey, are spelt out.
-func printable(_ text: String) -> String {
-  guard text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-    return text
-  }
-  let short: [Unicode.Scalar: String] = ["\n": "\\n", "\t": "\\t", "\r": "\\r"]
-  return text.unicodeScalars.map { scalar in
-    short[scalar]
-      ?? (scalar.properties.generalCategory == .control
-        ? "\\u{\(String(scalar.value, radix: 16))}" : String(Character(scalar)))
-  }.joined()
 }

@@ -35,7 +35,9 @@ struct Initialize: ParsableCommand, NodelessCommand {
           ("models", .array(node.schema.models.map { .string($0.name) })),
         ]))
     } else {
-      Output.line("node \(node.mark.name) with \(counted(node.schema.models.count, "model")) in \(directory)")
+      Output.line(
+        "node \(printable(node.mark.name)) with \(counted(node.schema.models.count, "model")) in \(directory)"
+      )
     }
     Output.flush()
   }
@@ -92,7 +94,8 @@ struct Status: ParsableCommand {
       Output.line(status.json)
     } else {
       Output.line(
-        "node \(Output.styled(node.mark.name, .bold)) in \(node.directory), origin \(node.mark.origin)")
+        "node \(Output.styled(printable(node.mark.name), .bold)) in \(node.directory), origin \(node.mark.origin)"
+      )
       Output.line(
         "schema      \(counted(node.schema.models.count, "model")): \(node.schema.models.map(\.name).joined(separator: ", "))"
       )
@@ -102,9 +105,9 @@ struct Status: ParsableCommand {
       Output.line("tables      \(size(status.tableBytes)), \(counted(Int(status.records), "record"))")
       Output.line("conflicts   \(status.conflicts == 0 ? "none" : grouped(status.conflicts))")
       for peer in status.peers {
-        Output.line("peer        \(peer.name) at \(peer.address): \(peer.text)")
+        Output.line(printable("peer        \(peer.name) at \(peer.address): \(peer.text)"))
       }
-      for notice in status.notices { Output.line("note        \(notice)") }
+      for notice in status.notices { Output.line(printable("note        \(notice)")) }
     }
     Output.flush()
     try node.checkTablesAreWhole()

@@ -141,7 +141,7 @@ private struct BlockTexts: ~Copyable {
   init(_ block: BlockContents, _ description: EventDescription) {
     self.block = block
     self.description = description
-    for origin in block.origins { names.append(add(" \(description.name(of: origin)):")) }
+    for origin in block.origins { names.append(add(" \(printable(description.name(of: origin))):")) }
     for key in 0..<block.reader.keyCount {
       let stored = block.reader.model(ofKey: key)
       // Keys are sorted: those of one model stand together.
@@ -167,13 +167,14 @@ private struct BlockTexts: ~Copyable {
     for shape in 0..<block.shapeCount {
       let firstField = Int32(fields.count)
       for field in block.fields(ofShape: shape) {
-        fields.append(Field(prefix: add(" \(description.fieldName(field.name, model))="), tag: field.tag))
+        let name = printable(description.fieldName(field.name, model))
+        fields.append(Field(prefix: add(" \(name)="), tag: field.tag))
       }
       let operation = Output.styled(block.operation(ofShape: shape).name, .cyan)
       shapes.append(
         Shape(
-          opening: add(" \(operation) \(model?.name ?? stored)["),
-          closing: add("]" + (block.relationship(ofShape: shape).map { " \($0)" } ?? "")),
+          opening: add(" \(operation) \(printable(model?.name ?? stored))["),
+          closing: add("]" + printable(block.relationship(ofShape: shape).map { " \($0)" } ?? "")),
           fields: firstField..<Int32(fields.count)))
     }
   }

@@ -82,7 +82,7 @@ enum Output {
     buffer.removeAll(keepingCapacity: true)
   }
 
-  static func warning(_ text: String) { error("warning: " + text) }
+  static func warning(_ text: String) { error("warning: " + printable(text)) }
 
   static func error(_ text: String) {
     flush()
@@ -91,7 +91,7 @@ enum Output {
 
   /// Ends the process with one line that says what, where, and what to do next.
   static func failure(_ explanation: Explanation) -> Never {
-    error("stemma: " + explanation.message)
+    error("stemma: " + printable(explanation.message, as: .lines))
     Pager.end()
     Foundation.exit(explanation.exitCode.rawValue)
   }

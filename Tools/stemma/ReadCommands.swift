@@ -62,7 +62,7 @@ struct Get: ParsableCommand {
     var table = TextTable()
     for group in ["key", "fields"] {
       guard case .object(let fields)? = member(group) else { continue }
-      for (name, value) in fields { table.append([name, plain(value)]) }
+      for (name, value) in fields { table.append([name, printable(plain(value))]) }
     }
     if let revision = member("revision") { table.append(["revision", plain(revision)]) }
     table.write(indent: indent)
@@ -227,7 +227,7 @@ struct Query: ParsableCommand {
       if format.json {
         Output.line(.array(array))
       } else if !format.ndjson, !rows.isEmpty {
-        var table = TextTable(header.map { Output.styled($0, .bold) })
+        var table = TextTable(header.map { Output.styled(printable($0), .bold) })
         for row in rows { table.append(row) }
         table.write()
       }

@@ -166,10 +166,10 @@ struct Blame: ParsableCommand {
         if index > 0 && (!decision.isConflict || candidate.value == decision.candidates[0].value) { continue }
         table.append(
           [
-            index == 0 ? decision.field ?? "(exists)" : "  or",
+            printable(index == 0 ? decision.field ?? "(exists)" : "  or"),
             EventText.short(index == 0 ? decision.shown : candidate.value), "\(candidate.version)",
-            candidate.time, candidate.event,
-          ] + (by ? [candidate.by ?? ""] : []))
+            candidate.time, printable(candidate.event),
+          ] + (by ? [printable(candidate.by ?? "")] : []))
       }
     }
     table.write()

@@ -76,7 +76,9 @@ struct Repair: ParsableCommand {
       for partition in report.refused {
         Output.warning("partition \(partition): a peer holds other events than the ones that were lost")
       }
-      for line in LossText.lines(report.missing, node.mark) { Output.line("still missing: \(line)") }
+      for line in LossText.lines(report.missing, node.mark) {
+        Output.line("still missing: \(printable(line))")
+      }
       if report.isWhole {
         Output.line(
           report.files.isEmpty
@@ -142,7 +144,7 @@ extension Repair {
         ]))
     } else if let record = report.record {
       Output.line(dryRun ? "would give up:" : "gave up:")
-      for line in LossText.lines(record, node.mark) { Output.line("  \(line)") }
+      for line in LossText.lines(record, node.mark) { Output.line("  \(printable(line))") }
       if dryRun { Output.line("nothing was changed") }
     } else {
       Output.line("nothing to give up")

@@ -314,7 +314,7 @@ struct Digest: ParsableCommand {
       } else if format.ndjson {
         Output.line(row)
       } else {
-        Output.line("\(digest.log) \(digest.tables) \(digest.partition)")
+        Output.line("\(digest.log) \(digest.tables) \(printable(digest.partition))")
       }
     }
     if format.json { Output.line(.array(array)) }

@@ -42,7 +42,7 @@ struct ResolveDialog {
           } catch let error as NodeError {
             // What was typed does not fit; the same question again.
             guard case .mutation = error else { throw error }
-            Output.line(Output.styled(Explanations.text(of: error), .red))
+            Output.line(Output.styled(printable(Explanations.text(of: error)), .red))
           }
         }
       }
@@ -104,9 +104,9 @@ struct ResolveDialog {
     if typed.isEmpty { return .again("no key, nothing was linked") }
     let reader = try RecordWords(node, model: conflict.model)
     do { return .resolution(.set(try reader.target(typed, of: field))) } catch let error as MutationError {
-      return .again(Output.styled(Explanations.text(of: error), .red))
+      return .again(Output.styled(printable(Explanations.text(of: error)), .red))
     } catch let failure as Failure {
-      return .again(Output.styled(failure.message, .red))
+      return .again(Output.styled(printable(failure.message), .red))
     }
   }
 
@@ -139,7 +139,7 @@ struct ResolveDialog {
     let reader = try RecordWords(node, model: conflict.model)
     if let name = conflict.field, let field = reader.model.field(named: name) {
       do { return .resolution(.set(try reader.value(typed, of: field))) } catch let error as MutationError {
-        return .again(Output.styled(Explanations.text(of: error), .red))
+        return .again(Output.styled(printable(Explanations.text(of: error)), .red))
       }
     }
     do { return .resolution(.set(try JSON.parse(Array(typed.utf8)))) } catch {

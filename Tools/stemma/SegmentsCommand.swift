@@ -72,9 +72,9 @@ struct Segments: ParsableCommand {
     for share in file.partitions {
       let streams = share.streams.map { "\($0.origin):\($0.from)…\($0.to)" }
       table.append([
-        share.partition, grouped(share.events),
+        printable(share.partition), grouped(share.events),
         share.blocks.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)…\($0.upperBound)" } ?? "-",
-        streams.joined(separator: " "),
+        printable(streams.joined(separator: " ")),
       ])
     }
     return table

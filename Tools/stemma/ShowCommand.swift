@@ -45,7 +45,7 @@ struct Show: ParsableCommand {
   private func write(_ account: EventAccount, _ description: EventDescription) {
     Output.line()
     func names(_ dots: [Dot]) -> String {
-      dots.isEmpty ? "nothing" : dots.map(description.name).joined(separator: ", ")
+      dots.isEmpty ? "nothing" : dots.map { printable(description.name($0)) }.joined(separator: ", ")
     }
     Output.line("    Builds on \(names(account.parents)).")
     if !account.concurrent.isEmpty {
@@ -53,26 +53,28 @@ struct Show: ParsableCommand {
     }
     for outcome in account.outcomes {
       let field = outcome.field ?? "existence"
+      let other = printable(outcome.by ?? "")
       switch outcome.fate {
       case .shown: Output.line("    \(field): is what is shown.")
       case .outdone(_, .agree):
-        Output.line("    \(field): says the same as \(outcome.by ?? ""), which had not seen it.")
+        Output.line("    \(field): says the same as \(other), which had not seen it.")
       case .outdone(_, let rule):
-        Output.line("    \(field): stands against \(outcome.by ?? ""), which is shown (\(rule.name)).")
-      case .superseded: Output.line("    \(field): written again by \(outcome.by ?? ""), which had seen it.")
+        Output.line("    \(field): stands against \(other), which is shown (\(rule.name)).")
+      case .superseded: Output.line("    \(field): written again by \(other), which had seen it.")
       }
       for opponent in outcome.opponents { write(opponent, of: outcome) }
     }
   }
 
   private func write(_ opponent: EventAccount.Opponent, of outcome: EventAccount.Outcome) {
+    let event = printable(opponent.event)
     if opponent.wasSeen {
       Output.line(
-        "      It had seen the deletion \(opponent.event), but an ordinary update does not bury one.")
+        "      It had seen the deletion \(event), but an ordinary update does not bury one.")
     } else if opponent.hasSeen {
-      Output.line("      \(opponent.event) had seen it, but an ordinary update does not bury a deletion.")
+      Output.line("      \(event) had seen it, but an ordinary update does not bury a deletion.")
     } else if opponent.event != outcome.by {
-      Output.line("      \(opponent.event) stands against it.")
+      Output.line("      \(event) stands against it.")
     }
   }
 

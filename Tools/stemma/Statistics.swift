@@ -61,7 +61,7 @@ struct ModelCounts {
     var table = TextTable(numeric: [1])
     for (name, counts) in models.sorted(by: { $0.key < $1.key }) {
       table.append([
-        name, grouped(UInt64(counts.sum)),
+        printable(name), grouped(UInt64(counts.sum)),
         bar(counts.created, "+", .green) + bar(counts.changed, "~", .cyan) + bar(counts.deleted, "-", .red),
       ])
     }
@@ -99,9 +99,10 @@ struct CommitStatistics {
 
   func write(_ description: EventDescription) {
     Output.line(
-      Output.styled("commit \(description.name(commit))", .yellow) + "  \(description.time(latest))"
-        + (note.by.map { "  by \($0)" } ?? "") + (note.source.map { "  from \($0)" } ?? ""))
-    for line in (note.note ?? "").split(separator: "\n") { Output.line("    \(line)") }
+      Output.styled("commit \(printable(description.name(commit)))", .yellow)
+        + "  \(description.time(latest))"
+        + printable((note.by.map { "  by \($0)" } ?? "") + (note.source.map { "  from \($0)" } ?? "")))
+    for line in EventText.lines(ofNote: note.note ?? "") where !line.isEmpty { Output.line("    " + line) }
     counts.write()
     Output.line("  \(counted(counts.all.sum, "event")) in \(counted(partitions.count, "partition"))")
   }

@@ -53,12 +53,12 @@ struct Stats: ParsableCommand {
       "\(grouped(statistics.events)) events of \(grouped(statistics.records)) records in "
         + "\(counted(Int(statistics.partitionCount), "partition")), \(size(statistics.bytes))")
     section("models", ["model", "records", "events", "bytes"], statistics.models) { load in
-      ([load.model, grouped(load.records), grouped(load.events), size(load.bytes)], load.events)
+      ([printable(load.model), grouped(load.records), grouped(load.events), size(load.bytes)], load.events)
     }
     section("hottest records", ["record", "events", "bytes", "last"], statistics.hottest) { record in
       (
         [
-          "\(record.model) \(printable(record.keyText))", grouped(record.events), size(record.bytes),
+          "\(printable(record.model)) \(record.keyText)", grouped(record.events), size(record.bytes),
           String(record.last.prefix(10)),
         ], record.events
       )
@@ -68,7 +68,8 @@ struct Stats: ParsableCommand {
     ) { load in
       (
         [
-          load.partition, grouped(load.records), grouped(load.events), String(format: "%.1f", load.perDay),
+          printable(load.partition), grouped(load.records), grouped(load.events),
+          String(format: "%.1f", load.perDay),
           size(load.bytes),
         ], load.bytes
       )

@@ -41,7 +41,7 @@ struct Verify: ParsableCommand {
     }
     for record in report.givenUp {
       Output.line("given up on \(Timestamp(milliseconds: record.time).utcText):")
-      for line in LossText.lines(record, report.mark) { Output.line("  \(line)") }
+      for line in LossText.lines(record, report.mark) { Output.line("  \(printable(line))") }
     }
     guard report.isDamaged else {
       Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file")): all good")
@@ -49,7 +49,7 @@ struct Verify: ParsableCommand {
     }
     if !report.losses.isEmpty {
       Output.line("lost:")
-      for line in LossText.lines(report.losses, report.mark) { Output.line("  \(line)") }
+      for line in LossText.lines(report.losses, report.mark) { Output.line("  \(printable(line))") }
     }
     if report.isVague { Output.line("lost: what else these files held cannot be told") }
     Output.line("\(counted(Int(report.events), "event")) can still be read")

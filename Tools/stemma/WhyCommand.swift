@@ -136,7 +136,7 @@ struct Why: ParsableCommand {
   private func write(_ paragraphs: [[String]]) {
     for (index, sentences) in paragraphs.enumerated() {
       if index > 0 { Output.line() }
-      for (place, sentence) in sentences.enumerated() {
+      for (place, sentence) in sentences.map({ printable($0) }).enumerated() {
         Output.line(place == 0 ? Output.styled(sentence, .bold) : "  " + sentence)
       }
     }

@@ -1,7 +1,8 @@
 import StemmaSchema
 
 /// A key as a person types it behind the model's name: the bare value of a one-part key, else `part=value …`. Words
-/// that a shell would take apart are quoted, so that what an error names can be pasted into the next command.
+/// that a shell would take apart are quoted, so that what an error names can be pasted into the next command; control
+/// characters stand there as `$'…'` has them.
 package enum KeyWords {
   package static func text(_ key: Key, of model: Model) -> String {
     let parts = key.parts
@@ -24,6 +25,10 @@ package enum KeyWords {
   }
 
   private static func quoted(_ word: String) -> String {
+    if printable(word) != word {
+      let escaped = word.replacing(#"\"#, with: #"\\"#).replacing("'", with: #"\'"#)
+      return "$'\(printable(escaped, as: .shell))'"
+    }
     let isPlain = word.utf8.allSatisfy { byte in
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

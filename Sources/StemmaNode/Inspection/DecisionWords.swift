@@ -11,7 +11,7 @@ extension FieldDecision {
     }
     let isMutual = candidates.allSatisfy(\.saw.isEmpty)
     words.append("\(candidates.count) writes \(isMutual ? "had not seen each other" : "stand side by side"):")
-    words += candidates.map { "  \($0.number). \($0.value.canonicalText)  \($0.words)" }
+    words += candidates.map { "  \($0.number). \(printable($0.value.canonicalText, as: .json))  \($0.words)" }
     words += candidates.compactMap(\.sight)
     words.append(Self.reason(rule, winner, candidates.first { $0.value != winner.value } ?? winner))
     return words
@@ -21,7 +21,7 @@ extension FieldDecision {
     guard let field else {
       return shown == .bool(true) ? "The record exists." : "The record does not exist."
     }
-    return "\(field) is \(shown.canonicalText)."
+    return "\(field) is \(printable(shown.canonicalText, as: .json))."
   }
 
   /// What made the first candidate better than the best one that says something else.

@@ -2,7 +2,8 @@ import StemmaEvents
 
 /// A line for each event, as somebody wants it: text with placeholders such as `{time}`, taken from the members
 /// of the event's JSON, key and position as they are typed; `{fields.NAME}` gives one field, `{{` and `}}` give braces, `\t` and `\n` a tabulator and the end
-/// of a line, `\\` a backslash. A value never ends a line: in it these are written as they are written here.
+/// of a line, `\\` a backslash. A value never ends a line: in it these, and all other control characters, are spelled
+/// as by `printable`.
 package struct EventFormat: Sendable {
   private enum Part: Sendable {
     case text(String)
@@ -83,21 +84,8 @@ package struct EventFormat: Sendable {
   private func plain(_ value: JSON?) -> String {
     switch value {
     case nil, .null: ""
-    case .string(let text): Self.onOneLine(text)
-    case .some(let value): value.text
+    case .string(let text): printable(text)
+    case .some(let value): printable(value.text, as: .json)
     }
-  }
-
-  private static func onOneLine(_ text: String) -> String {
-    guard text.utf8.contains(where: { $0 < 32 }) else { return text }
-    return text.map { character in
-      switch character {
-      case "\t": "\\t"
-      case "\n": "\\n"
-      case "\r\n": "\\r\\n"
-      case "\r": "\\r"
-      default: String(character)
-      }
-    }.joined()
   }
 }

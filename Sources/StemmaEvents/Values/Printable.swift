@@ -1,0 +1,63 @@
+/// How characters are spelled that a terminal would obey, or that would end a line.
+package enum ControlSpelling {
+  /// `\n`, `\t`, `\r`, else `\u{1b}`.
+  case plain
+  /// As above, but ends of lines stay: for text that has several lines by itself.
+  case lines
+  /// `\u009b`: of a JSON text, whose strings spell all below U+0020 already, the rest.
+  case json
+  /// `\n`, `\t`, `\r`, else the bytes as `\033`: what shells read in `$'…'` (POSIX.1-2024, 2.2.4).
+  case shell
+
+  fileprivate func spells(_ scalar: Unicode.Scalar) -> Bool {
+    if case .lines = self, scalar == "\n" { return false }
+    return switch scalar.value {
+    // C0, DEL and C1; ends of lines and paragraphs, and what turns the direction of text (Unicode's standard
+    // annex 9, 2.1, 2.2 and 2.4).
+    case 0x00...0x1F, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
+    default: false
+    }
+  }
+
+  fileprivate func spelled(_ scalar: Unicode.Scalar) -> String {
+    let digits = String(scalar.value, radix: 16)
+    if case .json = self { return "\\u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits }
+    switch scalar {
+    case "\n": return "\\n"
+    case "\t": return "\\t"
+    case "\r": return "\\r"
+    default: break
+    }
+    guard case .shell = self else { return "\\u{\(digits)}" }
+    return String(scalar).utf8.map { byte in
+      let octal = String(byte, radix: 8)
+      return "\\" + String(repeating: "0", count: 3 - octal.count) + octal
+    }.joined()
+  }
+}
+
+/// Text that anybody may have written, for people: control characters, which a terminal would obey, are spelled out,
+/// and so are characters that turn the direction of text. Plain text is given back as it is; that takes one look at
+/// each byte.
+package func printable(_ text: String, as spelling: ControlSpelling = .plain) -> String {
+  guard hasOtherThanASCII(text), text.unicodeScalars.contains(where: spelling.spells) else { return text }
+  var spelled = ""
+  for scalar in text.unicodeScalars {
+    if spelling.spells(scalar) {
+      spelled += spelling.spelled(scalar)
+    } else {
+      spelled.unicodeScalars.append(scalar)
+    }
+  }
+  return spelled
+}
+
+/// Whether a byte is none of the printable ones of ASCII. Without branches, so that many bytes are looked at together.
+private func hasOtherThanASCII(_ text: String) -> Bool {
+  var text = text
+  return text.withUTF8 { bytes in
+    var others: UInt8 = 0
+    for byte in bytes { others |= byte &- 0x20 < 0x5F ? 0 : 1 }
+    return others != 0
+  }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Testing
+
+/// Keys, values, names and notes of others that would move a terminal's cursor, or look like more lines than there
+/// are.
+@Suite("control characters in data")
+struct ControlCharacterTests {
+  private let key = "it's e\u{1B}[31m\nvil\u{9B}\u{202E}\\"
+  private let value = "x\u{1B}]0;t\u{7}\u{7F}\u{85}\r\n\u{2066}"
+  private let by = "b\tob\u{1B}[7m"
+  private let note = "no\nte \u{1B}[5m\r\nthird\rline"
+
+  /// Two nodes with such names that have changed such a record apart, and met: five events.
+  private func met() throws -> Workplace {
+    let work = try Workplace()
+    try work.write("shop.graphql", Shop.schema)
+    try work.stemma("init", "shop", "--schema", "shop.graphql", "--name", "sh\u{1B}[1mop")
+    let remarks = ["--by", by, "-m", note]
+    func write(_ words: String...) throws {
+      let result = try Tool.run(Tool.path, words + remarks, in: work.path)
+      #expect(result.status == 0, "\(words): \(result.errors)")
+    }
+    try write("-C", "shop", "create", "Team", "id=\(key)", "name=\(value)")
+    try write("-C", "shop", "create", "Visit", "site=\(key)", "number=1", "room=\(value)")
+    try write("-C", "shop", "create", "Badge", "id=b", "team=\(key)no")
+    try work.stemma("clone", "shop", "field", "--name", "fi\neld")
+    try write("-C", "field", "update", "Team", key, "name=field\(value)")
+    try write("-C", "shop", "update", "Team", key, "name=shop\(value)")
+    try work.stemma("-C", "field", "sync")
+    return work
+  }
+
+  /// What a terminal would obey, but for ends of lines.
+  private func obeyed(_ text: String) -> [String] {
+    text.unicodeScalars.filter { scalar in
+      switch scalar.value {
+      case 0x0A: false
+      case 0x00...0x1F, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
+      default: false
+      }
+    }.map { String($0.value, radix: 16) }
+  }
+
+  @Test("no command writes them for people, on output or as an error")
+  func spelled() throws {
+    let work = try met()
+    let commands: [[String]] = [
+      ["log"], ["log", "-p"], ["log", "--oneline"], ["log", "--oneline", "--grep", "x"], ["log", "--graph"],
+      ["log", "--stat"], ["log", "--format", "{event} {partition} {key} {by} {note} {fields} {fields.name}"],
+      ["show", "@1.1"], ["history", "Team", key], ["history", "Team", key, "--graph"],
+      ["blame", "Team", key, "--by"], ["why", "Team", key], ["why", "Team", key, "name"],
+      ["why", "Badge", "b", "team"], ["conflicts"], ["conflicts", "show", "Team", key],
+      ["conflicts", "show", "Badge", "b"], ["diff", "@1.0"], ["get", "Team", key], ["list", "Team"],
+      ["query", "SELECT * FROM teams"], ["stats"], ["digest"], ["segments", "--partitions"], ["status"],
+    ]
+    for words in commands {
+      let result = try Tool.run(Tool.path, ["-C", "field"] + words, in: work.path)
+      #expect(result.status == 0 && result.errors.isEmpty, "\(words): \(result.errors)")
+      #expect(!result.output.isEmpty, "\(words)")
+      #expect(obeyed(result.output).isEmpty, "\(words): \(result.output)")
+    }
+    let refused: [[String]] = [
+      ["get", "Team", key + "no"], ["history", "Team", key + "no"],
+      ["create", "Team", "id=\(key)", "name=x"],
+      ["conflicts", "show", "Visit", "site=\(key)", "number=1"],
+      ["create", "Member", "id=m", "name=M", "age=\(key)"],
+      ["undo", "@1.0"],
+    ]
+    for words in refused {
+      let result = try Tool.run(Tool.path, ["-C", "field"] + words, in: work.path)
+      #expect(result.status != 0, "\(words)")
+      #expect(obeyed(result.errors).isEmpty, "\(words): \(result.errors)")
+    }
+    let missing = try work.attempt("-C", "field", "get", "Team", key + "no")
+    #expect(
+      missing.errors == #"stemma: there is no Team $'it\'s e\033[31m\nvil\302\233\342\200\256\\no'"# + "\n")
+  }
+
+  @Test("an event has one line, whatever its key and its note")
+  func lines() throws {
+    let work = try met()
+    for words in [["--oneline"], ["--oneline", "--grep", "e"], ["--format", "{key} {by} {note} {fields}"]] {
+      let result = try Tool.run(Tool.path, ["-C", "field", "log"] + words, in: work.path)
+      #expect(result.lines.count == 5, "\(words): \(result.output)")
+    }
+    // A note keeps its lines where it stands for itself, each of them behind spaces.
+    let full = try work.stemma("-C", "field", "log", "-n", "1").output
+    #expect(full.contains("\n    no\n    te \\u{1b}[5m\n    third\\rline\n"), "\(full)")
+  }
+
+  @Test("a key that is shown can be pasted, and JSON gives it as it is")
+  func pasted() throws {
+    let work = try met()
+    let rows = try work.stemma("-C", "field", "log", "--model", "Team", "--json").array()
+    #expect(rows.allSatisfy { $0.object("key").text("id") == key && $0.text("note") == note })
+    #expect(rows.allSatisfy { $0.text("by") == by })
+    #expect(rows.last?.object("fields").text("name") == value)
+    let exported = try work.stemma("-C", "field", "export", "Team").objects()
+    #expect(exported.map { $0.object("key").text("id") } == [key])
+
+    let advice = try work.stemma("-C", "field", "conflicts", "show", "Team", key).lines
+    let command = try #require(advice.first { $0.hasSuffix("--take 2") })
+    let pasted = try ConsolePage.shell("cd field && " + command, in: work.path)
+    #expect(pasted.status == 0, "\(command): \(pasted.errors)")
+    let row = try work.stemma("-C", "field", "get", "Team", key, "--json").object()
+    #expect(row.object("fields").text("name") == "field\(value)")
+  }
+}
