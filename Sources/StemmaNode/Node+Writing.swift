@@ -64,18 +64,29 @@ extension Node {
     }
   }
 
-  /// Lets `body` do what it wants to the tables, and takes everything back.
+  /// Lets `body` do what it wants to the tables, and takes everything back. A node that was opened for reading takes no
+  /// lock for that: the tables' own keeps everybody apart, and the log is not touched.
   package func rehearse(_ body: (WriteTransaction) throws(NodeError) -> Void) throws(NodeError) {
+    guard options.mode == .read else {
+      return try locked { () throws(NodeError) in try rehearse(in: tables, body) }
+    }
+    let writable = try Self.wrapping { () throws(TablesError) in
+      try Tables.open(at: tables.path, schema: schema, mode: .readWrite)
+    }
+    try rehearse(in: writable, body)
+  }
+
+  private func rehearse(
+    in tables: Tables, _ body: (WriteTransaction) throws(NodeError) -> Void
+  ) throws(NodeError) {
     /// Ends the transaction without a trace.
     struct Rehearsed: Error {}
-    try locked { () throws(NodeError) in
-      do {
-        try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
-          try body(try begin(CommitNote(), transaction))
-          throw Rehearsed()
-        }
-      } catch is Rehearsed {} catch { try Self.wrapping { throw error } }
-    }
+    do {
+      try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
+        try body(try begin(CommitNote(), transaction))
+        throw Rehearsed()
+      }
+    } catch is Rehearsed {} catch { try Self.wrapping { throw error } }
   }
 
   /// `durable` gets the outcomes as soon as the events are synced.
