@@ -102,4 +102,24 @@ import Testing
     }
     #expect(interruptions > 20)
   }
+
+  /// A new origin builds on what the tables show, and its context could mean events of either past: then nothing is
+  /// renamed or removed.
+  @Test func whatBuildsOnBothIsLeftAsItIs() throws {
+    let bench = try Bench()
+    try doubled(bench, isSealed: false)
+    try bench.copy("a", to: "copy")
+    try bench.open("copy").commit(#"{"op":"update","model":"Note","key":"3","fields":{"stars":4}}"#)
+    let error = #expect(throws: NodeError.self) {
+      try bench.open("copy").repairDoubledNumbers { _, _ in }
+    }
+    guard case .damaged = try #require(error) else { throw try #require(error) }
+    #expect(try bench.open("copy").history.count == 6)
+    #expect(try bench.open("copy").fields("Note", #""3""#)?.contains("4") == true)
+    // A repair with a peer would give both events of a name the same new one.
+    let peer = RemotePeer(name: "p", address: bench.path("p"))
+    #expect(throws: NodeError.self) { try bench.open("a").repairFork(with: peer) { _, _ in } }
+    #expect(try bench.open("a").repairDoubledNumbers { _, _ in }.events == 3)
+    try check(bench, "after a refusal")
+  }
 }

@@ -82,7 +82,8 @@ extension Node {
   /// rebuilt.
   ///
   /// Interrupted, it goes on when it is repeated, and writes no event twice.
-  /// - Throws: `.log(.damaged)` if the log is damaged besides.
+  /// - Throws: `.log(.damaged)` if the log is damaged besides; `.damaged` if somebody has built on both histories, so
+  ///   that what the event has seen cannot be told. Nothing is changed then.
   package func repairDoubledNumbers(
     progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> ForkReport {
@@ -108,6 +109,12 @@ extension Node {
             renaming.take(stored.event, reader.note)
           }
         }
+      }
+      if let name = renaming.ambiguous {
+        throw .damaged(
+          what: "event \(description.name(name.dot)) of partition \(name.partition) was written when the "
+            + "log had names of events twice, and it cannot be told which of them it has seen; nothing was "
+            + "changed: clone a peer that holds one of the two histories, and go on there")
       }
       let branches = [ForkedBranch](merging: runs.map(\.branch))
       let origins = Set(branches.map { Origin($0.origin) })

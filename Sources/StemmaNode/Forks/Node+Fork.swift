@@ -42,6 +42,10 @@ extension Node {
     let peer = try peerForReading(remote)
     return try locked { () throws(NodeError) in
       try checkLogIsWhole()
+      guard try Self.wrapping({ try Self.doubledRuns(in: log) }).isEmpty else {
+        throw .damaged(
+          what: "the log has names of events twice; `stemma repair --fork` without --from mends that first")
+      }
       let comparison = try compare(with: peer)
       var report = ForkReport()
       report.behind = Set(comparison.behind.map(\.partition)).sorted().map(\.description)

@@ -15,6 +15,8 @@ struct Renaming {
   private var records: [RecordKey: [Known]] = [:]
   /// Those of branches whose names others have too.
   private var doubles: [RecordKey: [Known]] = [:]
+  /// The first event outside of such a branch whose context covers an event of one: it may mean either that has the name.
+  private(set) var ambiguous: EventName?
   private var digester = EventDigester()
   /// From old names to new ones.
   private var renamed: [EventName: EventName] = [:]
@@ -44,6 +46,9 @@ struct Renaming {
   mutating func take(_ event: Event, _ note: CommitNote?) {
     let record = RecordKey(event)
     let stream = EventName(streamOf: event)
+    if ambiguous == nil, (doubles[record] ?? []).contains(where: { event.context.covers($0.dot) }) {
+      ambiguous = event.name
+    }
     let covered = (records[record] ?? []).filter { event.context.covers($0.dot) }
     let from = branches[stream]?.from ?? .max
     if event.dot.sequence.rawValue < from, covered.contains(where: { $0.renamed != nil }) {
