@@ -3,9 +3,8 @@ import StemmaSchema
 
 /// Rules that every event from elsewhere must obey, whatever signed or sealed it.
 ///
-/// What needs the record's state, that the version is exactly one above the highest in the context, is
-/// checked where the state is: when the event is applied. Here the version is bounded by what the context
-/// allows.
+/// What needs the record's state, that the version is at most one above the record's, is checked where the
+/// state is: when the event is applied. Here the version is bounded by what the context allows.
 struct EventCheck: Sendable {
   /// By stored name.
   private let models: [String: Model]

@@ -3,6 +3,7 @@ import GRDBSQLite
 import Measuring
 import StemmaEvents
 import StemmaNode
+import Synchronization
 
 /// Durable commits of one event each, against SQLite in WAL mode with synchronous=FULL, one row a transaction.
 func measureCommits(_ bench: Bench) throws {
@@ -38,8 +39,8 @@ func measureCommits(_ bench: Bench) throws {
     rounds: max(3, bench.rounds),
     ours: {
       let node = try bench.emptyNode("grouped")
-      let writers = ConcurrentWriters(node, mutations, count: 16)
-      return try Cost.of { try writers.run() }
+      let writers = ConcurrentWriters(mutations, count: 16)
+      return try Cost.of { try writers.run(on: node) }
     }, baseline: baseline)
   try BareSQLite(bench.path("bare.sqlite")).checkSameRows(
     as: bench.path("grouped/tables.sqlite"), leavingOut: ["_version", "_state"])
@@ -49,29 +50,28 @@ func measureCommits(_ bench: Bench) throws {
 
 /// Threads that each wait for their commit before they ask for the next one, and one that makes the commits, as a
 /// library's does: what is asked for while a group of commits is being made is the next group.
-///
-/// Unchecked: all members but the node are touched with the condition locked, and the node only by the thread that makes
-/// the commits.
-private final class ConcurrentWriters: @unchecked Sendable {
-  /// Unchecked: its outcome is written before `isDone` is signalled, and read after.
-  private final class Request: @unchecked Sendable {
+private final class ConcurrentWriters: Sendable {
+  private final class Request: Sendable {
     let mutation: Mutation
+    let outcome = Mutex<Result<Void, any Error>?>(nil)
     let isDone = DispatchSemaphore(value: 0)
-    var outcome: Result<Void, any Error>?
     init(_ mutation: Mutation) { self.mutation = mutation }
   }
 
-  private let node: Node
-  /// By writer; all changes of a record are one writer's, in their order.
-  private var work: [[Mutation]]
-  private let condition = NSCondition()
-  private var waiting: [Request] = []
-  private var running = 0
-  private var failure: (any Error)?
+  private struct State {
+    var waiting: [Request] = []
+    var running: Int
+    var failure: (any Error)?
+  }
 
-  init(_ node: Node, _ mutations: [Mutation], count: Int) {
-    self.node = node
-    work = Array(repeating: [], count: count)
+  /// By writer; all changes of a record are one writer's, in their order.
+  private let work: [[Mutation]]
+  private let state: Mutex<State>
+  /// Signalled at each request, and when a writer ends.
+  private let hasChanged = DispatchSemaphore(value: 0)
+
+  init(_ mutations: [Mutation], count: Int) {
+    var work = [[Mutation]](repeating: [], count: count)
     var writers: [String: Int] = [:]
     for mutation in mutations {
       let record = mutation.key?.canonicalText ?? ""
@@ -79,53 +79,61 @@ private final class ConcurrentWriters: @unchecked Sendable {
       writers[record] = writer
       work[writer].append(mutation)
     }
+    self.work = work
+    state = Mutex(State(running: count))
   }
 
-  func run() throws {
-    running = work.count
+  /// Makes all commits on this thread. To be called once.
+  func run(on node: Node) throws {
     for mutations in work {
       let thread = Thread { [self] in
         var failed: (any Error)?
         for mutation in mutations where failed == nil {
           do { try commit(mutation) } catch { failed = error }
         }
-        condition.lock()
-        failure = failure ?? failed
-        running -= 1
-        condition.signal()
-        condition.unlock()
+        end(failed)
       }
       thread.start()
     }
     while let group = nextGroup() {
-      for (request, outcome) in zip(group, make(group)) {
-        request.outcome = outcome
+      for (request, outcome) in zip(group, Self.make(group, on: node)) {
+        request.outcome.withLock { $0 = outcome }
         request.isDone.signal()
       }
     }
-    if let failure { throw failure }
+    if let failure = state.withLock({ $0.failure }) { throw failure }
   }
 
   /// What waits, as soon as anything does; nil when all writers are done.
   private func nextGroup() -> [Request]? {
-    condition.lock()
-    defer { condition.unlock() }
-    while waiting.isEmpty, running > 0 { condition.wait() }
-    defer { waiting = [] }
-    return waiting.isEmpty ? nil : waiting
+    while true {
+      hasChanged.wait()
+      let (group, isOver) = state.withLock { state in
+        defer { state.waiting = [] }
+        return (state.waiting, state.running == 0)
+      }
+      if !group.isEmpty { return group }
+      if isOver { return nil }
+    }
   }
 
   private func commit(_ mutation: Mutation) throws {
     let request = Request(mutation)
-    condition.lock()
-    waiting.append(request)
-    condition.signal()
-    condition.unlock()
+    state.withLock { $0.waiting.append(request) }
+    hasChanged.signal()
     request.isDone.wait()
-    try request.outcome?.get()
+    try request.outcome.withLock { $0 }?.get()
   }
 
-  private func make(_ group: [Request]) -> [Result<Void, any Error>] {
+  private func end(_ failure: (any Error)?) {
+    state.withLock { state in
+      state.failure = state.failure ?? failure
+      state.running -= 1
+    }
+    hasChanged.signal()
+  }
+
+  private static func make(_ group: [Request], on node: Node) -> [Result<Void, any Error>] {
     do {
       let requests = group.map { request in
         Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
