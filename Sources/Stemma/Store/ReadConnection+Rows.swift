@@ -20,6 +20,6 @@ extension ReadConnection {
     for (index, part) in record.key.enumerated() { statement.bind(Int32(index + 1), part?.value ?? .null) }
     defer { statement.reset() }
     let cursor = RowCursor(statement, store)
-    return try cursor.next() ? try Row(cursor.row(of: Row.self)) : nil
+    return try withExtendedLifetime(cursor) { try cursor.next() ? try Row(cursor.row(of: Row.self)) : nil }
   }
 }

@@ -58,7 +58,7 @@ extension Store {
       let source = RowSource(nil)
       source.show(
         try description.values(of: key, state, model, life.rules), state.context)
-      return try Row(RowReader(source, Row.self))
+      return try withExtendedLifetime(source) { try Row(RowReader(source, Row.self)) }
     }
   }
 
