@@ -17,4 +17,7 @@ struct stemma_file_identity {
 };
 int stemma_identity(int descriptor, struct stemma_file_identity *identity);
 
+// Asks the processor to have these bytes in its caches soon. Any address will do: nothing is read.
+static inline void stemma_prefetch(const void *bytes) { __builtin_prefetch(bytes); }
+
 #endif

@@ -16,6 +16,9 @@ package final class BlockContents: Sendable {
   }
 
   package var count: Int { reader.count }
+  /// To be called some events before what is known of this one is asked for: whoever goes through many blocks by turns
+  /// waits for memory longer than for anything else.
+  package func prefetch(_ index: Int) { reader.rows.prefetch(index) }
   package func event(_ index: Int) -> Event {
     maker.event(index, of: reader.record(key(index))).event
   }

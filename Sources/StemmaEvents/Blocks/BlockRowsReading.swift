@@ -1,3 +1,5 @@
+import CStemma
+
 /// What a block has of an event besides its values: indexes into the block's tables, checked.
 struct BlockRow: Sendable {
   var arrival: UInt64 = 0
@@ -46,6 +48,9 @@ struct BlockRows: Sendable {
   subscript(index: Int) -> BlockRow {
     @inline(__always) get { table[index] }
   }
+
+  @inline(__always)
+  func prefetch(_ index: Int) { stemma_prefetch(table.elements.baseAddress.map { $0 + index }) }
 
   /// `assignmentLimit`: of all events together; nulls have no bytes of their own to bound them.
   init(

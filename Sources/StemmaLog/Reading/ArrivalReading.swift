@@ -192,6 +192,7 @@ private struct SegmentArrival: Sendable {
       if done >= due { try openDue() }
       let place = isReversed ? table.count - 1 - done : done
       done += 1
+      prefetch(isReversed ? place - Self.distance : place + Self.distance)
       let entry = table[place]
       if entry == 0 { continue }
       let slot = Int(entry >> 32)
@@ -203,6 +204,14 @@ private struct SegmentArrival: Sendable {
         position: Position(file: segment.header.place, index: arrivals.lowerBound + UInt64(place)))
     }
     return nil
+  }
+
+  /// How many events before its turn the memory of one is asked for.
+  private static let distance = 8
+
+  private func prefetch(_ place: Int) {
+    guard table.indices.contains(place), table[place] != 0 else { return }
+    slots[Int(table[place] >> 32)].block?.prefetch(Int(table[place] & 0xFFFF_FFFF) - 1)
   }
 
   /// To be called when the next block is another one. It is due where its first event may have arrived.
