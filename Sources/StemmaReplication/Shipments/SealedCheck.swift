@@ -56,7 +56,7 @@ struct SealedCheck {
     let rawBytes: UInt64
   }
 
-  /// How many blocks are open at once, on as many threads as there are processors.
+  /// How many blocks are open at once. Other threads open them while this one goes through those before.
   private static let openedAtOnce = 16
 
   /// Throws `malformed`, `damaged`, `hostileEvent` or `gap`. `held`: what the receiver holds; each stream of the
@@ -65,14 +65,15 @@ struct SealedCheck {
     _ contents: SealedContents, _ check: EventCheck, held: Knowledge
   ) throws(ReplicationError) {
     var pass = try Self(contents, check, held)
-    var next = 0
-    while next < contents.footer.blocks.count {
-      let batch = Array(next..<min(next + openedAtOnce, contents.footer.blocks.count))
-      let opened = mapInParallel(batch) { index in
-        Result { () throws(ReplicationError) in try open(block: index, contents, check) }
+    let blocks = contents.footer.blocks.count
+    // Those from the next one on.
+    var ahead: [MadeAhead<Result<Opened, ReplicationError>>] = []
+    for index in 0..<blocks {
+      for next in index + ahead.count..<min(index + openedAtOnce, blocks) {
+        ahead.append(
+          MadeAhead { Result { () throws(ReplicationError) in try open(block: next, contents, check) } })
       }
-      for (index, block) in zip(batch, opened) { try pass.take(block.get(), index) }
-      next += batch.count
+      try pass.take(ahead.removeFirst().take().get(), index)
     }
     try pass.finish()
   }
