@@ -10,13 +10,13 @@ extension Log {
   /// `events`: only those of them for which it holds. What is left of each stream must be a run in every file, or
   /// `.hole` is thrown and the file stays.
   package func purge(
-    _ isPurged: (Partition) -> Bool, events isRemoved: (Event) -> Bool = { _ in true }
+    _ isPurged: (Partition) -> Bool, events isRemoved: (StoredEvent) -> Bool = { _ in true }
   ) throws(LogError) {
     try checkWritable()
     try checkWhole()
     // A partition that is fetched again begins anew.
     appended = [:]
-    func isGone(_ event: Event) -> Bool { isPurged(event.partition) && isRemoved(event) }
+    func isGone(_ stored: StoredEvent) -> Bool { isPurged(stored.event.partition) && isRemoved(stored) }
     // Left out at once: what is to go may be what keeps a journal from being sealed.
     if try journalsHold(isGone) { try seal(without: isGone) }
     // The last file first: where the ends of streams go, each is without a hole at every moment.
@@ -25,15 +25,17 @@ extension Log {
       guard try old.footer().partitions.contains(where: { isPurged($0.partition) }) else { continue }
       var contents = try old.contents()
       let before = contents.events.count
-      contents.events.removeAll { isPurged($0.event.partition) && isRemoved($0.event) }
+      contents.removeEvents(inPlace: header.place, where: isGone)
       if contents.events.count < before { try replace(old, by: contents) }
     }
   }
 
-  private func journalsHold(_ isPurged: (Event) -> Bool) throws(LogError) -> Bool {
+  private func journalsHold(_ isGone: (StoredEvent) -> Bool) throws(LogError) -> Bool {
     for journal in journals {
       for part in journal.parts(in: 0..<UInt64.max) {
-        if try journal.read(part).events.contains(where: { isPurged($0.event) }) { return true }
+        if try journal.read(part).events.contains(where: { isGone($0.stored(inPlace: journal.number)) }) {
+          return true
+        }
       }
     }
     return false
@@ -62,5 +64,18 @@ extension Log {
       try fileSystem.remove(old.path)
       try relist()
     }
+  }
+}
+
+extension NumberedEvents {
+  /// `place`: the file number in the positions of the events.
+  mutating func removeEvents(inPlace place: UInt64, where isGone: (StoredEvent) -> Bool) {
+    events.removeAll { isGone($0.stored(inPlace: place)) }
+  }
+}
+
+extension BlockEvent {
+  fileprivate func stored(inPlace place: UInt64) -> StoredEvent {
+    StoredEvent(event, at: Position(file: place, index: arrival))
   }
 }

@@ -9,7 +9,7 @@ extension Log {
   /// that cannot be synced poisons it). Memory: all events of one journal.
   ///
   /// `isDropped`: of events that are left out, as if they were purged then.
-  package func seal(without isDropped: (Event) -> Bool = { _ in false }) throws(LogError) {
+  package func seal(without isDropped: (StoredEvent) -> Bool = { _ in false }) throws(LogError) {
     while let sealing = try beginSealing() {
       let trailer = try sealing.write(without: isDropped)
       try finish(sealing, trailer)
@@ -82,13 +82,13 @@ package struct Sealing: Sendable {
 
   /// Reads the journal and writes the segment aside, synced. Throws `.damaged` if the journal is, `.system`.
   package func write(
-    without isDropped: (Event) -> Bool = { _ in false }
+    without isDropped: (StoredEvent) -> Bool = { _ in false }
   ) throws(LogError) -> SealedSegment {
     do throws(LogError) { try fileSystem.remove(aside) } catch {
       guard error.isNotFound else { throw error }
     }
     var contents = try journal.contents()
-    contents.events.removeAll { isDropped($0.event) }
+    contents.removeEvents(inPlace: header.place, where: isDropped)
     let file = try fileSystem.open(aside, .create)
     let trailer = try SegmentWriter.write(
       contents, header: header, end: journal.end, chain: journal.chain, level: level, to: file)

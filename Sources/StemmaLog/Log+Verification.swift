@@ -39,7 +39,7 @@ extension Log {
         }
       } catch {
         guard case .damaged(let path, let offset, let flaw) = error else { throw error }
-        if case .doubled = flaw { continue }
+        if flaw.isDoubled { continue }
         found.insert(Damage(path: path, offset: offset, flaw: flaw))
       }
     }

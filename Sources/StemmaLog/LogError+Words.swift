@@ -5,6 +5,7 @@ extension LogError: CustomStringConvertible {
   package var description: String {
     switch self {
     case .system(let path, let operation, let code): "\(operation) \(path): \(System.text(of: code))"
+    case .damaged(let path, _, let flaw) where flaw.isDoubled: "\(path): \(flaw)"
     case .damaged(let path, let offset, let flaw):
       "\(path) is damaged at byte \(offset): \(flaw); `stemma verify` lists all damage"
     case .newerFormat(let path, let found, let supported):

@@ -41,6 +41,11 @@ package struct Damage: Hashable, Sendable {
   package var error: LogError { .damaged(path: path, offset: offset, flaw) }
 }
 
+extension Flaw {
+  /// Whether the bytes are what was written, and only a name is there twice.
+  package var isDoubled: Bool { if case .doubled = self { true } else { false } }
+}
+
 extension Damage: Comparable {
   package static func < (a: Damage, b: Damage) -> Bool {
     a.path == b.path ? a.offset < b.offset : a.path.hasBytes(before: b.path)

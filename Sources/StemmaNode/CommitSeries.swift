@@ -125,7 +125,7 @@ extension Node {
         seriesSince = nil
       }
     }
-    try locked { () throws(NodeError) in
+    try lockedForEvents { () throws(NodeError) in
       do {
         try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
           let series = try CommitSeries(self, transaction)

@@ -53,6 +53,9 @@ package enum Explanations {
     case .damagedPartition(let partition):
       "the log has lost events of partition \(partition), so its records can only be read; "
         + "`stemma repair --from PEER` fetches them again"
+    case .doubledNames(let node, let path, let partition, let event):
+      "the log of \(node) has \(event) of partition \(partition) twice: a machine was set back and wrote again; "
+        + "`\(command("repair --fork", at: path))` mends that, and nothing is written or exchanged before"
     case .abandoned: "the commit was given up; nothing of it was written"
     }
   }

@@ -218,6 +218,7 @@ extension Node {
     do throws(ReplicationError) {
       scope = partitions.isEmpty ? peer.mark.scope : try Scope(patterns: partitions)
     } catch { throw .replication(error) }
+    try peer.checkNames()
     let (run, omitted) = try run([], without: [peer])
     let node: Node
     do throws(NodeError) {
@@ -267,6 +268,7 @@ extension Node {
     do throws(NodeError) { peer = try Self.open(at: remote.address, peerOptions) } catch .noNode {
       throw .notAPeer(path: remote.address, reason: "there is no node in that directory")
     }
+    for node in [self, peer] { try node.checkNames() }
     let (run, omitted) = try Self.run(partitions, without: [self, peer])
     let task: Session.Task = pulls && pushes ? .sync : pulls ? .pull : .push
     try locked { () throws(NodeError) in }

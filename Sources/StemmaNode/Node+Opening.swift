@@ -253,6 +253,8 @@ extension Node {
       switch how {
       case .asTheyWere: break
       case .rebuilt: node.notices.append("the tables were rebuilt from the log")
+      case .rebuiltAround(let damage) where damage.flaw.isDoubled:
+        node.notices.append("the tables were rebuilt from a log that has names of events twice")
       case .rebuiltAround(let damage):
         node.tablesRemember = false
         try node.recordDamage([damage])

@@ -64,6 +64,10 @@ extension Node {
         "events were seen whose times lie \(Explanations.duration(lag)) ahead of this machine's clock; check it, and those "
           + "of the peers (what wins a merge is decided by versions, not by such a time)")
     }
+    do throws(NodeError) { try checkNames() } catch {
+      guard case .doubledNames = error else { throw error }
+      notices.append(Explanations.text(of: error))
+    }
     let events = contents.reduce(0) { $0 + $1.events }
     let logBytes = files.reduce(0) { $0 + $1.storedBytes }
     let peers = try mark.remotes.map { (remote) throws(NodeError) in try lag(behind: remote) }

@@ -41,7 +41,7 @@ extension Node {
   /// - Returns: for each request, why it was not made, if it was not.
   /// - Throws: if the group could not be stored; then none of it is there.
   package func write(_ requests: [CommitRequest]) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
-    try locked { () throws(NodeError) in
+    try lockedForEvents { () throws(NodeError) in
       var durable: [Swift.Result<Void, NodeError>]?
       do throws(NodeError) {
         try transact(requests, &durable)

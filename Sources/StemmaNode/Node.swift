@@ -50,6 +50,8 @@ package final class Node {
   var openSeries: CommitSeries.Size?
   /// Whether the tables hold what this node held before the log was damaged.
   var tablesRemember = true
+  /// Whether the log was found to have no name of an event twice.
+  private var hasPlainNames = false
   /// Up to where the tables are known to follow the log.
   var applied: LogToken?
   /// The bytes of the node's own files as they were read last.
@@ -121,6 +123,16 @@ package final class Node {
       knowsOwnFiles = false
       seen.mark = nil
       throw error
+    }
+  }
+
+  /// As `locked`, for those who make events: where names of events are there twice, nobody could tell any more which of
+  /// the two a new one has seen.
+  func lockedForEvents<Result>(_ body: () throws(NodeError) -> Result) throws(NodeError) -> Result {
+    try locked { () throws(NodeError) in
+      if !hasPlainNames { try checkNames() }
+      hasPlainNames = true
+      return try body()
     }
   }
 
@@ -266,8 +278,14 @@ package final class Node {
   }
 
   private func remakeTables() throws(NodeError) {
-    _ = try Self.rebuild(
-      tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+    do throws(NodeError) {
+      _ = try Self.rebuild(
+        tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+    } catch {
+      guard error.logDamage?.flaw.isDoubled == true else { throw error }
+      _ = try Self.rebuildAroundDamage(
+        tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+    }
     try reopenTables()
   }
 

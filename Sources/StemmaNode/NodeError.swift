@@ -45,6 +45,8 @@ package enum NodeError: Error {
   case missing(MissingEvents)
   /// The partition lost events to damage of the log, so that nothing can be added to its records.
   case damagedPartition(String)
+  /// Two events of the node's log have one name: nothing is written to it, or exchanged with it, before that is mended.
+  case doubledNames(node: String, path: String, partition: String, event: String)
   /// The body of a write threw an error of its own.
   case abandoned
 

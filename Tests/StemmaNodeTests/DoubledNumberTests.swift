@@ -11,8 +11,7 @@ import Testing
   /// Note 1 with a text, and behind that three events of another past, which gave it another text, made note 3 and
   /// changed it. Node "p" knows that past.
   private func doubled(_ bench: Bench, isSealed: Bool) throws {
-    let node = try bench.node("a", DirectoryTests.note)
-    try node.commit(DirectoryTests.create("1"))
+    try bench.node("a", DirectoryTests.note).commit(DirectoryTests.create("1"))
     let before = try bench.contents("a")
     let past = try bench.open("a")
     let events = try [
@@ -22,10 +21,21 @@ import Testing
     try past.sync(try bench.node("p", DirectoryTests.note))
     try bench.setBack("a", to: before)
     try bench.open("a").commit(#"{"op":"update","model":"Note","key":"1","fields":{"text":"a"}}"#)
-    let log = try Log.open(
-      in: bench.path("a/log"), id: node.mark.logID, fileSystem: POSIXFileSystem(),
+    if isSealed { try open(bench).seal() }
+    try append(events, to: bench)
+  }
+
+  /// The log of node "a".
+  private func open(_ bench: Bench) throws -> Log {
+    let id = try bench.open("a", .read).mark.logID
+    return try Log.open(
+      in: bench.path("a/log"), id: id, fileSystem: POSIXFileSystem(),
       options: Log.Options(mode: .readWrite))
-    if isSealed { try log.seal() }
+  }
+
+  /// Puts events into the log of node "a" as they are.
+  private func append(_ events: [Event], to bench: Bench) throws {
+    let log = try open(bench)
     try log.append(events.map { Commit([$0]) })
     try log.sync()
   }
@@ -103,23 +113,163 @@ import Testing
     #expect(interruptions > 20)
   }
 
-  /// A new origin builds on what the tables show, and its context could mean events of either past: then nothing is
-  /// renamed or removed.
-  @Test func whatBuildsOnBothIsLeftAsItIs() throws {
+  /// A new origin built on what the tables showed, which could be of either past. The repair once left it, and its
+  /// event named what the log did not have any more; then it refused, and there was no way out.
+  @Test(arguments: [false, true]) func whatMayBuildOnEitherStandsBesideBoth(isSealed: Bool) throws {
+    let bench = try Bench()
+    try doubled(bench, isSealed: isSealed)
+    let first = try #require(try bench.open("a", .read).events.last)
+    let other = Origin(0xabcdef)
+    func built(_ key: Key, _ number: UInt64, _ context: [Dot], _ version: UInt64, _ text: String) -> Event {
+      var event = first
+      event.key = key
+      event.operation = .update
+      event.dot = Dot(other, Sequence(number))
+      event.context = .empty
+      for dot in context { event.context.insert(dot) }
+      event.version = Version(version)
+      event.assignments = [Assignment("text", .string(text))]
+      event.commit = CommitID(other, number)
+      return event
+    }
+    let origin = first.dot.origin
+    let keys = try bench.open("a", .read).events.map(\.key)
+    // Note 1, which both have changed, and then again; note 3, which only the later past has.
+    try append(
+      [
+        built(keys[0], 1, [Dot(origin, Sequence(2))], 3, "c"),
+        built(keys[0], 2, [Dot(origin, Sequence(2)), Dot(other, Sequence(1))], 4, "d"),
+        built(keys[3], 3, [Dot(origin, Sequence(4))], 3, "e"),
+      ], to: bench)
+    try bench.copy("a", to: "kept")
+    var interruptions = 0
+    for operation in stride(from: 1, through: .max, by: isSealed ? 9 : 4) {
+      try bench.replace("a", with: "kept")
+      let files = FailingFileSystem()
+      let node = try bench.open("a", on: files)
+      files.fail(from: operation)
+      do {
+        let report = try node.repairDoubledNumbers { _, _ in }
+        #expect(report.events == 6 && report.unsure == 3)
+        break
+      } catch { interruptions += 1 }
+      _ = try bench.open("a").repairDoubledNumbers { _, _ in }
+      try checkBoth(bench, "interrupted at \(operation)")
+    }
+    #expect(interruptions > 10)
+    try checkBoth(bench, "at once")
+    // Who holds the later past as it was comes to the same.
+    let peer = RemotePeer(name: "a", address: bench.path("a"))
+    #expect(try bench.open("p").repairFork(with: peer) { _, _ in }.events == 3)
+    try bench.open("a").sync(try bench.open("p"))
+    #expect(try bench.open("p").digestTexts == bench.open("a").digestTexts)
+    try checkBoth(bench, "after a sync")
+  }
+
+  private func checkBoth(_ bench: Bench, _ comment: Comment) throws {
+    #expect(try verify(bench).damage.isEmpty, comment)
+    let node = try bench.open("a")
+    try node.checkInvariants()
+    #expect(try node.history.count == 8, comment)
+    let conflicts = try node.conflictTexts
+    #expect(conflicts.count == 2, comment)
+    for text in ["a", "b", "d"] { #expect(conflicts.first?.contains("\"\(text)\"") == true, comment) }
+    // The create of note 3 wrote that it has no text.
+    #expect(conflicts.last?.contains("\"e\"") == true && conflicts.last?.contains("null") == true, comment)
+    #expect(try node.fields("Note", #""3""#)?.contains("9") == true, comment)
+    #expect(try node.fields("Note", #""3""#)?.contains("e") == true, comment)
+    let digests = try node.digestTexts
+    _ = try node.rebuild { _, _ in }
+    #expect(try bench.open("a").digestTexts == digests, comment)
+  }
+
+  /// What was written before the mending was taken for a change of the later past, and what it had seen for unseen.
+  @Test(arguments: [false, true]) func nothingIsWrittenOrExchangedBefore(hasLostTables: Bool) throws {
     let bench = try Bench()
     try doubled(bench, isSealed: false)
-    try bench.copy("a", to: "copy")
-    try bench.open("copy").commit(#"{"op":"update","model":"Note","key":"3","fields":{"stars":4}}"#)
-    let error = #expect(throws: NodeError.self) {
-      try bench.open("copy").repairDoubledNumbers { _, _ in }
+    if hasLostTables { try loseTables(bench) }
+    let whole = try bench.node("q", DirectoryTests.note)
+    try whole.commit(DirectoryTests.create("7"))
+    func isRefused(_ body: () throws -> Void) throws {
+      let error = #expect(throws: NodeError.self) { try body() }
+      guard case .doubledNames(let node, let path, _, _) = try #require(error) else {
+        throw try #require(error)
+      }
+      #expect(node == "a" && path == bench.path("a"))
     }
-    guard case .damaged = try #require(error) else { throw try #require(error) }
-    #expect(try bench.open("copy").history.count == 6)
-    #expect(try bench.open("copy").fields("Note", #""3""#)?.contains("4") == true)
-    // A repair with a peer would give both events of a name the same new one.
-    let peer = RemotePeer(name: "p", address: bench.path("p"))
-    #expect(throws: NodeError.self) { try bench.open("a").repairFork(with: peer) { _, _ in } }
+    try isRefused { try bench.open("a").commit(DirectoryTests.create("5")) }
+    try isRefused { try bench.open("a").series { _ in } }
+    for peer in ["p", "q"] {
+      try isRefused { try bench.open("a").sync(try bench.open(peer)) }
+      try isRefused { try bench.open(peer).sync(try bench.open("a")) }
+      let remote = RemotePeer(name: "a", address: bench.path("a"))
+      try isRefused { _ = try bench.open(peer).repairFork(with: remote) { _, _ in } }
+      let own = RemotePeer(name: peer, address: bench.path(peer))
+      try isRefused { _ = try bench.open("a").repairFork(with: own) { _, _ in } }
+    }
+    try isRefused {
+      _ = try Node.clone(from: bench.path("a"), to: bench.path("b"), partitions: [], name: nil) { _, _ in }
+    }
+    #expect(!FileManager.default.fileExists(atPath: bench.path("b")))
+    #expect(try bench.open("a").status().notices.contains { $0.contains("repair --fork") })
     #expect(try bench.open("a").repairDoubledNumbers { _, _ in }.events == 3)
-    try check(bench, "after a refusal")
+    try check(bench, "tables lost \(hasLostTables)")
+    try bench.open("a").sync(whole)
+  }
+
+  /// The first event under a name that was given before made a record, and the next one changed it: the tables had
+  /// passed over the first, could not take the next, and the node could not be opened.
+  @Test func aRecordThatOnlyTheLaterPastHasIsShown() throws {
+    let bench = try Bench()
+    _ = try bench.node("a", DirectoryTests.note)
+    let before = try bench.contents("a")
+    let past = try bench.open("a")
+    let events = try [
+      DirectoryTests.create("3"), #"{"op":"update","model":"Note","key":"3","fields":{"stars":9}}"#,
+    ].flatMap { try past.rawEvents($0) }
+    try bench.setBack("a", to: before)
+    try bench.open("a").commit(DirectoryTests.create("1"))
+    try append(events, to: bench)
+    #expect(try bench.open("a").fields("Note", #""3""#)?.contains("9") == true)
+    #expect(try bench.open("a").repairDoubledNumbers { _, _ in }.events == 2)
+    #expect(try verify(bench).damage.isEmpty)
+    let node = try bench.open("a")
+    try node.checkInvariants()
+    #expect(try node.history.count == 3 && node.conflictTexts.isEmpty)
+    #expect(try node.fields("Note", #""3""#)?.contains("9") == true)
+  }
+
+  /// A node whose tables were set back fetched again what its log had: the same events were there twice, and a repair
+  /// would have taken out both.
+  @Test(arguments: [false, true]) func whatIsThereTwiceStaysOnce(isSealed: Bool) throws {
+    let bench = try Bench()
+    let node = try bench.node("a", DirectoryTests.note)
+    for key in ["1", "2", "3"] { try node.commit(DirectoryTests.create(key)) }
+    let events = try node.events
+    if isSealed { try open(bench).seal() }
+    try append(Array(events[1...]), to: bench)
+    let damage = try verify(bench).damage
+    #expect(damage.map { $0.what.contains("for the second time") } == [true])
+    let report = try bench.open("a").repairDoubledNumbers { _, _ in }
+    #expect(report.events == 0 && report.copies == 2)
+    #expect(try verify(bench).damage.isEmpty)
+    try bench.open("a").checkInvariants()
+    #expect(try bench.open("a").events.map(\.dot) == events.map(\.dot))
+    #expect(try bench.open("a").mark.retired.isEmpty)
+    try bench.open("a").commit(DirectoryTests.create("5"))
+  }
+}
+
+extension Node {
+  /// As they are in the log, oldest first.
+  fileprivate var events: [Event] {
+    get throws {
+      var events: [Event] = []
+      try forEachEvent(LogFilter(), newestFirst: false) { stored, _ in
+        events.append(stored.event)
+        return true
+      }
+      return events
+    }
   }
 }

@@ -40,7 +40,7 @@ struct Explanation {
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission
-    case .damaged, .missing, .damagedPartition, .abandoned: .inputOutput
+    case .damaged, .missing, .damagedPartition, .doubledNames, .abandoned: .inputOutput
     }
   }
 

@@ -117,12 +117,20 @@ extension Repair {
         "wrote \(counted(Int(report.events), "event")) of \(counted(report.partitions.count, "partition")) again "
           + "under new names" + (from.isEmpty ? "" : "; `stemma sync \(from)` brings both histories together")
       )
-    } else if from.isEmpty {
+    } else if from.isEmpty, report.copies == 0 {
       Output.line("no fork: the log has no name of an event twice; --from PEER compares it with a peer's")
-    } else if report.behind.isEmpty {
+    } else if !from.isEmpty, report.behind.isEmpty {
       Output.line("no fork: \(from) holds no other events under the same names")
     }
-    for partition in report.behind {
+    if !format.isJSON, report.copies > 0 {
+      Output.line("took out \(counted(report.copies, "event")) that stood in the log twice")
+    }
+    if !format.isJSON, report.unsure > 0 {
+      Output.line(
+        "\(counted(report.unsure, "event")) of them may have seen either history, and now \(report.unsure == 1 ? "stands" : "stand") "
+          + "beside both; `stemma conflicts` lists where they differ")
+    }
+    for partition in format.isJSON ? [] : report.behind {
       Output.line(
         "\(from) holds events of partition \(partition) that were written again here: "
           + "run `stemma repair --fork --from \(node.mark.name)` there")

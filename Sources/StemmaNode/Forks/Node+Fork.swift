@@ -6,6 +6,10 @@ import StemmaReplication
 package struct ForkReport: Sendable {
   /// Events that were written again.
   package var events: UInt64 = 0
+  /// Those of them that may have seen either of two pasts, and count as having seen what both share.
+  package var unsure: UInt64 = 0
+  /// Events that this node's log had twice.
+  package var copies: UInt64 = 0
   package var partitions: [String] = []
   /// Partitions of which the peer holds events that this node knows under new names: it has to learn them.
   package var behind: [String] = []
@@ -42,10 +46,7 @@ extension Node {
     let peer = try peerForReading(remote)
     return try locked { () throws(NodeError) in
       try checkLogIsWhole()
-      guard try Self.wrapping({ try Self.doubledRuns(in: log) }).isEmpty else {
-        throw .damaged(
-          what: "the log has names of events twice; `stemma repair --fork` without --from mends that first")
-      }
+      for node in [self, peer] { try node.checkNames() }
       let comparison = try compare(with: peer)
       var report = ForkReport()
       report.behind = Set(comparison.behind.map(\.partition)).sorted().map(\.description)
@@ -102,7 +103,7 @@ extension Node {
     }
     let partitions = Set(first.keys.map(\.partition))
     try Self.wrapping {
-      try log.purge({ partitions.contains($0) }) { first.contains($0) }
+      try log.purge({ partitions.contains($0) }) { first.contains($0.event) }
     }
     _ = try Self.rebuild(
       tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)

@@ -4,10 +4,11 @@ import StemmaLog
 /// Gives the events of branches, and of what builds on them, their new names. Memory: the names of all events, and
 /// those that are renamed.
 struct Renaming {
-  /// An event of a record, and what it is called now.
+  /// An event of a record, what it is called now, and its version under that name.
   private struct Known {
     var dot: Dot
     var renamed: Dot?
+    var version: Version
   }
 
   /// By stream; those that build on others are found on the way.
@@ -15,13 +16,14 @@ struct Renaming {
   private var records: [RecordKey: [Known]] = [:]
   /// Those of branches whose names others have too.
   private var doubles: [RecordKey: [Known]] = [:]
-  /// The first event outside of such a branch whose context covers an event of one: it may mean either that has the name.
-  private(set) var ambiguous: EventName?
+  /// By origin of a partition: from where on two events have one name.
+  private var forks: [EventName: Sequence] = [:]
   private var digester = EventDigester()
   /// From old names to new ones.
   private var renamed: [EventName: EventName] = [:]
-  /// Events that have the new names already.
+  /// Events that have the new names already, and names that were given.
   private var present: Set<EventName> = []
+  private var given: Set<EventName> = []
   private var made: [Commit] = []
 
   init(_ branches: [ForkedBranch]) {
@@ -30,8 +32,8 @@ struct Renaming {
     }
   }
 
-  /// How many events are renamed.
-  var count: Int { renamed.count }
+  /// How many events have new names.
+  var count: Int { given.count }
 
   /// What is to be written: what is not there yet under its new name.
   var commits: [Commit] {
@@ -42,61 +44,98 @@ struct Renaming {
     }
   }
 
-  /// The next event of the log, in arrival order.
-  mutating func take(_ event: Event, _ note: CommitNote?) {
+  /// The next event of the log, in arrival order. True if it gets a new name.
+  ///
+  /// Behind events of a branch whose names others have too, a context that covers such a name says nothing of which of
+  /// them was seen. Then the event is taken to have seen what both pasts share, and is written again, so that nothing
+  /// of either is overwritten. Its new name comes from what is written: nodes that know one of the pasts, and the event as
+  /// it was, go on holding it under its own.
+  @discardableResult
+  mutating func take(_ event: Event, _ note: CommitNote?) -> Bool {
     let record = RecordKey(event)
     let stream = EventName(streamOf: event)
-    if ambiguous == nil, (doubles[record] ?? []).contains(where: { event.context.covers($0.dot) }) {
-      ambiguous = event.name
+    let unsure = unsureOrigins(of: event)
+    let covered = (records[record] ?? []).filter { known in
+      event.context.covers(known.dot) && !(unsure.contains(known.dot.origin) && isBehindFork(known, event))
     }
-    let covered = (records[record] ?? []).filter { event.context.covers($0.dot) }
-    let from = branches[stream]?.from ?? .max
-    if event.dot.sequence.rawValue < from, covered.contains(where: { $0.renamed != nil }) {
-      branches[stream] = ForkedBranch(event.name, digester.digest(of: event).hash)
+    if event.dot.sequence.rawValue < branches[stream]?.from ?? .max,
+      !unsure.isEmpty || covered.contains(where: { $0.renamed != nil })
+    {
+      let first = forks.isEmpty ? event : restated(event, covered)
+      branches[stream] = ForkedBranch(event.name, digester.digest(of: first).hash)
     }
     guard let branch = branches[stream], branch.from <= event.dot.sequence.rawValue else {
-      records[record, default: []].append(Known(dot: event.dot, renamed: nil))
+      records[record, default: []].append(Known(dot: event.dot, renamed: nil, version: event.version))
       present.insert(event.name)
-      return
+      return false
     }
-    let name = branch.newName(of: event)
-    records[record, default: []].append(Known(dot: event.dot, renamed: name.dot))
-    var context = Context.empty
-    for known in covered { context.insert(known.renamed ?? known.dot) }
-    rename(event, name, context, note)
+    records[record, default: []].append(rename(event, branch.newName(of: event), covered, note))
+    return true
   }
 
   /// The next event, which belongs to a branch although the log has another one of its name. It has seen what came
   /// before it in the branch, and nothing of what has the same names.
   mutating func take(_ event: Event, _ note: CommitNote?, double branch: ForkedBranch) {
     let record = RecordKey(event)
-    let name = branch.newName(of: event)
-    var context = Context.empty
-    for known in records[record] ?? [] where event.context.covers(known.dot) {
-      let isRival = known.dot.origin == event.dot.origin && known.dot.sequence.rawValue >= branch.from
-      if !isRival { context.insert(known.dot) }
+    let first = branch.first.dot.sequence
+    forks[branch.stream] = min(forks[branch.stream] ?? first, first)
+    let before = (records[record] ?? []).filter {
+      event.context.covers($0.dot) && !isBehindFork($0, event)
     }
-    for known in doubles[record] ?? [] where event.context.covers(known.dot) {
-      if let dot = known.renamed, dot.origin == branch.newOrigin { context.insert(dot) }
+    let own = (doubles[record] ?? []).filter {
+      event.context.covers($0.dot) && $0.renamed?.origin == branch.newOrigin
     }
-    doubles[record, default: []].append(Known(dot: event.dot, renamed: name.dot))
-    rename(event, name, context, note)
+    doubles[record, default: []].append(rename(event, branch.newName(of: event), before + own, note))
+  }
+
+  /// The origins of which an event may have seen either of two that have one name. Who goes on with the stream that came
+  /// first has seen that one, as far as it is of the same record.
+  private func unsureOrigins(of event: Event) -> Set<Origin> {
+    guard let doubles = doubles[RecordKey(event)] else { return [] }
+    var unsure: Set<Origin> = []
+    for known in doubles where event.context.covers(known.dot) {
+      let isOwn = known.dot.origin == event.dot.origin
+      let isOfFirst =
+        isOwn
+        && (records[RecordKey(event)] ?? []).contains {
+          $0.dot.origin == known.dot.origin && $0.dot >= known.dot && event.context.covers($0.dot)
+        }
+      if !isOfFirst { unsure.insert(known.dot.origin) }
+    }
+    return unsure
+  }
+
+  private func isBehindFork(_ known: Known, _ event: Event) -> Bool {
+    let stream = EventName(stream: event.partition, known.dot.origin)
+    return forks[stream].map { known.dot.sequence >= $0 } ?? false
+  }
+
+  /// The event as it is when it has seen these, and no others.
+  private func restated(_ event: Event, _ seen: [Known]) -> Event {
+    var copy = event
+    copy.context = .empty
+    for known in seen { copy.context.insert(known.renamed ?? known.dot) }
+    // A version that is higher than what was seen demands is refused by every other node.
+    copy.version = min(event.version, (seen.map(\.version).max() ?? .zero).next)
+    return copy
   }
 
   private mutating func rename(
-    _ event: Event, _ name: EventName, _ context: Context, _ note: CommitNote?
-  ) {
+    _ event: Event, _ name: EventName, _ seen: [Known], _ note: CommitNote?
+  ) -> Known {
+    var copy = restated(event, seen)
+    let known = Known(dot: event.dot, renamed: name.dot, version: copy.version)
     renamed[event.name] = name
-    var copy = event
     copy.dot = name.dot
     // Of another partition, not every node that does this can know what it is called now.
     copy.cause = event.cause.flatMap { $0.partition == event.partition ? renamed[$0] ?? $0 : nil }
-    copy.context = context
     copy.commit = CommitID(name.dot.origin, event.commit.number)
+    guard given.insert(name).inserted else { return known }
     if made.last?.events.last?.commit == copy.commit {
       made[made.count - 1].events.append(copy)
     } else {
       made.append(Commit([copy], note: note ?? CommitNote()))
     }
+    return known
   }
 }

@@ -71,7 +71,7 @@ extension Node {
       try Self.wrapping { try log.giveUp(survey) { cut.contains($0) } }
     }
     let partitions = Set(cut.keys.map(\.partition))
-    try Self.wrapping { try log.purge({ partitions.contains($0) }) { cut.contains($0) } }
+    try Self.wrapping { try log.purge({ partitions.contains($0) }) { cut.contains($0.event) } }
     try finishRepair(wasVague: false, givenUp: pending.record, progress)
   }
 

@@ -52,7 +52,7 @@ extension FaultSuite {
         if !damage.isEmpty {
           try log.giveUp(try log.survey(damage, held: held)) { isCut($0) }
         }
-        try log.purge({ _ in true }) { isCut($0) }
+        try log.purge({ _ in true }) { isCut($0.event) }
       }
       log.checkInvariants()
       log.close()

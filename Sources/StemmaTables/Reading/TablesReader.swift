@@ -34,6 +34,11 @@ package struct TablesReader {
     return knowledge
   }
 
+  /// How many events were applied. O(streams).
+  package func eventCount() throws(TablesError) -> UInt64 {
+    UInt64(clamping: try connection.integer("SELECT sum(sequence) FROM _stemma_streams") ?? 0)
+  }
+
   package func head(_ partition: Partition, _ origin: Origin) throws(TablesError) -> StreamHead {
     var cache = StreamCache()
     return try cache.head(partition, origin, connection)
