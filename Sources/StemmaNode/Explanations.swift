@@ -16,7 +16,9 @@ package enum Explanations {
         + (source.map { ", or fetch what \($0) has with `\(command("pull \(word($0))", at: path))`" } ?? "")
     case .unfinishedClone(let path, let source, let reason):
       (reason.map { text(of: $0) + "; " } ?? "")
-        + "\(path) holds an unfinished clone of \(source); `\(command("pull", at: path))` goes on with it"
+        + "\(path) holds an unfinished clone\(source.map { " of \($0)" } ?? ""); "
+        + "`\(command(source == nil ? "pull PEER" : "pull", at: path))` goes on with it"
+        + (reason == nil ? "; or take that directory away" : "")
     case .logWithoutMark(let path):
       "there is a log in \(path), and no \(NodeMark.fileName) beside it; put that file back from a backup, or choose "
         + "another directory"

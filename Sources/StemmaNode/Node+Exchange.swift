@@ -125,6 +125,8 @@ extension Node {
     package var bytesShipped: UInt64
     /// Of a clone: what is to be said besides. Of a part of an exchange: empty, as the exchange says it.
     package var notices: [String] = []
+    /// Of a clone: why it did not come to its end.
+    package var missing: NodeError?
 
     init(_ summary: TransferSummary) {
       partitions = summary.partitions.map(\.description)
@@ -206,6 +208,8 @@ extension Node {
   /// Makes a node from another: its schema, and all of it or some partitions. The source becomes the remote
   /// `source`. A clone that did not come to its end goes on when it is repeated, or with a pull.
   ///
+  /// - Returns: what was fetched; the clone is unfinished if partitions were left out that lost events to damage
+  ///   (`TransferReport.missing`).
   /// - Throws: `.unfinishedClone` if the node was made and the transfer failed; `.alreadyANode`.
   package static func clone(
     from source: String, to directory: String, partitions: [String], name: String?,
@@ -222,7 +226,7 @@ extension Node {
     let (run, omitted) = try run([], without: [peer])
     let node: Node
     do throws(NodeError) {
-      let remote = RemotePeer(name: "source", address: absolute(source))
+      let remote = RemotePeer(name: sourceName, address: absolute(source))
       node = try create(
         at: directory, schema: SDL.print(peer.schema), name: name, scope: scope,
         clone: (remote, peer.mark.logID), options: options)
@@ -230,29 +234,63 @@ extension Node {
       let mark = try readMark(directory, options.ports)
       guard let begun = mark.unfinishedClone else { throw .alreadyANode(path: directory, source: source) }
       guard begun == peer.mark.logID, scope == mark.scope, mark.name == name ?? mark.name else {
-        let other = mark.remotes.first { $0.name == "source" }?.address
-        throw .unfinishedClone(path: directory, source: other ?? begun.description, nil)
+        let other = mark.remotes.first { $0.name == sourceName }?.address
+        throw .unfinishedClone(path: directory, source: other, nil)
       }
       node = try open(at: directory, options)
+      try node.moveSource(to: absolute(source))
     }
     let report: ExchangeReport
     do throws(NodeError) {
       report = try node.exchange(node.session(with: peer, .pull, run, progress))
-      try node.finishClone(of: peer)
+      try node.finishClone(from: peer)
     } catch { throw .unfinishedClone(path: directory, source: source, error) }
     guard var pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
     pulled.notices = report.notices + omitted
+    if let lost = peer.mark.damage.flatMap({ RecordedDamage.words($0.losses) }) {
+      pulled.missing = .unfinishedClone(
+        path: directory, source: source,
+        .damaged(
+          what: "\(peer.mark.name) has lost \(lost), so what it has of these was left out: repair it first"))
+    }
     return pulled
   }
 
-  /// Notes that all is there that this node was to fetch when it was made.
-  private func finishClone(of peer: Node) throws(NodeError) {
-    guard mark.unfinishedClone == peer.mark.logID else { return }
+  /// The remote that a clone has.
+  private static let sourceName = "source"
+
+  /// The source of a clone stands in another place now, or this is a copy of it.
+  private func moveSource(to address: String) throws(NodeError) {
+    try withWriterLock { () throws(NodeError) in
+      mark = try Self.readMark(directory, ports)
+      guard let index = mark.remotes.firstIndex(where: { $0.name == Self.sourceName }) else {
+        mark.remotes.append(RemotePeer(name: Self.sourceName, address: address))
+        return try saveMark()
+      }
+      guard mark.remotes[index].address != address else { return }
+      mark.remotes[index].address = address
+      try saveMark()
+    }
+  }
+
+  /// Notes that all is there that this node was to fetch when it was made: after a pull from its source, or from
+  /// another node that has no less than what came of it. True if it was another one.
+  @discardableResult
+  private func finishClone(from peer: Node) throws(NodeError) -> Bool {
+    guard let source = mark.unfinishedClone, peer.mark.damage == nil else { return false }
+    let isOther = source != peer.mark.logID
+    if isOther {
+      let scopes = [Scope.everything, mark.scope]
+      guard peer.mark.unfinishedClone == nil, scopes.contains(peer.mark.scope) else { return false }
+      let (held, theirs) = (try reading { try $0.knowledge() }, try peer.reading { try $0.knowledge() })
+      guard held.eventCount > 0, held.lag(against: theirs).allSatisfy({ $0.ahead == 0 }) else { return false }
+    }
     try withWriterLock { () throws(NodeError) in
       mark = try Self.readMark(directory, ports)
       mark.unfinishedClone = nil
       try saveMark()
     }
+    return isOther
   }
 
   // MARK: Exchange
@@ -266,14 +304,21 @@ extension Node {
     peerOptions.mode = pushes ? .write : .read
     let peer: Node
     do throws(NodeError) { peer = try Self.open(at: remote.address, peerOptions) } catch .noNode {
-      throw .notAPeer(path: remote.address, reason: "there is no node in that directory")
+      var reason = "there is no node in that directory"
+      if mark.unfinishedClone != nil {
+        reason +=
+          ", and this one is an unfinished clone; `stemma pull PEER` fetches the rest from another node that has it all"
+      }
+      throw .notAPeer(path: remote.address, reason: reason)
     }
     for node in [self, peer] { try node.checkNames() }
     let (run, omitted) = try Self.run(partitions, without: [self, peer])
     let task: Session.Task = pulls && pushes ? .sync : pulls ? .pull : .push
     try locked { () throws(NodeError) in }
     var report = try exchange(session(with: peer, task, run, progress))
-    if pulls, partitions.isEmpty { try finishClone(of: peer) }
+    if pulls, partitions.isEmpty, try finishClone(from: peer) {
+      report.notices.append("this clone counts as whole now: it has all that \(peer.mark.name) has")
+    }
     report.notices += omitted
     return report
   }

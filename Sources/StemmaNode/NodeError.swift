@@ -11,8 +11,9 @@ package enum NodeError: Error {
   case noNode(path: String)
   /// `source`: that a clone was to be made of.
   case alreadyANode(path: String, source: String? = nil)
-  /// A clone that did not come to its end has made this node. nil: it was begun earlier, and another one is asked for.
-  indirect case unfinishedClone(path: String, source: String, NodeError?)
+  /// A clone that did not come to its end has made this node. `source`: nil if its remote was removed. No reason: it was
+  /// begun earlier, and another one is asked for.
+  indirect case unfinishedClone(path: String, source: String?, NodeError?)
   /// There is a log that was written to, and no mark beside it: somebody took the mark away.
   case logWithoutMark(path: String)
   case cannotRead(path: String, errno: Int32)

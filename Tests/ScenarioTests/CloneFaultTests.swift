@@ -72,4 +72,105 @@ struct UnfinishedCloneTests {
     try work.stemma("clone", "a", "b", "--name", "b")
     #expect(try work.export("b") == work.export("a"))
   }
+
+  /// Makes an unfinished clone "b" of "a": one of two sealed files cannot be read, and is put back then.
+  private func interrupted(_ work: Workplace) throws {
+    try work.rows("a")
+    try work.write("first.ndjson", Rows.lines(120))
+    try work.write("second.ndjson", (0..<120).map { Rows.line("u", $0, "text of \($0)") }.joined())
+    for name in ["first", "second"] {
+      try work.stemma("-C", "a", "import", "--batch", "10", "--segment-size", "3000", "\(name).ndjson")
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: work.file("a/log")).sorted()
+    let last = try #require(names.last { $0.hasSuffix(".segment") })
+    #expect(last != "00000001.segment")
+    let path = URL(fileURLWithPath: work.file("a/log/\(last)"))
+    let whole = try Data(contentsOf: path)
+    var bytes = whole
+    bytes[300] ^= 1
+    try bytes.write(to: path)
+    #expect(try work.attempt("clone", "a", "b", "--name", "b").status == 74)
+    try whole.write(to: path)
+    try work.stemma("-C", "a", "verify")
+  }
+
+  private func isUnfinished(_ work: Workplace) throws -> Bool {
+    try work.stemma("-C", "b", "status").output.contains("unfinished")
+  }
+
+  /// The only pull that was advised failed for ever.
+  @Test("a clone whose source is gone goes on from another node that has all of it")
+  func sourceIsGone() throws {
+    let work = try Workplace()
+    try interrupted(work)
+    for name in ["empty", "peer"] { try work.rows(name) }
+    try work.stemma("-C", "peer", "pull", "a")
+    try FileManager.default.moveItem(atPath: work.file("a"), toPath: work.file("gone"))
+    let failed = try work.attempt("-C", "b", "pull")
+    #expect(failed.status == 69 && failed.errors.contains("`stemma pull PEER`"), "\(failed.errors)")
+    try work.stemma("-C", "b", "pull", "empty")
+    #expect(try isUnfinished(work))
+    try work.stemma("-C", "b", "pull", "peer", "--partition", "tenant=t0")
+    #expect(try isUnfinished(work))
+    let pulled = try work.attempt("-C", "b", "pull", "peer")
+    #expect(pulled.status == 0 && pulled.errors.contains("counts as whole now"), "\(pulled.errors)")
+    #expect(try !isUnfinished(work))
+    #expect(try work.export("b") == work.export("peer"))
+  }
+
+  @Test("a clone goes on from where its source stands now, and remembers that")
+  func sourceHasMoved() throws {
+    let work = try Workplace()
+    try interrupted(work)
+    try FileManager.default.moveItem(atPath: work.file("a"), toPath: work.file("moved"))
+    try work.stemma("clone", "moved", "b", "--name", "b")
+    #expect(try work.stemma("-C", "b", "remote", "list").output.hasSuffix("/moved\n"))
+    #expect(try !isUnfinished(work))
+    try work.stemma("-C", "b", "pull")
+    #expect(try work.export("b") == work.export("moved"))
+  }
+
+  @Test("a clone whose remote was taken away says so without a number of a log")
+  func remoteIsRemoved() throws {
+    let work = try Workplace()
+    try interrupted(work)
+    try work.rows("c")
+    try work.stemma("-C", "b", "remote", "remove", "source")
+    let refused = try work.attempt("clone", "c", "b", "--name", "b")
+    #expect(refused.status == 73, "\(refused.errors)")
+    #expect(
+      refused.errors.contains(
+        "b holds an unfinished clone; `stemma -C b pull PEER` goes on with it; or take"),
+      "\(refused.errors)")
+  }
+
+  /// It ended as if all had come.
+  @Test("a clone of a node that has lost events says what is missing, and goes on when they are back")
+  func sourceIsDamaged() throws {
+    let work = try Workplace()
+    try work.rows("a")
+    try work.write("lines.ndjson", Rows.lines(120))
+    try work.stemma("-C", "a", "import", "--batch", "10", "--segment-size", "3000", "lines.ndjson")
+    let path = URL(fileURLWithPath: work.file("a/log/00000001.segment"))
+    let whole = try Data(contentsOf: path)
+    var bytes = whole
+    bytes[300] ^= 1
+    try bytes.write(to: path)
+    #expect(try work.attempt("-C", "a", "verify").status == 1)
+    for _ in 0..<2 {
+      let result = try work.attempt("clone", "a", "b", "--name", "b")
+      #expect(result.status == 74 && result.output.contains("cloned"), "\(result.errors)")
+      #expect(
+        result.errors.contains(/has lost \d+ events? of .*; b holds an unfinished clone of a;/),
+        "\(result.errors)")
+      #expect(try isUnfinished(work))
+      try work.stemma("-C", "b", "pull")
+      #expect(try isUnfinished(work))
+    }
+    try whole.write(to: path)
+    try work.stemma("-C", "a", "verify")
+    try work.stemma("-C", "b", "pull")
+    #expect(try !isUnfinished(work))
+    #expect(try work.export("b") == work.export("a"))
+  }
 }

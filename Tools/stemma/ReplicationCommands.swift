@@ -7,7 +7,9 @@ struct Clone: ParsableCommand, NodelessCommand {
     commandName: "clone",
     abstract: "Make a node from another, whole or some of its partitions.",
     discussion: """
-      The other node is remembered as the remote `source`. Repeated, an interrupted clone goes on.
+      The other node is remembered as the remote `source`. Repeated, an interrupted clone goes on, also from a copy of it or \
+      from where it stands now; if it is gone, `stemma -C DIR pull PEER` fetches the rest from a node that has it all. Ends \
+      with exit status 74 if the other node has lost events.
       Examples:
         stemma clone ../office laptop
         stemma clone ../hq field --partition tenantId=acme --partition 'region=eu*'
@@ -34,6 +36,7 @@ struct Clone: ParsableCommand, NodelessCommand {
       Output.line("cloned \(report.text) into \(directory)")
     }
     Output.flush()
+    if let missing = report.missing { throw missing }
   }
 }
 
