@@ -65,13 +65,14 @@ extension Node {
   }
 
   /// Lets `body` do what it wants to the tables, and takes everything back. A node that was opened for reading takes no
-  /// lock for that: the tables' own keeps everybody apart, and the log is not touched.
+  /// lock for that: the tables' own, for which it waits as long as for the other, keeps everybody apart, and the log is
+  /// not touched.
   package func rehearse(_ body: (WriteTransaction) throws(NodeError) -> Void) throws(NodeError) {
     guard options.mode == .read else {
       return try locked { () throws(NodeError) in try rehearse(in: tables, body) }
     }
     let writable = try Self.wrapping { () throws(TablesError) in
-      try Tables.open(at: tables.path, schema: schema, mode: .readWrite)
+      try Tables.open(at: tables.path, schema: schema, mode: .readWrite, wait: options.wait)
     }
     try rehearse(in: writable, body)
   }

@@ -200,7 +200,8 @@ package final class Node {
     let path = path(directory, tablesFileName)
     return try wrapping {
       do {
-        let tables = try Tables.open(at: path, schema: schema, mode: .readWrite)
+        let wait = max(options.wait, Tables.busyLimit)
+        let tables = try Tables.open(at: path, schema: schema, mode: .readWrite, wait: wait)
         let token = try tables.read { reader throws(TablesError) in try reader.token() }
         let isFar = log.end.file > 1 || !log.recovery.damage.isEmpty
         if token != .start || !isFar { return (tables, .asTheyWere) }
@@ -221,7 +222,8 @@ package final class Node {
           _ = try rebuildAroundDamage(
             path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
         }
-        return (try Tables.open(at: path, schema: schema, mode: .readWrite), how)
+        let wait = max(options.wait, Tables.busyLimit)
+        return (try Tables.open(at: path, schema: schema, mode: .readWrite, wait: wait), how)
       }
     }
   }

@@ -20,8 +20,8 @@ package final class Tables: Sendable {
     case readWrite
   }
 
-  /// How long to wait for another connection's transaction, in seconds.
-  static let busyLimit: TimeInterval = 5
+  /// How long to wait for another connection's transaction, in seconds, unless somebody says otherwise.
+  package static let busyLimit: TimeInterval = 5
 
   package let path: String
   package let mode: Mode
@@ -55,7 +55,9 @@ package final class Tables: Sendable {
   /// - Throws: `needsRebuild` if the file is missing (`readOnly`), damaged, of another format, made for another
   ///   schema, or a state of the past; for `readWrite`, if it does not know of all streams what a writer knew last.
   ///   Damage that the header and Stemma's own tables do not show is found when the rows are read.
-  package static func open(at path: String, schema: Schema, mode: Mode) throws(TablesError) -> Tables {
+  package static func open(
+    at path: String, schema: Schema, mode: Mode, wait: TimeInterval = busyLimit
+  ) throws(TablesError) -> Tables {
     let isNew = !FileIdentity.exists(path)
     if isNew {
       if mode == .readOnly { throw .needsRebuild(path: path, .missing) }
@@ -65,7 +67,7 @@ package final class Tables: Sendable {
     let tableSet = TableSet(schema)
     let tables = Tables(
       path: path, mode: mode, tableSet: tableSet,
-      database: try connect(path, mode))
+      database: try connect(path, mode, wait: wait))
     if isNew {
       try tables.access { connection throws(TablesError) in
         try connection.execute("BEGIN IMMEDIATE")
@@ -103,9 +105,11 @@ package final class Tables: Sendable {
     try open(at: ":memory:", schema: schema, mode: .readWrite)
   }
 
-  private static func connect(_ path: String, _ mode: Mode) throws(TablesError) -> any DatabaseWriter {
+  private static func connect(
+    _ path: String, _ mode: Mode, wait: TimeInterval = busyLimit
+  ) throws(TablesError) -> any DatabaseWriter {
     var configuration = Configuration()
-    configuration.busyMode = .timeout(busyLimit)
+    configuration.busyMode = .timeout(wait)
     configuration.readonly = mode == .readOnly
     configuration.prepareDatabase { database in
       let connection = Connection(handle: try database.sqliteHandle, path: path)

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Testing
 
 /// Commands that only show what they would do, with `-n`.
@@ -37,6 +38,27 @@ struct RehearsalTests {
       #expect(result.output.contains(shown), "\(result.output)")
       #expect(try files(work.file(node)) == before, "\(words)")
     }
+  }
+
+  /// It waited five seconds, whatever was asked for.
+  @Test("-n waits for another transaction of the tables as long as --wait says")
+  func waits() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    try work.stemma("-C", "shop", "update", "Team", "red", "name=Rouge")
+    let last = try work.stemma("-C", "shop", "log", "-n", "1", "--format", "{position}").output
+      .trimmingCharacters(in: .newlines)
+    let other = try DatabaseQueue(path: work.file("shop/tables.sqlite"))
+    let started = ContinuousClock.now
+    let result = try other.inDatabase { database in
+      try database.execute(sql: "BEGIN IMMEDIATE")
+      let result = try work.attempt("-C", "shop", "undo", last, "-n", "--wait", "0")
+      try database.execute(sql: "ROLLBACK")
+      return result
+    }
+    try other.close()
+    #expect(result.status == 75 && result.errors.contains("kept busy"), "\(result.errors)")
+    #expect(ContinuousClock.now - started < .seconds(4))
   }
 
   /// The mark and the log's files. Readers may bring the tables up to date.
