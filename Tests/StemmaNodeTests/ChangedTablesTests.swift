@@ -267,6 +267,26 @@ import Testing
     #expect(try bench.open("a", .read).conflictTexts == listed)
   }
 
+  /// `status` counted what was left, and said nothing.
+  @Test(
+    arguments: [
+      "DELETE FROM rows WHERE n = 2", "INSERT INTO parts (id, _version, _state) VALUES ('x', 1, x'')",
+    ])
+  func recordsThatSomebodyTookOrAddedAreNotCounted(change: String) throws {
+    let bench = try Bench(seed: 21)
+    let node = try bench.node("a", Self.schema)
+    for number in 0..<5 { try node.commit(Self.row(number)) }
+    #expect(try bench.open("a", .read).status().records == 5)
+    try edit(bench.path("a/tables.sqlite"), change)
+    let error = #expect(throws: NodeError.self) { try bench.open("a", .read).status() }
+    #expect(error.map { Explanations.text(of: $0).contains("rebuild") } == true)
+    _ = try bench.open("a").rebuild { _, _ in }
+    #expect(try bench.open("a", .read).status().records == 5)
+    // A purge counts what it takes.
+    _ = try bench.open("a").changeScope(adding: ["!tenant=t1"], removing: [], discards: true)
+    #expect(try bench.open("a", .read).status().records == 3)
+  }
+
   /// Groups of commits, of which some fail, and write early because children are looked up: all that is counted beside
   /// the rows stays what the rows are.
   @Test func whatIsCountedIsWhatIsThere() throws {
@@ -296,6 +316,7 @@ import Testing
       try node.checkInvariants()
       _ = try bench.open("a")
       #expect(!(try bench.open("a").notices.contains { $0.contains("rebuilt") }))
+      _ = try bench.open("a", .read).status()
     }
   }
 

@@ -80,6 +80,8 @@ struct Status: ParsableCommand {
     commandName: "status",
     abstract: "Show what this node holds, and how it stands with its peers.",
     discussion: """
+      Counts the records, and says if the tables do not have as many as were written. What is in them, and the bytes \
+      of the log, only `verify` looks at.
       Examples:
         stemma status
         stemma -C shop status --json

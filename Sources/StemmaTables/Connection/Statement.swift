@@ -36,6 +36,9 @@ package struct Connection {
 
   package func prepare(_ sql: String) throws(TablesError) -> Statement { try Statement(self, sql) }
 
+  /// How many rows the last statement that changed any has changed.
+  var changedRows: Int64 { sqlite3_changes64(handle) }
+
   package func execute(_ sql: String) throws(TablesError) {
     let code = sqlite3_exec(handle, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw failure(code) }

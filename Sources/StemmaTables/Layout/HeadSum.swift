@@ -1,7 +1,7 @@
 import StemmaEvents
 import StemmaLog
 
-/// What the rows of all streams and commits add up to, and how many tombstones and listed conflicts there are. It
+/// What the rows of all streams and commits add up to, and how many records, tombstones and listed conflicts there are. It
 /// stands in the row of the position, which every writer changes with them.
 ///
 /// A changed row has its own CRC, but one that is missing, has another key, or stands on a page that the disk gave
@@ -14,21 +14,24 @@ struct HeadSum: Equatable {
   var heads: UInt64
   var tombstones: Int64 = 0
   var conflicts: Int64 = 0
+  /// Of models. Compared only where somebody counts them anyway: they are as many as the node has records.
+  var rows: Int64 = 0
 
   static let zero = HeadSum(heads: 0)
   static let tombstone = HeadSum(heads: 0, tombstones: 1)
   static let conflict = HeadSum(heads: 0, conflicts: 1)
+  static let row = HeadSum(heads: 0, rows: 1)
 
   static func + (a: HeadSum, b: HeadSum) -> HeadSum {
     HeadSum(
       heads: a.heads &+ b.heads, tombstones: a.tombstones &+ b.tombstones,
-      conflicts: a.conflicts &+ b.conflicts)
+      conflicts: a.conflicts &+ b.conflicts, rows: a.rows &+ b.rows)
   }
 
   static func - (a: HeadSum, b: HeadSum) -> HeadSum {
     HeadSum(
       heads: a.heads &- b.heads, tombstones: a.tombstones &- b.tombstones,
-      conflicts: a.conflicts &- b.conflicts)
+      conflicts: a.conflicts &- b.conflicts, rows: a.rows &- b.rows)
   }
 
   static func += (a: inout HeadSum, b: HeadSum) { a = a + b }
@@ -49,8 +52,8 @@ struct HeadSum: Equatable {
     HeadSum(heads: KeyHash(partition: partition, model: name).of(row))
   }
 
-  /// Of the rows that are there. O(streams + tombstones + conflicts); SQLite counts a hundred of the latter in the time
-  /// of one stream.
+  /// Of what is there beside the records. O(streams + tombstones + conflicts); SQLite counts a hundred of the latter in
+  /// the time of one stream.
   static func ofRows(_ connection: Connection) throws(TablesError) -> HeadSum {
     var sum = HeadSum.zero
     for name in ["commit", "stream"] {
@@ -70,7 +73,9 @@ struct HeadSum: Equatable {
 
   /// Throws `needsRebuild` unless the rows that are there are those that were written.
   static func check(_ connection: Connection) throws(TablesError) {
-    let (found, written) = (try ofRows(connection), try Meta.headSum(of: connection))
+    let written = try Meta.headSum(of: connection)
+    var found = try ofRows(connection)
+    found.rows = written?.rows ?? 0
     if found == written { return }
     let table =
       found.heads != written?.heads
@@ -82,6 +87,13 @@ struct HeadSum: Equatable {
   static func checkConflicts(_ connection: Connection) throws(TablesError) {
     guard try countConflicts(connection) == Meta.headSum(of: connection)?.conflicts else {
       throw failure("_stemma_conflicts", connection)
+    }
+  }
+
+  /// Throws `needsRebuild` if there are more or fewer records than were written.
+  static func check(rows: Int64, _ connection: Connection) throws(TablesError) {
+    guard rows == (try Meta.headSum(of: connection)?.rows) else {
+      throw failure("the records", connection)
     }
   }
 

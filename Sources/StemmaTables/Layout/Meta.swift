@@ -66,7 +66,7 @@ enum Meta {
   /// In one row: a page of the disk holds both or neither.
   static func write(_ token: LogToken, _ sum: HeadSum, to connection: Connection) throws(TablesError) {
     let numbers = [token.position.file, token.position.index, UInt64(token.chain), sum.heads]
-    let counts = [sum.tombstones, sum.conflicts]
+    let counts = [sum.tombstones, sum.rows, sum.conflicts]
     let words = numbers.map(\.description) + counts.map(\.description)
     try write("position", .string(words.joined(separator: " ")), to: connection)
   }
@@ -85,13 +85,13 @@ enum Meta {
     of connection: Connection
   ) throws(TablesError) -> (token: LogToken, sum: HeadSum)? {
     let words = try text("position", of: connection)?.split(separator: " ") ?? []
-    guard words.count == 6, let file = UInt64(words[0]), let index = UInt64(words[1]),
+    guard words.count == 7, let file = UInt64(words[0]), let index = UInt64(words[1]),
       let chain = UInt32(words[2]), let heads = UInt64(words[3]), let tombstones = Int64(words[4]),
-      let conflicts = Int64(words[5])
+      let rows = Int64(words[5]), let conflicts = Int64(words[6])
     else { return nil }
     return (
       LogToken(position: Position(file: file, index: index), chain: chain),
-      HeadSum(heads: heads, tombstones: tombstones, conflicts: conflicts)
+      HeadSum(heads: heads, tombstones: tombstones, conflicts: conflicts, rows: rows)
     )
   }
 

@@ -30,6 +30,8 @@ package struct TableDigest: Hashable, Sendable, CustomStringConvertible {
 extension TablesReader {
   /// Every partition of which there is a stream or a record, in the order of their names. Reads the keys of
   /// all rows.
+  ///
+  /// - Throws: `needsRebuild` if rows are missing, or more than were written.
   package func partitions() throws(TablesError) -> [PartitionContents] {
     try HeadSum.check(connection)
     var found: [Partition: PartitionContents] = [:]
@@ -58,6 +60,7 @@ extension TablesReader {
         if count > 0 { change(try layout.partition(rows)) { $0.rows += count } }
       }
     }
+    try HeadSum.check(rows: Int64(clamping: found.values.reduce(0) { $0 + $1.rows }), connection)
     return found.values.sorted { $0.partition < $1.partition }
   }
 

@@ -298,7 +298,9 @@ struct TablesBuilder {
     try streams.write(to: connection)
     for acknowledgement in acknowledged { try acknowledgement.write(to: connection) }
     try Meta.write(tableSet, to: connection)
-    try Meta.write(token, try HeadSum.ofRows(connection), to: connection)
+    var sum = try HeadSum.ofRows(connection)
+    sum.rows = Int64(clamping: progress.rows)
+    try Meta.write(token, sum, to: connection)
     if let name = filter.name { try Meta.write("as_of", .string(name), to: connection) }
   }
 }

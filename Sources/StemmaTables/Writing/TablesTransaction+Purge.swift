@@ -10,6 +10,7 @@ extension TablesTransaction {
   package func purge(_ isPurged: (Partition) -> Bool) throws(TablesError) -> [Partition] {
     try flush()
     var purged: [Partition] = []
+    var rows: Int64 = 0
     let streams = try connection.prepare("SELECT DISTINCT partition FROM _stemma_streams ORDER BY partition")
     while try streams.step() {
       let partition = Partition(streams.text(0))
@@ -21,31 +22,34 @@ extension TablesTransaction {
     for partition in purged {
       insert.bind(1, text: partition.bytes)
       try insert.run()
-      for layout in tableSet.layouts { try deleteRows(of: partition, layout) }
+      for layout in tableSet.layouts { rows += try deleteRows(of: partition, layout) }
     }
     for table in ["_stemma_tombstones", "_stemma_conflicts", "_stemma_meta", "_stemma_acknowledged"] {
       try connection.execute(
         "DELETE FROM \(table) WHERE partition IN (SELECT partition FROM temp._stemma_purged)")
     }
     try connection.execute("DROP TABLE temp._stemma_purged")
-    let left = try HeadSum.ofRows(connection)
-    try Meta.move(to: nil, headsBy: left - (Meta.headSum(of: connection) ?? .zero), connection)
+    let written = try Meta.headSum(of: connection) ?? .zero
+    var left = try HeadSum.ofRows(connection)
+    left.rows = written.rows - rows
+    try Meta.move(to: nil, headsBy: left - written, connection)
     forget()
     return purged
   }
 
-  private func deleteRows(of partition: Partition, _ layout: TableLayout) throws(TablesError) {
+  /// How many there were.
+  private func deleteRows(of partition: Partition, _ layout: TableLayout) throws(TablesError) -> Int64 {
     let depth = layout.model.partitionDepth
     if depth == 0 {
-      if partition.bytes.elementsEqual(layout.model.storedName.utf8) {
-        try connection.execute("DELETE FROM \(layout.table)")
-      }
-      return
+      guard partition.bytes.elementsEqual(layout.model.storedName.utf8) else { return 0 }
+      try connection.execute("DELETE FROM \(layout.table)")
+      return connection.changedRows
     }
-    guard let values = layout.keyValues(of: partition) else { return }
+    guard let values = layout.keyValues(of: partition) else { return 0 }
     let statement = try connection.prepare("DELETE FROM \(layout.table) WHERE \(layout.keyMatches(depth))")
     for (index, value) in values.enumerated() { statement.bind(Int32(index + 1), value) }
     try statement.run()
+    return connection.changedRows
   }
 }
 

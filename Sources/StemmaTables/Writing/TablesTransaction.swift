@@ -26,7 +26,7 @@ package final class TablesTransaction {
   /// then a new key needs no look-up there.
   private var hasTombstones: [Bool?]
   var token: LogToken?
-  /// What written tombstones and conflicts add to the sum of what stands in the file; zero whenever SQLite begins a
+  /// What written records, tombstones and conflicts add to the sum of what stands in the file; zero whenever SQLite begins a
   /// savepoint.
   private var listed = HeadSum.zero
   private var digester = EventDigester()
@@ -266,10 +266,14 @@ package final class TablesTransaction {
         try writer.deleteTombstone(key)
         listed -= .tombstone
       }
+      if stored != .row { listed += .row }
       records[index].stored = .row
     } else {
       try writer.writeTombstone(key, try writer.layout.partition(of: key), records[index].state)
-      if stored == .row { try writer.deleteRow(key) }
+      if stored == .row {
+        try writer.deleteRow(key)
+        listed -= .row
+      }
       if stored != .tombstone { listed += .tombstone }
       records[index].stored = .tombstone
       hasTombstones[records[index].name.model] = true
