@@ -212,6 +212,40 @@ import Testing
     #expect(try Pair.export(of: a) == Pair.export(of: b))
   }
 
+  /// What a process had written before it died, and nothing but the indices of a journal told of, was dropped by the
+  /// repair, which said that all was mended.
+  @Test func whatOnlyTheIndicesOfAJournalTellOfIsFetchedToo() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.rows)
+    let peer = try bench.node("b", Self.rows)
+    let past = try bench.node("past", Self.rows)
+    for tenant in ["x", "y", "z"] { try past.commit(Self.row(tenant, 1)) }
+    try peer.sync(past)
+    var events: [Event] = []
+    try past.forEachEvent(LogFilter(), newestFirst: false) { stored, _ in
+      events.append(stored.event)
+      return true
+    }
+    let log = try Log.open(
+      in: bench.path("a/log"), id: node.mark.logID, fileSystem: POSIXFileSystem(),
+      options: Log.Options(mode: .readWrite))
+    for event in events {
+      try log.append([Commit([event])])
+      try log.sync()
+    }
+    let journal = URL(fileURLWithPath: bench.path("a/log/00000001.journal"))
+    var bytes = try Data(contentsOf: journal)
+    let name = try #require(bytes.range(of: Data("tenant=y".utf8)))
+    bytes[name.lowerBound] ^= 1
+    try bytes.write(to: journal)
+    let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(report.damage.count == 1 && report.isVague)
+    let remote = RemotePeer(name: "b", address: bench.path("b"))
+    let repaired = try bench.open("a").repair(from: [remote]) { _, _ in }
+    #expect(repaired.isWhole && repaired.isVague && repaired.events == 1)
+    #expect(try bench.open("a").digestTexts == peer.digestTexts)
+  }
+
   @Test func tablesThatAreLostTooShowWhatStandsBeforeTheDamage() throws {
     let pair = try Pair()
     try pair.damage(try #require(try pair.logFiles(".segment").first), at: 0.4)

@@ -117,7 +117,9 @@ extension Log {
           surveyor.survey.files[journal.number] = DamagedFile(kind: .journal(journal))
           placed.insert(journal.path)
         }
-        surveyor.add(try journal.contents(around: Omissions()), place: journal.number)
+        let contents = try journal.contents(around: Omissions())
+        surveyor.add(contents, place: journal.number)
+        surveyor.readableCounts[journal.number] = UInt64(contents.events.count)
       case .segment(let header, let path):
         try surveyor.add(header, path, isDamaged: paths.contains(path), self)
       }
@@ -139,6 +141,8 @@ private struct Surveyor {
   private var present: [StreamName: [Run]] = [:]
   /// Damaged files that stand for others, too, which may be gone.
   var ambiguous: Set<String> = []
+  /// By place: events of journals that can be read.
+  var readableCounts: [UInt64: UInt64] = [:]
   private var digester = EventDigester()
 
   init(held: Knowledge?) { survey.held = held }
@@ -208,15 +212,22 @@ private struct Surveyor {
     }
     for name in names.sorted() { findGaps(of: name) }
     survey.vague = survey.damage.filter { damage in
-      survey.held == nil
-        && survey.files.values.contains { file in
-          switch file.kind {
-          case .segment: false
-          case .journal(let journal): journal.path == damage.path
-          case .nothing(let path): path == damage.path
-          }
+      survey.files.contains { place, file in
+        switch file.kind {
+        case .segment: false
+        case .journal(let journal):
+          journal.path == damage.path && (survey.held == nil || isCountLarger(of: journal, place))
+        case .nothing(let path): survey.held == nil && path == damage.path
         }
+      }
     }
+  }
+
+  /// Whether the frames of a journal count more events than can be read of it, or are missed in streams: what a
+  /// process has written and died before the tables took it in.
+  private func isCountLarger(of journal: Journal, _ place: UInt64) -> Bool {
+    let lost = survey.lost.filter { $0.place == place }.reduce(0) { $0 + $1.count }
+    return journal.end > (readableCounts[place] ?? 0) + lost
   }
 
   private mutating func findGaps(of name: StreamName) {
