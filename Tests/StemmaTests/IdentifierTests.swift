@@ -6,6 +6,7 @@ import Testing
 
 typealias MemoID = UUID
 typealias PageNumber = Int
+typealias CardID = String.ID
 
 @Table private struct Memo {
   let id: MemoID
@@ -19,6 +20,19 @@ typealias PageNumber = Int
   }
   let id: ID
   var text: String
+}
+
+@Table private struct Card {
+  let id: CardID
+  var title: String
+}
+
+@Table private struct CardBack {
+  @Selection struct ID: Hashable {
+    let box: String
+    let id: Card.ID
+  }
+  let id: ID
 }
 
 /// A type that nobody mints.
@@ -115,7 +129,8 @@ struct MintingTests {
 
   @Test("an id of a type with another name is minted; one of a type of one's own is given")
   func otherNames() async throws {
-    let store = try await Store.temporary(models: Memo.self, BookPage.self, Volume.self)
+    let store = try await Store.temporary(
+      models: Memo.self, BookPage.self, Volume.self, Card.self, CardBack.self)
     let memo = try await store.insert(Memo.Draft(title: "a"))
     #expect(memo.id.uuidString.dropFirst(14).first == "7")
     let given = UUID()
@@ -128,6 +143,12 @@ struct MintingTests {
     #expect(try await store.insert(draft).id.text == "x")
     #expect(Memo.Draft(memo).id == memo.id)
     #expect(Memo.Draft(title: "d").id == nil)
+    let card = try await store.insert(Card.Draft(title: "a"))
+    #expect(UUID(uuidString: card.id.description)?.uuidString.lowercased() == card.id.description)
+    #expect(try await store.insert(Card.Draft(id: "own", title: "b")).id == "own")
+    let back = try await store.insert(CardBack.Draft(box: "b"))
+    #expect(UUID(uuidString: back.id.id.description) != nil)
+    #expect(Card.Draft(title: "c").id == nil && Card.Draft(card).id == card.id)
   }
 
   @Test("without a marked key and with an explicit id: yes, a UUID")

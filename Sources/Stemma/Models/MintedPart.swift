@@ -6,6 +6,8 @@ public enum MintedPart {
   public static func absent() -> Int? { nil }
   /// None yet.
   public static func absent() -> String? { nil }
+  /// None yet.
+  public static func absent() -> String.ID? { nil }
 
   /// Refuses to leave out a part of another type.
   @available(*, unavailable, message: "the node mints no `id` of this type: give the draft one")

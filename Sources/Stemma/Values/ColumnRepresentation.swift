@@ -23,6 +23,8 @@ extension Optional: ColumnRepresentation where Wrapped: ColumnRepresentation {
 
 /// What kind of text a column takes. See the types of `String`, such as `String.AWSEmail`.
 public protocol TextKind: Sendable {
+  /// What a draft holds of a key part of this kind that is named `id`.
+  associatedtype DraftPart = TextRepresentation<Self>
   /// What the schema calls the kind. Its rule is checked when a text is written.
   static var columnType: ColumnType { get }
 }
@@ -48,6 +50,9 @@ public struct TextRepresentation<Kind: TextKind>: ColumnRepresentation, Hashable
 }
 
 extension TextRepresentation: TableKey, KeyValue {
+  /// That of the kind.
+  public typealias DraftPart = Kind.DraftPart
+
   /// As the write stores it: a UUID in lower case, a point in time in UTC.
   public var keyDatum: Datum {
     switch Kind.columnType.scalar {
@@ -82,6 +87,8 @@ extension TextRepresentation: ExpressibleByStringLiteral, CustomStringConvertibl
 public enum TextKinds {
   /// Text that names something; `String.ID`.
   public enum ID: TextKind {
+    /// Minted by the node where a draft leaves it out.
+    public typealias DraftPart = TextRepresentation<ID>?
     /// `ID`: any text; a UUID becomes lower case.
     public static var columnType: ColumnType { .id }
   }
