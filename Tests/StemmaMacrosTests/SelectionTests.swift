@@ -108,4 +108,30 @@ struct SelectionTests {
       expectExpansion(of: "@HasMany(\"a\") var a: Related<B>", as: "var a: Related<B>")
     }
   }
+
+  @Test(
+    "the harness notices a misuse that is said otherwise, elsewhere, or with another fix",
+    arguments: [
+      ("no id", 2, 7, "leave out the value"), (message, 1, 7, "leave out the value"),
+      (message, 2, 3, "leave out the value"), (message, 2, 7, "leave it out"),
+    ])
+  func misuseHarness(_ message: String, _ line: Int, _ column: Int, _ fix: String) {
+    func expect(_ message: String, _ line: Int, _ column: Int, _ fix: String) {
+      expectMisuse(
+        """
+        @Table struct Reminder {
+          let id: Int = 1
+        }
+        """, message, line: line, column: column, fix: fix,
+        fixed: """
+          @Table struct Reminder {
+            let id: Int
+          }
+          """)
+    }
+    expect(Self.message, 2, 7, "leave out the value")
+    withKnownIssue { expect(message, line, column, fix) }
+  }
+
+  private static let message = "`id` would be the same in every record; leave out its value"
 }
