@@ -12,6 +12,8 @@ struct DraftExpansion {
     var defaultValue: String?
     /// How a row spells it.
     var source: String
+    /// How far it is seen, as a prefix.
+    var access: String
     /// The statements that write it.
     var writing: [String]
 
@@ -32,7 +34,7 @@ struct DraftExpansion {
       (type, value) = ("\(type).DraftPart", "#_minted")
     }
     return Field(
-      name: part.property, type: type, defaultValue: value, source: part.path,
+      name: part.property, type: type, defaultValue: value, source: part.path, access: table.access,
       writing: ["record.key(self.\(part.property))"])
   }
 
@@ -41,14 +43,16 @@ struct DraftExpansion {
     case .group(let group):
       return Field(
         name: group.property, type: group.selection, defaultValue: group.defaultValue?.description,
-        source: group.property, writing: group.columns.map { $0.writing($0.path) })
+        source: group.property, access: stored.access(table.access),
+        writing: group.columns.map { $0.writing($0.path) })
     case .column(let column):
       // What the node maintains may be absent, too.
       let type = column.isMaintained && !column.isOptional ? "\(column.type)?" : column.type
       return Field(
         name: column.property, type: type,
         defaultValue: column.defaultValue?.description ?? (type.isOptionalType ? "nil" : nil),
-        source: column.property, writing: [column.writing(column.property)])
+        source: column.property, access: stored.access(table.access),
+        writing: [column.writing(column.property)])
     }
   }
 
@@ -68,8 +72,8 @@ struct DraftExpansion {
     let fields = key + others
     return """
       \(raw: access)struct Draft: \(raw: conformances) {
-        \(raw: TableDeclaration.lines(fields.map { "\(access)var \($0.name): \($0.type)" }, 2))
-        \(raw: access)init(\(raw: fields.map(\.parameter).joined(separator: ", "))) {
+        \(raw: TableDeclaration.lines(fields.map { "\($0.access)var \($0.name): \($0.type)" }, 2))
+        \(raw: fields.map(\.access).narrowest(access))init(\(raw: fields.map(\.parameter).joined(separator: ", "))) {
           \(raw: TableDeclaration.lines(fields.map(\.assignment), 4))
         }
         \(raw: keyed(key, others))\(raw: related(fields))\(raw: access)init(_ row: \(raw: table.name)) {
@@ -87,7 +91,7 @@ struct DraftExpansion {
     guard let selection = table.key.selection else { return "" }
     let parameters = ["\(table.key.property): \(selection)"] + others.map(\.parameter)
     let assignments = key.map { "self.\($0.name) = \($0.source)" } + others.map(\.assignment)
-    return initializer("", parameters, assignments)
+    return initializer("", others.map(\.access), parameters, assignments)
   }
 
   /// The initialiser that takes related records in the place of reference fields. Disfavoured, because without any
@@ -104,12 +108,10 @@ struct DraftExpansion {
     var checks: [String] = []
     for parent in parents.sorted(by: { !$0.isOptional && $1.isOptional }) {
       for (index, field) in parent.fields.enumerated() {
-        let part =
-          "\(parent.property)\(parent.isOptional ? "?" : "").primaryKey.parts"
-          + (parent.fields.count == 1 ? "" : ".\(index)")
+        let part = parent.part(index)
         if source[field] == nil, !(parent.isOptional && keyParts.contains(field)) {
           source[field] = part
-          assignments.append("self.\(field) = \(parent.part(index, of: parent.property))")
+          assignments.append("self.\(field) = \(part)")
         } else {
           let other = source[field] ?? field
           checks += check(parent, part, other, field)
@@ -121,7 +123,8 @@ struct DraftExpansion {
       free.map(\.parameter)
       + parents.map { "\($0.property): \($0.parameterType)\($0.isOptional ? " = nil" : "")" }
     return initializer(
-      "@_disfavoredOverload\n  ", parameters, checks + free.map(\.assignment) + assignments,
+      "@_disfavoredOverload\n  ", (free.map(\.access) + parents.map { $0.access(table.access) }), parameters,
+      parents.map { table.parts(of: $0) } + checks + free.map(\.assignment) + assignments,
       throwing: !checks.isEmpty)
   }
 
@@ -138,10 +141,10 @@ struct DraftExpansion {
   }
 
   private func initializer(
-    _ attributes: String, _ parameters: [String], _ body: [String], throwing: Bool = false
+    _ attributes: String, _ access: [String], _ parameters: [String], _ body: [String], throwing: Bool = false
   ) -> String {
     """
-    \(attributes)\(table.access)init(\(parameters.joined(separator: ", ")))\(throwing ? " throws(Stemma.StoreError)" : "") {
+    \(attributes)\(access.narrowest(table.access))init(\(parameters.joined(separator: ", ")))\(throwing ? " throws(Stemma.StoreError)" : "") {
         \(TableDeclaration.lines(body, 4))
       }
 

@@ -79,7 +79,7 @@ struct MemberReader {
             var part = part
             part.path = "\(column.property).\(part.property)"
             return part
-          }, defaultValue: column.defaultValue, isVariable: column.isVariable)))
+          }, defaultValue: column.defaultValue, isVariable: column.isVariable, variable: variable)))
   }
 
   /// The primary key: the marked property, else the one named `id`.

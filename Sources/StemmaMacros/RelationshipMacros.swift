@@ -27,7 +27,7 @@ private func relationship(
 private let refused: [AccessorDeclSyntax] = ["get { Swift.preconditionFailure() }"]
 
 extension TableDeclaration.Relationship {
-  /// The reference fields of the other side, for the compiler to compare with this side's key.
+  /// The reference fields, for the compiler to compare with the key on the other side.
   fileprivate var reference: String {
     let fields = fields.map { "$0.\($0)" }
     return " { \(fields.count == 1 ? fields[0] : "(\(fields.joined(separator: ", ")))") }"
@@ -40,16 +40,11 @@ struct BelongsToMacro: AccessorMacro {
     in context: some MacroExpansionContext
   ) throws -> [AccessorDeclSyntax] {
     guard let relationship = relationship(node, declaration, context) else { return refused }
-    let fields = relationship.fields.map { "self.\($0)" }.joined(separator: ", ")
-    let parts = relationship.fields.count == 1 ? fields : "(\(fields))"
-    return [
-      """
-      get async throws {
-        try await self._record.\(raw: relationship.isOptional ? "parent" : "requiredParent")(
-          \(raw: relationship.target).self, "\(raw: relationship.property)", of: Self.modelName, \(raw: parts))
-      }
-      """
-    ]
+    let name = relationship.property
+    let found =
+      "self._record.parent(\(relationship.target).self, \"\(name)\", of: self)\(relationship.reference)"
+    let read = relationship.isOptional ? found : "self._record.required(\(found), \"\(name)\", of: self)"
+    return ["get async throws { try await \(raw: read) }"]
   }
 }
 

@@ -66,7 +66,7 @@ extension SelectionMacro: MemberMacro {
       \(raw: access)struct Columns: Stemma.SelectionColumns {
         \(raw: access)typealias Output = \(raw: name)
         \(raw: access)let selected: [Stemma.SelectedColumn]
-        \(raw: access)init(\(raw: parameters.joined(separator: ", "))) {
+        \(raw: parts.map { $0.access(access) }.narrowest(access))init(\(raw: parameters.joined(separator: ", "))) {
           self.selected = [\(raw: selected.joined(separator: ", "))]
         }
       }

@@ -14,6 +14,16 @@ enum SpelledTypes {
   /// Whether everybody has the type, and it is one of columns.
   static func isCommon(_ type: String) -> Bool { common.contains(unwrapped(type).type) }
 
+  /// Whether everybody has what the type is made of.
+  static func isEverybodys(_ type: String) -> Bool {
+    var type = unwrapped(type).type
+    while type.hasPrefix("["), type.hasSuffix("]") {
+      type = unwrapped(String(type.dropFirst().dropLast())).type
+    }
+    type = short(type)
+    return common.contains(type) || type == "String.ID" || type.hasPrefix("String.AWS")
+  }
+
   /// The short name of a type that everybody has, `UUID` of `Foundation.UUID`; other types as they are spelled.
   static func short(_ type: String) -> String {
     let words = type.split(separator: ".", maxSplits: 1).map(String.init)
@@ -30,7 +40,7 @@ enum SpelledTypes {
   }
 
   /// What stands in an optional, and what is around it.
-  private static func unwrapped(_ type: String) -> (type: String, isOptional: Bool) {
+  static func unwrapped(_ type: String) -> (type: String, isOptional: Bool) {
     if type.hasSuffix("?") { return (String(type.dropLast()), true) }
     if type.hasPrefix("Optional<"), type.hasSuffix(">") {
       return (String(type.dropFirst("Optional<".count).dropLast()), true)
@@ -71,13 +81,13 @@ enum SpelledTypes {
     columns.compactMap { alias($0.representation ?? $0.type, as: name($0)) }
   }
 
-  /// The names, for a declaration in another type.
+  /// The names, for a declaration in another type, where `_Types` is seen as far as `access` says.
   static func declaration(of aliases: [String], _ access: String) -> [DeclSyntax] {
     guard !aliases.isEmpty else { return [] }
     return [
       """
       \(raw: access)enum _Types {
-        \(raw: TableDeclaration.lines(aliases.map { access == "private " ? $0 : access + $0 }, 2))
+        \(raw: TableDeclaration.lines(aliases, 2))
       }
       """
     ]
@@ -87,7 +97,11 @@ enum SpelledTypes {
   static func declaration(
     of parts: [TableDeclaration.Column], nested: Bool, _ access: String
   ) -> [DeclSyntax] {
-    nested ? declaration(of: aliases(of: parts), access) : []
+    guard nested else { return [] }
+    let aliases = parts.compactMap { part in
+      alias(part.representation ?? part.type, as: name(part)).map { part.access(access) + $0 }
+    }
+    return declaration(of: aliases, access)
   }
 }
 

@@ -16,6 +16,7 @@ extension TableDeclaration {
         at: declaration.name)
     }
     checkMembers(&misuses)
+    checkAccess(&misuses)
     checkNames(node, &misuses)
     if let partition, partition != key.columns.prefix(partition.count).map(\.property) {
       let parts = key.columns.map { "\"\($0.property)\"" }.joined(separator: ", ")

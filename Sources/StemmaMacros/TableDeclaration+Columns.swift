@@ -31,6 +31,8 @@ extension TableDeclaration {
     var columns: [Column]
     var defaultValue: ExprSyntax?
     var isVariable: Bool
+    /// Nil for a key, which is seen as far as its table.
+    var variable: VariableDeclSyntax?
   }
 
   /// A stored property of the table.
@@ -56,6 +58,13 @@ extension TableDeclaration {
       switch self {
       case .column(let column): [column]
       case .group(let group): group.columns
+      }
+    }
+
+    var variable: VariableDeclSyntax? {
+      switch self {
+      case .column(let column): column.variable
+      case .group(let group): group.variable
       }
     }
 

@@ -135,6 +135,7 @@ extension TableDeclaration {
     let found = reader.key(&misuses)
     let isKey =
       !found.columns.isEmpty && !found.type.isOptionalType
+      && !reader.stored.contains { $0.property == found.property && declaration.isHidden($0) }
       && !misuses.diagnostics.contains {
         ["hashableKey", "keyType", "optionalKey", "representedKey"].contains(($0.diagMessage as? Misuse)?.id)
       }

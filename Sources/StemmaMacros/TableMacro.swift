@@ -121,7 +121,7 @@ extension TableDeclaration {
       }
     }
     return """
-      \(raw: access)init(\(raw: parameters.joined(separator: ", "))) {
+      \(raw: stored.map { $0.access(access) }.narrowest(access))init(\(raw: parameters.joined(separator: ", "))) {
         \(raw: lines(stored.map { "self.\($0.property) = \($0.property)" }, 2))
       }
       """
@@ -141,7 +141,7 @@ extension TableDeclaration {
     }
     for group in groups {
       lines += [
-        "\(access)let \(group.property) = \(group.selection)()",
+        "\(Stored.group(group).access(access))let \(group.property) = \(group.selection)()",
         "\(access)struct \(group.selection): Stemma.ColumnGroup {",
       ]
       lines += group.columns.map { "  " + declaration(of: $0) } + ["  \(access)init() {}", "}"]
@@ -155,12 +155,13 @@ extension TableDeclaration {
 
   private func declaration(of column: Column) -> String {
     let codec = column.representation ?? column.type
-    return "\(access)let \(column.property) = Stemma.TableColumn<\(name), \(codec)>(\"\(column.name)\")"
+    return
+      "\(column.access(access))let \(column.property) = Stemma.TableColumn<\(name), \(codec)>(\"\(column.name)\")"
   }
 
   var relationshipsDeclaration: DeclSyntax {
     let paths = relationships.map {
-      "\(access)let \($0.property) = Stemma.RelationshipPath<\(name), \($0.target), \($0.value)>(\"\($0.property)\")"
+      "\($0.access(access))let \($0.property) = Stemma.RelationshipPath<\(name), \($0.target), \($0.value)>(\"\($0.property)\")"
     }
     return """
       \(raw: access)struct Relationships: Sendable {
@@ -187,9 +188,11 @@ extension TableDeclaration {
         free.allSatisfy(\.isVariable)
       else { return nil }
       let name = relationship.property
-      let body = checks(of: relationship, fixed) + relationship.assignments(from: name, without: fixed)
+      let body =
+        [parts(of: relationship)] + checks(of: relationship, fixed)
+        + relationship.assignments(without: fixed)
       return """
-        \(raw: access)mutating func \(raw: relationship.setterName)(_ \(raw: name): \(raw: relationship.parameterType))\(raw: fixed.isEmpty ? "" : " throws(Stemma.StoreError)") {
+        \(raw: relationship.access(access))mutating func \(raw: relationship.setterName)(_ \(raw: name): \(raw: relationship.parameterType))\(raw: fixed.isEmpty ? "" : " throws(Stemma.StoreError)") {
           \(raw: Self.lines(body, 2))
         }
         """
@@ -202,10 +205,9 @@ extension TableDeclaration {
       guard fixed.contains(field) else { return [] }
       let name = relationship.property
       let own = key.selection == nil ? field : "\(key.property).\(field)"
-      let condition =
-        "\(name).primaryKey.parts\(relationship.fields.count == 1 ? "" : ".\(index)") != self.\(own)"
+      let condition = "\(relationship.part(index)) != self.\(own)"
       return [
-        "if \(relationship.isOptional ? "let \(name), " : "")\(condition) {",
+        "if \(relationship.isOptional ? "\(name) != nil, " : "")\(condition) {",
         "  throw .fixedReference(model: Self.modelName, relationship: \"\(name)\", field: \"\(field)\")",
         "}",
       ]
@@ -217,17 +219,30 @@ extension TableDeclaration.Relationship {
   /// The type of a record that is given for the relationship.
   var parameterType: String { isOptional ? "\(target)?" : target }
 
-  /// Sets the reference fields, but for some, from the record of that name.
-  func assignments(from record: String, without fixed: Set<String> = []) -> [String] {
+  /// What the parts of the key are called that a given record has.
+  private var partsName: String { "_\(property.withoutTicks)" }
+
+  /// One of them; nil where no record is given.
+  func part(_ index: Int) -> String { fields.count == 1 ? partsName : "\(partsName).\(index)" }
+
+  /// Sets the reference fields, but for some, from them.
+  func assignments(without fixed: Set<String>) -> [String] {
     fields.enumerated().compactMap { index, field in
-      fixed.contains(field) ? nil : "self.\(field) = \(part(index, of: record))"
+      fixed.contains(field) ? nil : "self.\(field) = \(part(index))"
     }
   }
 
-  /// A part of the key of a record that may be nil. No chain of optionals: of one whose type does not fit, the compiler
-  /// says only that it has no words for it.
-  func part(_ index: Int, of record: String) -> String {
-    let parts = "primaryKey.parts\(fields.count == 1 ? "" : ".\(index)")"
-    return isOptional ? "\(record).map { $0.\(parts) }" : "\(record).\(parts)"
+  /// Names them, with the types of the reference fields.
+  func naming(_ types: [String]) -> String {
+    let types = types.map { SpelledTypes.unwrapped($0).type + (isOptional ? "?" : "") }
+    let type = types.count == 1 ? types[0] : "(\(types.joined(separator: ", ")))"
+    return "let \(partsName): \(type) = Stemma.ReferenceParts.of(\(property))"
+  }
+}
+
+extension TableDeclaration {
+  /// A line that names the parts of the key of the record that is given for a relationship.
+  func parts(of relationship: Relationship) -> String {
+    relationship.naming(relationship.fields.compactMap { column(ofProperty: $0)?.type })
   }
 }

@@ -27,16 +27,16 @@ import Stemma
 @Table struct Bowl {
   let id: UUID
   var keeperId: UUID?
-  @BelongsTo("kepperId") var keeper: Keeper?  // refused: Bowl has no column `kepperId` | no member
+  @BelongsTo("kepperId") var keeper: Keeper?  // refused: Bowl has no column `kepperId`
 }
 
-@Table struct Leash {  // refused: cannot convert value of type 'UUID' to closure result type 'Int'
+@Table struct Leash {
   let id: UUID
   var keeperId: Int?
   @BelongsTo("keeperId") var keeper: Keeper?  // refused: do not match the key
 }
 
-@Table struct Collar {  // refused: value of type 'UUID' has no member '0' | has no member '1'
+@Table struct Collar {
   let id: UUID
   var keeperId: UUID?
   var other: UUID?
@@ -52,7 +52,9 @@ import Stemma
   @HasMany("kennelCity", "kennelNumber") var dogs: Related<Dog>
   @HasMany("kennelNumber", "kennelCity") var turn: Related<Dog>  // refused: do not match the key
   @HasOne("kennelNumber", "kennelCity") var first: Dog?  // refused: do not match the key
-  @HasMany("kennelTown", "kennelNumber") var misspelt: Related<Dog>  // refused: no member 'kennelTown'
+  @HasMany("kennelTown", "kennelNumber") var misspelt: Related<Dog>  // refused: is no property that
+  @HasOne("kennelTown", "kennelNumber") var lost: Dog?  // refused: is no property that
+  @HasMany("kennelTown", "kennelCity") var both: Related<Dog>  // refused: do not match the key
 }
 
 @Table struct Dog {
@@ -62,10 +64,22 @@ import Stemma
   @BelongsTo("kennelCity", "kennelNumber") var kennel: Kennel?
 }
 
+@Table struct Stay {
+  @Selection struct ID: Hashable {
+    let kennelCity: String
+    let number: Int
+  }
+  let id: ID
+  var kennelNumber: String
+  var guestNumber: UUID?
+  @BelongsTo("kennelCity", "kennelNumber") var kennel: Kennel  // refused: do not match the key
+  @BelongsTo("kennelCity", "guestNumber") var guest: Kennel?  // refused: do not match the key
+}
+
 @Table struct Breed {
   let id: UUID
   @HasMany(\Breed.id) var dogs: Related<Dog>  // refused: are fields of Dog, not of Breed
-  @HasMany("a", "b") var others: Related<Dog>  // refused: and 2 reference fields | no member
+  @HasMany("a", "b") var others: Related<Dog>  // refused: and 2 reference fields
 }
 
 func required(_ pet: inout Pet) {
@@ -88,5 +102,5 @@ func local() {
   @BelongsTo("petId") var own: Pet?
   @BelongsTo("cageId") var Own: Cage?  // refused: @Table writes `setOwn(_:)` for `own` already
   @BelongsTo("petId") var several: [Pet]  // refused: leads to one record: its type is `Pet?`
-  @BelongsTo("petId", "petId") var double: Pet?  // refused: name each once | do not match the key
+  @BelongsTo("petId", "petId") var double: Pet?  // refused: name each once
 }

@@ -22,12 +22,14 @@ enum Level: String {
   let id: Level
 }
 
-@Table struct NoModels {  // refused: has no member 'primaryKey'
+@Table struct NoModels {
   let id: UUID
   var pointId: UUID?
-  @BelongsTo("pointId") var point: Point?  // refused: a relationship leads to a model: mark its type @Table
-  @HasOne("ownerId") var one: Point?  // refused: value of type 'Point' has no member 'ownerId'
-  @HasMany("ownerId") var many: Related<Point>  // refused: type 'Point' does not conform to protocol 'Table'
+  @BelongsTo("pointId") var point: Point?  // refused: leads to a model: mark
+  @BelongsTo("id") var always: Point  // refused: leads to a model: mark
+  @HasOne("ownerId") var one: Point?  // refused: leads to a model: mark
+  @HasMany("ownerId") var many: Related<Point>  // refused: leads to a model: mark
+  @ManyToMany(through: Grouped.self) var far: Related<Point>  // refused: leads to a model: mark
 }
 
 @Table struct ListKey {

@@ -30,3 +30,44 @@ import Stemma
   public let id: ID
   public var note: String?
 }
+
+// Public models with columns that only their own module knows.
+
+enum Grade: String, ColumnValue, Codable {
+  case low, high
+}
+
+@Table public struct Consignment {
+  @Selection public struct Size {
+    public var width: Int
+    var unit: Grade = .low
+  }
+  @Selection struct Mark {
+    var quality: Grade
+    var text: String?
+  }
+  public let id: UUID
+  public var label: String
+  public var size: Size
+  var grade: Grade = .low
+  private var last: Grade?
+  @Column(as: [Grade].JSONRepresentation.self) var grades: [Grade] = []
+  var mark: Mark
+  var notes: [String]
+  var depotId: UUID?
+  @BelongsTo("depotId") var shed: Shed?
+}
+
+@Table struct Shed {
+  let id: UUID
+  @HasMany("depotId") var consignments: Related<Consignment>
+}
+
+extension Consignment {
+  /// One with all that others do not see.
+  public static func draft(_ label: String) -> Draft {
+    Draft(
+      label: label, size: Size(width: 1), grade: .high, mark: Mark(quality: .low, text: nil), notes: [],
+      shed: nil)
+  }
+}

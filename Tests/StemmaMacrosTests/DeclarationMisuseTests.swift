@@ -239,4 +239,36 @@ struct DeclarationMisuseTests {
         }
         """)
   }
+
+  @Test("a public model whose key, or whose key's type, others do not see")
+  func hiddenKey() {
+    expectMisuse(
+      """
+      @Table public struct Book {
+        let id: Shelfmark
+      }
+      """,
+      "the key of a public model is public, and so is its type", line: 2, column: 7, fix: "make it public",
+      fixed: """
+        @Table public struct Book {
+          public let id: Shelfmark
+        }
+        """)
+    expectMisuse(
+      """
+      @Table public struct Book {
+        enum Kind: String, ColumnValue { case novel }
+        public let id: UUID
+        public var kind: Kind?
+      }
+      """,
+      "`kind` is public, so its type is", line: 2, column: 8, fix: "make it public",
+      fixed: """
+        @Table public struct Book {
+          public enum Kind: String, ColumnValue { case novel }
+          public let id: UUID
+          public var kind: Kind?
+        }
+        """)
+  }
 }

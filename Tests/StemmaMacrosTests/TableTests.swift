@@ -137,14 +137,16 @@ struct TableTests {
           var sellerId: Int
           var customer: Customer? {
             get async throws {
-              try await self._record.parent(
-                Customer.self, "customer", of: Self.modelName, (self.tenant, self.number))
+              try await self._record.parent(Customer.self, "customer", of: self) {
+                ($0.tenant, $0.number)
+              }
             }
           }
           var seller: Seller {
             get async throws {
-              try await self._record.requiredParent(
-                Seller.self, "seller", of: Self.modelName, self.sellerId)
+              try await self._record.required(self._record.parent(Seller.self, "seller", of: self) {
+                  $0.sellerId
+                }, "seller", of: self)
             }
           }
           var lines: Related<Line> {
@@ -184,15 +186,15 @@ struct TableTests {
             }
             @_disfavoredOverload
             init(tenant: String, id: UUID? = nil, customer: Customer? = nil, seller: Seller) throws(Stemma.StoreError) {
-              if customer != nil, customer?.primaryKey.parts.0 != tenant {
+              let _customer: (String?, Int?) = Stemma.ReferenceParts.of(customer)
+              let _seller: Int = Stemma.ReferenceParts.of(seller)
+              if customer != nil, _customer.0 != tenant {
                 throw .fixedReference(model: Order.modelName, relationship: "customer", field: "tenant")
               }
               self.tenant = tenant
               self.id = id
-              self.sellerId = seller.primaryKey.parts
-              self.number = customer.map {
-                $0.primaryKey.parts.1
-              }
+              self.sellerId = _seller
+              self.number = _customer.1
             }
             init(_ row: Order) {
               self.tenant = row.id.tenant
@@ -230,16 +232,16 @@ struct TableTests {
           }
 
           mutating func setCustomer(_ customer: Customer?) throws(Stemma.StoreError) {
-            if let customer, customer.primaryKey.parts.0 != self.id.tenant {
+            let _customer: (String?, Int?) = Stemma.ReferenceParts.of(customer)
+            if customer != nil, _customer.0 != self.id.tenant {
               throw .fixedReference(model: Self.modelName, relationship: "customer", field: "tenant")
             }
-            self.number = customer.map {
-              $0.primaryKey.parts.1
-            }
+            self.number = _customer.1
           }
 
           mutating func setSeller(_ seller: Seller) {
-            self.sellerId = seller.primaryKey.parts
+            let _seller: Int = Stemma.ReferenceParts.of(seller)
+            self.sellerId = _seller
           }
         }
 

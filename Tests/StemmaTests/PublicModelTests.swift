@@ -29,4 +29,25 @@ struct PublicModelTests {
     #expect(berth.deck == 1 && berth.note == nil)
     #expect(try await store.find(Berth.self, Berth.ID(deck: 1, number: 7)).number == 7)
   }
+
+  @Test("what its own module alone knows of a model is stored like the rest, and others save the rest")
+  func hiddenColumns() async throws {
+    let witness = try await Witness(Consignment.self)
+    var parcel = try await witness.expect {
+      try await witness.store.insert(Consignment.draft("a"))
+    } appends: {
+      """
+      create Consignment #1 grade="high" grades="[]" label="a" notes=[] quality="low" unit="low" width=1
+      """
+    }
+    try await witness.expect {
+      parcel.label = "b"
+      parcel = try await witness.store.update(parcel)
+    } appends: {
+      """
+      update Consignment #1 label="b"
+      """
+    }
+    #expect(try await Consignment.where { $0.size.width == 1 }.fetchAll(witness.store).map(\.label) == ["b"])
+  }
 }

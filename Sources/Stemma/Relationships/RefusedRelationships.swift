@@ -1,28 +1,52 @@
-// Chosen by the compiler where what is above does not fit: fields that are not what the key consists of.
+// Chosen by the compiler where what `RecordHandle` and `Related` have for the macros does not fit: fields that are not what
+// the key consists of, and types that are no models. Those of a model that is refused already have no further error.
+
 extension RecordHandle {
-  /// The fields of a `@BelongsTo` that do not match the other model's key.
+  /// Refuses fields of a `@BelongsTo` that are not of the types of the other model's key.
   @available(
     *, unavailable,
     message:
       "the reference fields of this relationship do not match the key of the model it leads to: there is one for each part, of its type, in the order of the key"
   )
   @_disfavoredOverload
-  public func parent<Target: Table, Fields>(
-    _ type: Target.Type, _ name: String, of model: String, _ fields: Fields
-  ) async throws -> Target? { nil }
+  public func parent<Owner: Table, Target: Table, Fields>(
+    _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (ReferenceFields<Owner>) -> Fields
+  ) async throws -> Target? { preconditionFailure("cannot be called") }
 
-  /// As for `parent`.
+  /// As above, where some are no properties, too.
   @available(
     *, unavailable,
     message:
       "the reference fields of this relationship do not match the key of the model it leads to: there is one for each part, of its type, in the order of the key"
   )
   @_disfavoredOverload
-  public func requiredParent<Target: Table, Fields>(
-    _ type: Target.Type, _ name: String, of model: String, _ fields: Fields
-  ) async throws -> Target { throw StoreError.notFromStore(model: model) }
+  public func parent<Owner: Table, Target: Table, Fields>(
+    _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (RefusedFields) -> Fields
+  ) async throws -> Target? { preconditionFailure("cannot be called") }
 
-  /// The fields of a `@HasOne` that do not match this model's key.
+  /// Refuses a `@BelongsTo` whose type is no model.
+  @available(
+    *, unavailable,
+    message: "a relationship leads to a model: mark its type @Table, or make the property a column"
+  )
+  @_disfavoredOverload
+  public func parent<Owner: Table, Target, Fields>(
+    _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (RefusedFields) -> Fields
+  ) async throws -> Target? { preconditionFailure("cannot be called") }
+
+  /// Of a `@BelongsTo` of a model that is refused.
+  @_disfavoredOverload
+  public func parent<Owner: RefusedTable, Target, Fields>(
+    _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (RefusedFields) -> Fields
+  ) async throws -> Target? { preconditionFailure("cannot be called") }
+
+  /// Of a `@BelongsTo` that leads to a model that is refused.
+  @_disfavoredOverload
+  public func parent<Owner: Table, Target: RefusedTable, Fields>(
+    _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (ReferenceFields<Owner>) -> Fields
+  ) async throws -> Target? { preconditionFailure("cannot be called") }
+
+  /// Refuses fields of a `@HasOne` that are not of the types of this model's key.
   @available(
     *, unavailable,
     message:
@@ -30,41 +54,91 @@ extension RecordHandle {
   )
   @_disfavoredOverload
   public func child<Owner: Table, Target: Table, Fields>(
-    _ type: Target.Type, _ name: String, of owner: Owner, _ reference: (Target) -> Fields
-  ) async throws -> Target? { nil }
-}
+    _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (ReferenceFields<Target>) -> Fields
+  ) async throws -> Target? { preconditionFailure("cannot be called") }
 
-// Chosen where what a relationship leads to is no model.
-extension RecordHandle {
-  /// A `@BelongsTo` whose type is no model.
+  /// As above, where some are no properties, too.
   @available(
     *, unavailable,
-    message: "a relationship leads to a model: mark its type @Table, or make the property a column"
+    message:
+      "the reference fields of this relationship do not match the key of the model it stands in: there is one for each part, of its type, in the order of the key"
   )
   @_disfavoredOverload
-  public func parent<Target, Fields>(
-    _ type: Target.Type, _ name: String, of model: String, _ fields: Fields
-  ) async throws -> Target? { nil }
+  public func child<Owner: Table, Target: Table, Fields>(
+    _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (RefusedFields) -> Fields
+  ) async throws -> Target? { preconditionFailure("cannot be called") }
 
-  /// As for `parent`.
-  @available(
-    *, unavailable,
-    message: "a relationship leads to a model: mark its type @Table, or make the property a column"
-  )
-  @_disfavoredOverload
-  public func requiredParent<Target, Fields>(
-    _ type: Target.Type, _ name: String, of model: String, _ fields: Fields
-  ) async throws -> Target { throw StoreError.notFromStore(model: model) }
-
-  /// A `@HasOne` whose type is no model.
+  /// Refuses a `@HasOne` whose type is no model.
   @available(
     *, unavailable,
     message: "a relationship leads to a model: mark its type @Table, or make the property a column"
   )
   @_disfavoredOverload
   public func child<Owner: Table, Target, Fields>(
-    _ type: Target.Type, _ name: String, of owner: Owner, _ reference: (Target) -> Fields
-  ) async throws -> Target? { nil }
+    _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (RefusedFields) -> Fields
+  ) async throws -> Target? { preconditionFailure("cannot be called") }
+
+  /// Of a `@HasOne` of a model that is refused.
+  @_disfavoredOverload
+  public func child<Owner: RefusedTable, Target, Fields>(
+    _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (RefusedFields) -> Fields
+  ) async throws -> Target? { preconditionFailure("cannot be called") }
+}
+
+extension Related {
+  /// Refuses fields of a `@HasMany` that are not of the types of this model's key.
+  @available(
+    *, unavailable,
+    message:
+      "the reference fields of this relationship do not match the key of the model it stands in: there is one for each part, of its type, in the order of the key"
+  )
+  @_disfavoredOverload
+  public init<Owner: Table, Fields>(
+    of owner: Owner, _ name: String, _ reference: (ReferenceFields<Target>) -> Fields
+  )
+  where Target: Table {
+    preconditionFailure("cannot be called")
+  }
+
+  /// As above, where some are no properties, too.
+  @available(
+    *, unavailable,
+    message:
+      "the reference fields of this relationship do not match the key of the model it stands in: there is one for each part, of its type, in the order of the key"
+  )
+  @_disfavoredOverload
+  public init<Owner: Table, Fields>(of owner: Owner, _ name: String, _ reference: (RefusedFields) -> Fields)
+  where Target: Table {
+    preconditionFailure("cannot be called")
+  }
+
+  /// Refuses a `@HasMany` of a type that is no model.
+  @available(
+    *, unavailable,
+    message: "a relationship leads to a model: mark its type @Table, or make the property a column"
+  )
+  @_disfavoredOverload
+  public init<Owner: Table, Fields>(of owner: Owner, _ name: String, _ reference: (RefusedFields) -> Fields) {
+    preconditionFailure("cannot be called")
+  }
+
+  /// Of a `@HasMany` of a model that is refused.
+  @_disfavoredOverload
+  public init<Owner: RefusedTable, Fields>(
+    of owner: Owner, _ name: String, _ reference: (RefusedFields) -> Fields
+  ) {
+    preconditionFailure("cannot be called")
+  }
+
+  /// Refuses a `@ManyToMany` of a type that is no model.
+  @available(
+    *, unavailable,
+    message: "a relationship leads to a model: mark its type @Table, or make the property a column"
+  )
+  @_disfavoredOverload
+  public init<Owner: Table>(of owner: Owner, _ name: String) {
+    preconditionFailure("cannot be called")
+  }
 }
 
 extension ModelDescription.Relationship {
@@ -84,5 +158,11 @@ extension ModelDescription.Relationship {
   @_disfavoredOverload
   public static func hasOne<Target>(
     _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
+  ) -> Self { preconditionFailure("cannot be called") }
+
+  /// Of a relationship that is refused where it stands.
+  @_disfavoredOverload
+  public static func manyToMany<Target, Join: Table>(
+    _ name: String, _ target: Target.Type, through join: Join.Type, by relationship: String? = nil
   ) -> Self { preconditionFailure("cannot be called") }
 }

@@ -6,11 +6,14 @@ import StemmaEvents
 /// `loaded(\.members)`. As a sequence, it reads a page at a time:
 ///
 ///     for try await member in team.members { … }
-public struct Related<Target: Table>: Sendable {
+public struct Related<Target>: Sendable {
   private let record: RecordHandle
   private let owner: ModelDescription
   private let name: String
   private let key: [Value]
+}
+
+extension Related where Target: Table {
 
   /// The records of a relationship of `owner`, by its name. Reads nothing.
   public init<Owner: Table>(of owner: Owner, _ name: String) {
@@ -23,19 +26,8 @@ public struct Related<Target: Table>: Sendable {
   /// As above. Nobody calls `reference`, which gives the reference fields of a related record: it is there for the compiler
   /// to check that they are what the owner's key consists of.
   public init<Owner: Table>(
-    of owner: Owner, _ name: String, _ reference: (Target) -> Owner.PrimaryKey.OptionalParts
+    of owner: Owner, _ name: String, _ reference: (ReferenceFields<Target>) -> Owner.PrimaryKey.OptionalParts
   ) {
-    self.init(of: owner, name)
-  }
-
-  /// Chosen by the compiler where the one above does not fit.
-  @available(
-    *, unavailable,
-    message:
-      "the reference fields of this relationship do not match the key of the model it stands in: there is one for each part, of its type, in the order of the key"
-  )
-  @_disfavoredOverload
-  public init<Owner: Table, Fields>(of owner: Owner, _ name: String, _ reference: (Target) -> Fields) {
     self.init(of: owner, name)
   }
 
@@ -114,7 +106,7 @@ public struct Related<Target: Table>: Sendable {
 
 // MARK: Pages
 
-extension Related: AsyncSequence {
+extension Related: AsyncSequence where Target: Table {
   /// One related record.
   public typealias Element = Target
 
