@@ -99,24 +99,65 @@ struct ChangeStatementTests {
     let witness = try await Witness(Reminder.self)
     let store = witness.store
     let rest = try #require(
-      try await Reminder.insert(Reminder.Draft(title: "Rest")).returning(\.self).fetchOne(store))
+      try await witness.expect {
+        try await Reminder.insert(Reminder.Draft(title: "Rest")).returning(\.self).fetchOne(store)
+      } appends: {
+        """
+        create Reminder #1 isDone=false title="Rest"
+        """
+      })
     #expect(rest.title == "Rest")
-    let ids = try await Reminder.insert {
-      Reminder.Draft(title: "Walk")
-      Reminder.Draft(title: "Run")
-    }.returning(\.id).fetchAll(store)
+    let ids = try await witness.expect {
+      try await Reminder.insert {
+        Reminder.Draft(title: "Walk")
+        Reminder.Draft(title: "Run")
+      }.returning(\.id).fetchAll(store)
+    } appends: {
+      """
+      create Reminder #2 isDone=false title="Walk"
+      create Reminder #3 isDone=false title="Run"
+      """
+    }
     #expect(ids == ids.sorted { $0.uuidString < $1.uuidString })
-    let titles = try await Reminder.find(ids).update { $0.title += "!" }.returning { ($0.title, $0.isDone) }
-      .fetchAll(store)
-    #expect(titles.map(\.0) == ["Walk!", "Run!"])
+    try await witness.expect {
+      let titles = try await Reminder.find(ids).update { $0.title += "!" }
+        .returning { ($0.title, $0.isDone) }.fetchAll(store)
+      #expect(titles.map(\.0) == ["Walk!", "Run!"])
+    } appends: {
+      """
+      update Reminder #2 title="Walk!"
+      update Reminder #3 title="Run!"
+      """
+    }
     // What is returned is as fresh as what was fetched: it can be saved again.
-    var again = try #require(
-      try await Reminder.upsert { Reminder.Draft(rest) }.returning(\.self).fetchOne(store))
-    again.isDone = true
-    #expect(try await Reminder.update(again).returning(\.isDone).fetchOne(store) == true)
-    let gone = try await Reminder.delete().returning(\.title).fetchAll(store)
-    #expect(gone == ["Rest", "Walk!", "Run!"])
-    #expect(try await Reminder.all.fetchCount(store) == 0)
+    try await witness.expect {
+      var again = try #require(
+        try await Reminder.upsert { Reminder.Draft(rest) }.returning(\.self).fetchOne(store))
+      again.isDone = true
+      #expect(try await Reminder.update(again).returning(\.isDone).fetchOne(store) == true)
+    } appends: {
+      """
+      update Reminder #1 isDone=true
+      """
+    } rows: {
+      """
+      reminders id=#1 title="Rest" isDone=1
+      reminders id=#2 title="Walk!" isDone=0
+      reminders id=#3 title="Run!" isDone=0
+      """
+    }
+    try await witness.expect {
+      let gone = try await Reminder.delete().returning(\.title).fetchAll(store)
+      #expect(gone == ["Rest", "Walk!", "Run!"])
+    } appends: {
+      """
+      delete Reminder #1
+      delete Reminder #2
+      delete Reminder #3
+      """
+    } rows: {
+      ""
+    }
   }
 
   @Test("where a key is taken, a closure says what becomes of the record")

@@ -51,6 +51,13 @@ struct Shelfmark: KeyValue {
 
 /// The rows of the table in Amplify's documentation, as Swift declares them.
 private enum Identifiers {
+  enum Implied {
+    @Table struct Customer {
+      let id: String.ID
+      var firstName: String?
+      var lastName: String?
+    }
+  }
   enum Explicit {
     @Table struct Customer {
       let id: UUID
@@ -149,6 +156,30 @@ struct MintingTests {
     let back = try await store.insert(CardBack.Draft(box: "b"))
     #expect(UUID(uuidString: back.id.id.description) != nil)
     #expect(Card.Draft(title: "c").id == nil && Card.Draft(card).id == card.id)
+  }
+
+  @Test("without any key in the schema, which implies an id: yes, a UUID")
+  func impliedID() async throws {
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("stemma-ids-\(UUID())")
+    defer { do { try FileManager.default.removeItem(at: directory) } catch {} }
+    let schema = "type Customer @model { firstName: String lastName: String }"
+    let made = try Node.create(at: directory.path, schema: schema).schema
+    let witness = Witness(try await Store(at: directory, models: Identifiers.Implied.Customer.self))
+    let customer = try await witness.expect {
+      try await witness.store.insert(Identifiers.Implied.Customer.Draft(firstName: "Ana"))
+    } appends: {
+      """
+      create Customer #1 firstName="Ana"
+      """
+    } rows: {
+      """
+      customers id=#1 firstName="Ana"
+      """
+    }
+    #expect(UUID(uuidString: customer.id.description).map { $0.uuid.6 >> 4 } == 7)
+    #expect(
+      try await witness.store.writer.access { $0.schema.model(named: "Customer") }
+        == made.model(named: "Customer"))
   }
 
   @Test("without a marked key and with an explicit id: yes, a UUID")

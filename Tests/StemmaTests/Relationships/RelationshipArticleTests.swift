@@ -133,7 +133,7 @@ struct RelationshipArticleTests {
     let article = try await store.insert(Article.Draft(title: "Merging"))
     let tag = try await store.insert(Tag.Draft(name: "data"))
     #expect([witness.number(of: article.id), witness.number(of: tag.id)] == [1, 2])
-    let join = try await witness.expect {
+    var join = try await witness.expect {
       try await store.insert(ArticleTag.Draft(post: article, tag: tag))
     } appends: {
       """
@@ -154,6 +154,30 @@ struct RelationshipArticleTests {
     let eager = try #require(
       try await store.get(Article.self, byIdentifier: article.id, including: { [$0.postTags.tag] }))
     #expect(try eager.loaded(\.postTags).map { try $0.loaded(\.tag)?.name } == ["data"])
+    let sync = try await store.insert(Tag.Draft(name: "sync"))
+    #expect(witness.number(of: sync.id) == 4)
+    try await witness.expect {
+      join.setTag(sync)
+      join = try await store.update(join)
+    } appends: {
+      """
+      link ArticleTag #3 tag: tagId=#4
+      """
+    }
+    try await witness.expect {
+      try await store.delete(join)
+    } appends: {
+      """
+      delete ArticleTag #3
+      """
+    } rows: {
+      """
+      articles id=#1 title="Merging"
+      tags id=#2 name="data"
+      tags id=#4 name="sync"
+      """
+    }
+    #expect(try await article.postTags.isEmpty())
   }
 
   @Test("Model a many-to-many relationship: @ManyToMany reads and changes through the join model")
@@ -213,6 +237,64 @@ struct RelationshipArticleTests {
       """
     }
     await #expect(throws: StoreError.self) { try await article.tags.remove(data) }
+  }
+
+  @Test("Model multiple relationships between two models: both optional")
+  func bothOptional() async throws {
+    typealias Post = TwoOptional.Post
+    typealias Person = TwoOptional.Person
+    let witness = try await Witness(Post.self, Person.self)
+    let store = witness.store
+    let ana = try await store.insert(Person.Draft(name: "Ana"))
+    let ben = try await store.insert(Person.Draft(name: "Ben"))
+    #expect([ana.id, ben.id].map(witness.number) == [1, 2])
+    var post = try await witness.expect {
+      try await store.insert(Post.Draft(title: "One", content: "…", author: ana, editor: ben))
+    } appends: {
+      """
+      create Post #3 authorId=#1 content="…" editorId=#2 title="One"
+      """
+    } rows: {
+      """
+      posts id=#3 title="One" content="…" authorId=#1 editorId=#2
+      persons id=#1 name="Ana"
+      persons id=#2 name="Ben"
+      """
+    }
+    let queried = try #require(try await store.get(Post.self, byIdentifier: post.id))
+    let (loadedAuthor, loadedEditor) = (try await queried.author, try await queried.editor)
+    #expect([loadedAuthor?.name, loadedEditor?.name] == ["Ana", "Ben"])
+    let eager = try #require(
+      try await store.get(
+        Person.self, byIdentifier: ana.id,
+        including: { [$0.authoredPosts.editor, $0.editedPosts] }))
+    #expect(try eager.loaded(\.authoredPosts).map { try $0.loaded(\.editor)?.name } == ["Ben"])
+    #expect(try eager.loaded(\.editedPosts).isEmpty)
+    try await witness.expect {
+      post.setAuthor(ben)
+      post.setEditor(nil)
+      post = try await store.update(post)
+    } appends: {
+      """
+      link Post #3 author: authorId=#2
+      unlink Post #3 editor: editorId=null
+      """
+    }
+    try await witness.expect {
+      post.setAuthor(nil)
+      try await store.update(post)
+    } appends: {
+      """
+      unlink Post #3 author: authorId=null
+      """
+    } rows: {
+      """
+      posts id=#3 title="One" content="…"
+      persons id=#1 name="Ana"
+      persons id=#2 name="Ben"
+      """
+    }
+    #expect(try await ben.authoredPosts.isEmpty())
   }
 
   @Test("Model multiple relationships between two models; make relationships required or optional")
@@ -308,5 +390,41 @@ struct RelationshipArticleTests {
       writers name="Ana" dateOfBirth="1991-01-01"
       """
     }
+  }
+
+  @Test("identifiers whose parts hold # and quotes keep their links, and are never taken for each other")
+  func joinedKeys() async throws {
+    let witness = try await Witness(Hall.Shelf.self, Hall.Item.self)
+    let store = witness.store
+    let shelf = try await store.insert(Hall.Shelf.Draft(room: "a#b", row: "\"c\""))
+    let other = try await store.insert(Hall.Shelf.Draft(room: "a", row: "b#\"c\""))
+    var item = try await witness.expect {
+      try await store.insert(Hall.Item.Draft(shelf: shelf))
+    } appends: {
+      #"""
+      create Item #1 shelfRoom="a#b" shelfRow="\"c\""
+      """#
+    }
+    #expect(try await item.shelf?.id == shelf.id)
+    #expect(try await other.items.isEmpty())
+    try await witness.expect {
+      item.setShelf(other)
+      item = try await store.update(item)
+    } appends: {
+      #"""
+      link Item #1 shelf: shelfRoom="a" shelfRow="b#\"c\""
+      """#
+    } rows: {
+      #"""
+      shelfs room="a" row="b#\"c\""
+      shelfs room="a#b" row="\"c\""
+      items id=#1 shelfRoom="a" shelfRow="b#\"c\""
+      """#
+    }
+    #expect(try await shelf.items.isEmpty())
+    let eager = try #require(
+      try await store.get(Hall.Shelf.self, byIdentifier: other.id, including: { [$0.items.shelf] }))
+    #expect(try eager.loaded(\.items).map { try $0.loaded(\.shelf)?.id } == [other.id])
+    try await witness.rebuild()
   }
 }

@@ -73,6 +73,45 @@ import Stemma
   @HasMany(\Post.authorId) var authoredPosts: Related<Post>
 }
 
+enum TwoOptional {
+  @Table struct Post {
+    let id: UUID
+    var title: String
+    var content: String
+    var authorId: UUID?
+    @BelongsTo("authorId") var author: Person?
+    var editorId: UUID?
+    @BelongsTo("editorId") var editor: Person?
+  }
+
+  @Table struct Person {
+    let id: UUID
+    var name: String?
+    @HasMany("editorId") var editedPosts: Related<Post>
+    @HasMany("authorId") var authoredPosts: Related<Post>
+  }
+}
+
+// Keys that would be one if their parts were joined.
+
+enum Hall {
+  @Table struct Shelf {
+    @Selection struct ID: Hashable {
+      let room: String
+      let row: String
+    }
+    let id: ID
+    @HasMany("shelfRoom", "shelfRow") var items: Related<Item>
+  }
+
+  @Table struct Item {
+    let id: UUID
+    var shelfRoom: String?
+    var shelfRow: String?
+    @BelongsTo("shelfRoom", "shelfRow") var shelf: Shelf?
+  }
+}
+
 // Sort keys in the identifier: a reference of two fields.
 
 @Table struct Novel {
