@@ -57,7 +57,7 @@ struct Explanation {
     switch error {
     case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
     case .overwritten, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
-    case .notAMoment, .notAMomentOrNode, .notAnEvent, .severalEvents, .unknownPlaceholder,
+    case .notAMoment, .notAMomentOrNode, .notAnEvent, .daysOrEvent, .severalEvents, .unknownPlaceholder,
       .unclosedPlaceholder:
       .usage
     }

@@ -81,6 +81,16 @@ extension Node {
     return nil
   }
 
+  /// The event whose digest begins so; nil if there is none, or it is not the only one that can be read.
+  func onlyEvent(digest prefix: String) throws(NodeError) -> NotedEvent? {
+    do throws(NodeError) { return try event(digest: prefix) } catch {
+      switch error {
+      case .inspection(.noSuchEvent), .inspection(.severalEvents), .missing: return nil
+      default: throw error
+      }
+    }
+  }
+
   private func event(digest prefix: String) throws(NodeError) -> NotedEvent {
     let omissions = Omissions()
     let found = try Self.wrapping { () throws -> [NotedEvent] in

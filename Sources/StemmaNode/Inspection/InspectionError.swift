@@ -11,6 +11,8 @@ package enum InspectionError: Error {
   case noSuchEvent(String)
   /// A position behind the last one; nil: there is no event.
   case beyondTheEnd(String, last: String?)
+  /// A number of days, and the first digits of this event's digest.
+  case daysOrEvent(String, event: String, in: Partition)
   /// Several events are meant: their names with their partitions.
   case severalEvents(String, [String])
   case noSuchCommit(String)

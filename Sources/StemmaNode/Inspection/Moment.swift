@@ -40,7 +40,8 @@ package enum Moment: Hashable, Sendable {
   /// Reads a time: RFC 3339 (`2026-11-21T05:14:01Z`), the same without a zone or with a space for the `T`
   /// (`2026-11-21 05:14`, UTC as everything that is printed), a date, month or year (`2026-11-21`, `2026-11`, `2026`: its first
   /// moment in UTC; no other four digits are a year than those of 1900 to 2099), how long ago (`45s`, `30m`,
-  /// `2h`, `3d`, `2w`), `now`, `today` (midnight in UTC) or `yesterday` (24 hours ago). Nil for anything else.
+  /// `2h`, `3d`, `2w`), `now`, `today` (midnight in UTC) or `yesterday` (24 hours ago). Nil for anything else. More than
+  /// four digits and a `d` are no days but those of an event's digest.
   ///
   /// `wall`: milliseconds since 1970. A time includes all events of its millisecond. `toTheEnd`: a date, month, year or
   /// `today` means its last moment, as people who say "until" do.
@@ -111,7 +112,14 @@ package enum Moment: Hashable, Sendable {
     let units: [Character: UInt64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
     guard let last = text.last, let unit = units[last], let count = UInt64(text.dropLast()), count < 1 << 32
     else { return nil }
+    if last == "d", text.utf8.count > 5 { return nil }
     return count * unit * 1000
+  }
+
+  /// Whether a number of days may as well be the first digits of an event's digest.
+  fileprivate static func resemblesDigest(_ text: String) -> Bool {
+    (4...5).contains(text.utf8.count) && text.hasSuffix("d")
+      && text.utf8.dropLast().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
   }
 }
 
@@ -132,7 +140,13 @@ extension Node {
   package func moment(
     _ text: String, toTheEnd: Bool = false, in partition: String? = nil
   ) throws(NodeError) -> Moment {
-    if let moment = Moment(time: text, wall: ports.clock.milliseconds(), toTheEnd: toTheEnd) { return moment }
+    if let moment = Moment(time: text, wall: ports.clock.milliseconds(), toTheEnd: toTheEnd) {
+      if Moment.resemblesDigest(text), let event = try onlyEvent(digest: text) {
+        throw .inspection(
+          .daysOrEvent(text, event: description.name(event.event.dot), in: event.event.partition))
+      }
+      return moment
+    }
     if let position = Position(text) {
       if position >= log.end { throw .inspection(.beyondTheEnd(text, last: try lastPosition())) }
       return .position(position)

@@ -1,0 +1,56 @@
+import Foundation
+import Testing
+
+/// What people call an event by, and what it may be taken for.
+@Suite("names of events")
+struct EventNameTests {
+  private static func visits(_ count: Int) -> String {
+    (0..<count).map {
+      #"{"model":"Visit","key":{"site":"s\#($0 % 3)","number":\#($0)},"fields":{"room":"room \#($0)"}}"#
+        + "\n"
+    }.joined()
+  }
+
+  /// `log` prints eight digits of a digest, and some of them are digits and then a `d`, which looks like days. Such a
+  /// text was read as so many days ago: everything there is, or nothing.
+  @Test("the first digits of a digest are never silently a number of days")
+  func digestsThatLookLikeDays() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "import", "-", input: Self.visits(2000))
+    let events = try work.stemma("-C", "shop", "log", "--ndjson").objects()
+    let digests = events.map { $0.text("digest") ?? "" }
+    func event(_ digest: String) throws -> String {
+      try #require(events.first { $0.text("digest")?.hasPrefix(digest) ?? false }?.text("position"))
+    }
+
+    let long = try #require(
+      digests.lazy.compactMap { $0.prefixMatch(of: /[0-9]{5,}d/).map { String($0.0) } }.first)
+    let since = try work.stemma("-C", "shop", "log", "--since", long, "--reverse", "-n", "1", "--ndjson")
+      .objects()
+    #expect(try since.first?.text("position") == event(long))
+    let until = try work.stemma("-C", "shop", "log", "--until", long, "-n", "1", "--ndjson").objects()
+    #expect(try until.first?.text("position") == event(long))
+
+    let short = try #require(
+      digests.lazy.compactMap { $0.prefixMatch(of: /[0-9]{3,4}d/).map { String($0.0) } }.first { prefix in
+        digests.count { $0.hasPrefix(prefix) } == 1
+      })
+    let named = try work.stemma("-C", "shop", "show", short, "--json").object()
+    for words in [["log", "--since", short], ["diff", short], ["list", "Visit", "--as-of", short]] {
+      let refused = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
+      #expect(refused.status == 64, "\(words): \(refused.output.prefix(200))")
+      #expect(
+        refused.errors.contains("\(named.text("event") ?? "") in \(named.text("partition") ?? "")"),
+        "\(refused.errors)")
+      #expect(refused.errors.contains("days") && refused.errors.contains("h)"), "\(refused.errors)")
+    }
+
+    // What no event is called is days.
+    let days = try #require(
+      (100...999).map { "\($0)d" }.first { day in !digests.contains { $0.hasPrefix(day) } })
+    for span in ["1d", "30d", days] {
+      #expect(try work.stemma("-C", "shop", "log", "--since", span, "-n", "3", "--oneline").lines.count == 3)
+    }
+    #expect(try work.attempt("-C", "shop", "log", "--since", "10000d").status != 0)
+  }
+}
