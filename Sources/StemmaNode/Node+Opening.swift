@@ -214,6 +214,20 @@ extension Node {
     because refusal: String
   ) throws -> Node {
     let folder = try TemporaryFolder(options.ports)
+    let node = Node(
+      directory: directory, mark: mark, schema: schema, options: options, log: log,
+      tables: try makeTables(in: folder, schema, log, mark, options, mode: .readOnly))
+    node.temporary = folder
+    if !log.recovery.damage.isEmpty || mark.damage != nil { node.tablesRemember = false }
+    node.notices.append("\(refusal): tables were made from the log in a temporary place")
+    return node
+  }
+
+  /// Makes tables from the log, around its damage, for as long as `folder` is there.
+  static func makeTables(
+    in folder: TemporaryFolder, _ schema: Schema, _ log: Log, _ mark: NodeMark, _ options: OpeningOptions,
+    mode: Tables.Mode
+  ) throws(NodeError) -> Tables {
     let path = folder.path + "/" + tablesFileName
     do throws(NodeError) {
       _ = try rebuild(path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
@@ -222,13 +236,7 @@ extension Node {
       _ = try rebuildAroundDamage(
         path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
     }
-    let node = Node(
-      directory: directory, mark: mark, schema: schema, options: options, log: log,
-      tables: try Tables.open(at: path, schema: schema, mode: .readOnly))
-    node.temporary = folder
-    if !log.recovery.damage.isEmpty || mark.damage != nil { node.tablesRemember = false }
-    node.notices.append("\(refusal): tables were made from the log in a temporary place")
-    return node
+    do { return try Tables.open(at: path, schema: schema, mode: mode) } catch { throw .tables(error) }
   }
 
   private static func openForWriting(_ directory: String, _ options: OpeningOptions) throws(NodeError) -> Node

@@ -71,10 +71,20 @@ extension Node {
     guard options.mode == .read else {
       return try locked { () throws(NodeError) in try rehearse(in: tables, body) }
     }
-    let writable = try Self.wrapping { () throws(TablesError) in
-      try Tables.open(at: tables.path, schema: schema, mode: .readWrite, wait: options.wait)
+    var isBegun = false
+    do throws(NodeError) {
+      let writable = try Self.wrapping { () throws(TablesError) in
+        try Tables.open(at: tables.path, schema: schema, mode: .readWrite, wait: options.wait)
+      }
+      try rehearse(in: writable) { transaction throws(NodeError) in
+        isBegun = true
+        try body(transaction)
+      }
+    } catch {
+      guard !isBegun, case .tables(let refusal) = error, refusal.isRefusalToOpen else { throw error }
+      let folder = try Self.wrapping { try TemporaryFolder(ports) }
+      try rehearse(in: try Self.makeTables(in: folder, schema, log, mark, options, mode: .readWrite), body)
     }
-    try rehearse(in: writable, body)
   }
 
   private func rehearse(

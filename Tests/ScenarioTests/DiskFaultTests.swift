@@ -123,6 +123,13 @@ struct DiskFaultTests {
     try Data(repeating: 0, count: 4096).write(to: transactions)
     #expect(try outputs("fixed").dropFirst() == expected.dropFirst())
     try FileManager.default.removeItem(at: transactions)
+    for (arguments, shown) in [
+      (["undo", "@1.0", "-n"], "0 records added, 1 removed, 0 changed"),
+      (["import", "--dry-run", "--upsert", "lines.ndjson"], "would import 300 lines"),
+    ] {
+      let result = try Tool.run(Tool.path, ["-C", "fixed"] + arguments, in: work.path)
+      #expect(result.status == 0 && result.output.contains(shown), "\(arguments): \(result.errors)")
+    }
     for arguments in [
       ["create", "Row", "tenant=x", "n=1", "text=x"], ["import", "lines.ndjson"], ["rebuild"],
       ["sync", "other"],

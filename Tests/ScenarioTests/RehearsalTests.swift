@@ -16,6 +16,7 @@ struct RehearsalTests {
       "-C", "shop", "import", "-", "--segment-size", "20000", input: lines.joined(separator: "\n") + "\n")
     try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
     try work.stemma("-C", "shop", "update", "Team", "red", "name=Rouge")
+    try work.write("teams.ndjson", #"{"model":"Team","key":{"id":"blue"},"fields":{"name":"Blue"}}"# + "\n")
     let last = try work.stemma("-C", "shop", "log", "-n", "1", "--format", "{position}").output
       .trimmingCharacters(in: .newlines)
     for name in ["copy", "hurt"] {
@@ -29,6 +30,7 @@ struct RehearsalTests {
     for (node, words, shown) in [
       ("copy", ["undo", last, "-n"], "name: \"Rouge\" → \"Red\""),
       ("copy", ["restore", "Team", "red", "--as-of", last, "-n"], "nothing to change"),
+      ("copy", ["import", "--dry-run", "teams.ndjson"], "would import 1 line as 1 event"),
       ("hurt", ["repair", "--give-up", "-n"], "nothing was changed"),
     ] {
       let before = try files(work.file(node))

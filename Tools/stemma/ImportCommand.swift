@@ -50,7 +50,7 @@ struct Import: ParsableCommand {
   }
 
   func run() throws {
-    let node = try options.openForWriting(segmentSize: segmentSize)
+    let node = try dryRun ? options.open() : options.openForWriting(segmentSize: segmentSize)
     var chosen = StemmaNode.Import.Options()
     chosen.batch = batch
     chosen.firstLine = fromLine
@@ -108,7 +108,7 @@ struct Import: ParsableCommand {
       totals.commits += summary.commits
       totals.rejected += summary.rejected
     }
-    try node.sealIfWanted()
+    if !dryRun { try node.sealIfWanted() }
     if format.isJSON {
       Output.line(
         .object([
