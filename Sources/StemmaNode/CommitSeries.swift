@@ -63,6 +63,7 @@ package final class CommitSeries {
     let write = try node.begin(note, transaction, beforeReadingLog: { [appender] in appender.drain() })
     try body(write)
     node.take(write)
+    if !write.events.isEmpty { try node.beginDueOrigin() }
     size.events += write.events.count
     size.bytes += write.events.reduce(0) { $0 + Self.size(of: $1) }
     waiting.append(durable)

@@ -91,6 +91,7 @@ package enum Explanations {
     case .severalEvents(let text, let names):
       "`\(text)` may be \(list(names, "or")); name it by its position or digest (`stemma log` shows them), or add "
         + "--partition where the command takes it"
+    case .severalCommits(let text, let names): "`\(text)` may be \(list(names, "or"))"
     case .noSuchCommit(let text):
       "there is no commit `\(text)` in this node; `stemma log --stat` lists them"
     case .overwritten(let event, let record, let field, let later):

@@ -16,6 +16,9 @@ extension Node {
     /// Raw bytes of events after which the journal is sealed; nil: the log's default.
     package var segmentSize: Int?
     package var ports = Ports()
+    /// Whether a copy of a node begins its own origin with its first event, and not as soon as it is opened for writing:
+    /// for who only appends, and tells no peer who he is.
+    package var delaysOrigin = false
     /// Told while tables are rebuilt: events done, and of how many.
     package var progress: (UInt64, UInt64) -> Void = { _, _ in }
 
@@ -284,12 +287,20 @@ extension Node {
     }
     if let damage = mark.damage, tablesRemember { notices += damage.sentences }
     var reasons: [String] = []
-    if log.recovery.watermarkIdentity != mark.watermark {
-      reasons.append("this directory is a copy, or was restored")
-    }
     if !Set(log.recovery.keptTails).isSubset(of: mark.keptTails) { reasons.append("a torn tail was cut") }
     // What this node wrote last may be among what is lost: its numbers must not be used again.
     if !tablesRemember { reasons.append("events of this node may be lost") }
+    if log.recovery.watermarkIdentity != mark.watermark {
+      let copied = "this directory is a copy, or was restored"
+      if reasons.isEmpty {
+        if options.mode == .read { return }
+        if options.delaysOrigin {
+          dueOrigin = Origin(options.ports.newID())
+          return notices.append("\(copied): what this node writes from now on is of a new origin")
+        }
+      }
+      reasons.insert(copied, at: 0)
+    }
     if !reasons.isEmpty { try beginOrigin(because: reasons.joined(separator: "; ")) }
   }
 }

@@ -124,6 +124,7 @@ extension Node {
           outcomes.append(.failure(error))
         }
       }
+      if !commits.isEmpty { try beginDueOrigin() }
       do throws(LogError) { try log.append(commits, sharingFrames: true) } catch { throw .log(error) }
       let written = try sync(
         while: { () throws(TablesError) in
@@ -171,10 +172,11 @@ extension Node {
     _ note: CommitNote, _ transaction: TablesTransaction, beforeReadingLog: @escaping () -> Void = {}
   ) throws(NodeError) -> WriteTransaction {
     let number: UInt64
-    do { number = try transaction.highestCommit(of: mark.origin) + 1 } catch { throw .tables(error) }
+    let origin = dueOrigin ?? mark.origin
+    do { number = try transaction.highestCommit(of: origin) + 1 } catch { throw .tables(error) }
     let scope = mark.scope
     let write = WriteTransaction(
-      schema: schema, tables: transaction, commit: CommitID(mark.origin, number), clock: clock,
+      schema: schema, tables: transaction, commit: CommitID(origin, number), clock: clock,
       identifiers: identifiers, wall: ports.clock, random: ports.random, note: note,
       isInScope: { scope.contains($0) },
       history: { [log] (record) throws(NodeError) in

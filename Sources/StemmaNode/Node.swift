@@ -52,6 +52,9 @@ package final class Node {
   var tablesRemember = true
   /// Whether the log was found to have no name of an event twice.
   private var hasPlainNames = false
+  /// The origin that this node writes as from its next event on; it is not begun before, so that what is refused leaves
+  /// the node as it was.
+  var dueOrigin: Origin?
   /// Up to where the tables are known to follow the log.
   var applied: LogToken?
   /// The bytes of the node's own files as they were read last.
@@ -153,6 +156,8 @@ package final class Node {
     let markBytes = try Self.bytes(of: NodeMark.fileName, in: directory, ports)
     if markBytes != seen.mark {
       mark = try NodeMark(markBytes, path: Self.path(directory, NodeMark.fileName))
+      // Another process may have begun one.
+      if log.recovery.watermarkIdentity == mark.watermark { dueOrigin = nil }
     }
     let schemaBytes = try Self.bytes(of: Self.schemaFileName, in: directory, ports)
     if let before = seen.schema, schemaBytes != before {
@@ -177,11 +182,19 @@ package final class Node {
 
   /// Begins a new origin, durable before its first event.
   func beginOrigin(because reason: String) throws(NodeError) {
-    mark.origins.append(Origin(ports.newID()))
+    try begin(Origin(ports.newID()))
+    notices.append("\(reason): this node now writes as a new origin, \(mark.origin)")
+  }
+
+  /// Begins the origin that is due, if one is. The writer lock must be held.
+  func beginDueOrigin() throws(NodeError) { if let dueOrigin { try begin(dueOrigin) } }
+
+  private func begin(_ origin: Origin) throws(NodeError) {
+    mark.origins.append(origin)
     if let identity = log.recovery.watermarkIdentity { mark.watermark = identity }
     mark.keptTails = log.recovery.keptTails
     try saveMark()
-    notices.append("\(reason): this node now writes as a new origin, \(mark.origin)")
+    dueOrigin = nil
   }
 
   // MARK: Tables

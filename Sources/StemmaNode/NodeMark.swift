@@ -53,9 +53,12 @@ package struct NodeMark: Sendable, Equatable {
 
   package func name(of origin: Origin) -> String? { origins.contains(origin) ? name : names[origin] }
 
-  /// The origins that a displayed name may stand for.
+  /// The origins that a name may stand for: the one that is shown so, or all of a node of that name, which is how each
+  /// of them was shown while it was the only one.
   package func origins(named text: String) -> [Origin] {
-    Set(origins + names.keys).filter { displayName(of: $0) == text || $0.description == text }.sorted()
+    Set(origins + names.keys).filter {
+      displayName(of: $0) == text || $0.description == text || name(of: $0) == text
+    }.sorted()
   }
 }
 

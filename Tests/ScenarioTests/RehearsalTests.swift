@@ -63,6 +63,52 @@ struct RehearsalTests {
     #expect(ContinuousClock.now - started < .seconds(4))
   }
 
+  /// The first write to a copy begins an origin. What was refused began one as well, and with it the names that people
+  /// had read of the events were gone before the command looked for them.
+  @Test("what is refused leaves a copy as it was, and the events of before keep their names")
+  func copies() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    try work.stemma("-C", "shop", "update", "Team", "red", "name=Rouge")
+    try work.write("bad.ndjson", #"{"model":"Team","key":{"id":"x"},"fields":{"nme":"X"}}"# + "\n")
+    try FileManager.default.copyItem(atPath: work.file("shop"), toPath: work.file("copy"))
+    let before = try files(work.file("copy"))
+    for words in [
+      ["undo", "shop:9"], ["undo", "other:1"], ["undo", "shop:1"],
+      ["restore", "Team", "red", "--as-of", "shop:9"],
+      ["resolve", "Team", "red", "name", "--take", "1"], ["resolve", "Team", "red", "nme", "--take", "1"],
+      ["update", "Team", "red", "nme=x"], ["create", "Team", "id=red", "name=x"],
+      ["delete", "Team", "green"],
+      ["link", "Member", "tim", "team", "red"], ["import", "bad.ndjson"],
+    ] {
+      let refused = try Tool.run(Tool.path, ["-C", "copy"] + words, in: work.path)
+      #expect(refused.status != 0, "\(words): \(refused.output)")
+      #expect(try files(work.file("copy")) == before, "\(words)")
+    }
+    try work.stemma("-C", "copy", "update", "Team", "red", "name=Rouge")
+    #expect(try files(work.file("copy")) == before, "there was nothing to write")
+
+    let undone = try work.stemma("-C", "copy", "undo", "shop:2", "--partition", "Team")
+    #expect(undone.output.contains("name: \"Rouge\" → \"Red\""), "\(undone.output)")
+    #expect(undone.errors.contains("is of a new origin"), "\(undone.errors)")
+    #expect(try work.stemma("-C", "copy", "get", "Team", "red", "--json").output.contains("\"Red\""))
+    #expect(try work.stemma("-C", "copy", "log", "--origin", "shop", "--oneline").lines.count == 3)
+    let old = try work.stemma("-C", "copy", "show", "shop:2", "--json").object()
+    #expect(old.object("fields").text("name") == "Rouge")
+    // Each of both has a first event, and a first commit.
+    for words in [["show", "shop:1"], ["undo", "shop.1"], ["log", "--since", "shop:1"]] {
+      let refused = try Tool.run(Tool.path, ["-C", "copy"] + words, in: work.path)
+      #expect(
+        refused.status == 64 && refused.errors.contains("`\(words[words.count - 1])` may be shop-"),
+        "\(refused.errors)")
+    }
+    #expect(try work.stemma("-C", "copy", "log", "--commit", "shop.1", "--oneline").lines.count == 2)
+    try work.stemma("-C", "copy", "create", "Team", "id=blue", "name=Blue")
+    let origins = try work.stemma("-C", "copy", "log", "--ndjson").objects().compactMap { $0.text("origin") }
+    #expect(Set(origins).count == 2 && origins[0] == origins[1])
+    try work.stemma("-C", "copy", "verify")
+  }
+
   /// The mark and the log's files. Readers may bring the tables up to date.
   private func files(_ directory: String) throws -> [String: Data] {
     var found: [String: Data] = [:]

@@ -172,7 +172,7 @@ struct Restore: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try n ? options.open() : options.openForWriting()
+    let node = try n ? options.open() : options.openForAppending()
     let words = try RecordWords(node, model: model)
     var record: Key?
     if !key.isEmpty {
@@ -222,7 +222,7 @@ struct Undo: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try n ? options.open() : options.openForWriting()
+    let node = try n ? options.open() : options.openForAppending()
     let isCommit = !node.description.commits(named: change).isEmpty
     let events =
       try isCommit

@@ -57,7 +57,8 @@ struct Explanation {
     switch error {
     case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
     case .overwritten, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
-    case .notAMoment, .notAMomentOrNode, .notAnEvent, .daysOrEvent, .severalEvents, .unknownPlaceholder,
+    case .notAMoment, .notAMomentOrNode, .notAnEvent, .daysOrEvent, .severalEvents, .severalCommits,
+      .unknownPlaceholder,
       .unclosedPlaceholder:
       .usage
     }

@@ -56,7 +56,12 @@ struct NodeOptions: ParsableArguments {
   /// Opens the node for reading; the tables are brought up to date where that is possible.
   func open() throws -> Node { try open(.read) }
 
-  func openForWriting(segmentSize: Int? = nil) throws -> Node { try open(.write, segmentSize: segmentSize) }
+  func openForWriting() throws -> Node { try open(.write) }
+
+  /// Opens the node for commits of its own.
+  func openForAppending(segmentSize: Int? = nil) throws -> Node {
+    try open(.write, segmentSize: segmentSize, delaysOrigin: true)
+  }
 
   func opening(_ mode: Node.Mode, progress: ProgressBar? = nil) -> Node.OpeningOptions {
     var options = Node.OpeningOptions(mode: mode)
@@ -65,10 +70,13 @@ struct NodeOptions: ParsableArguments {
     return options
   }
 
-  private func open(_ mode: Node.Mode, segmentSize: Int? = nil) throws -> Node {
+  private func open(
+    _ mode: Node.Mode, segmentSize: Int? = nil, delaysOrigin: Bool = false
+  ) throws -> Node {
     let bar = ProgressBar("rebuilding tables")
     var options = opening(mode, progress: bar)
     options.segmentSize = segmentSize
+    options.delaysOrigin = delaysOrigin
     let node = try Node.open(at: try locate(), options)
     bar.finish()
     for notice in node.notices { Output.warning(notice) }

@@ -78,7 +78,7 @@ struct Resolve: ParsableCommand {
   }
 
   func run() throws {
-    let node = try options.openForWriting()
+    let node = try options.openForAppending()
     if isDialog {
       var filter = try ConflictText.filter(node, words[...])
       if let model { filter.model = try RecordWords(node, model: model).model }

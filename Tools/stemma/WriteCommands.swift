@@ -52,7 +52,7 @@ struct Create: ParsableCommand {
   @OptionGroup var options: WriteOptions
 
   func run() throws {
-    let node = try options.node.openForWriting()
+    let node = try options.node.openForAppending()
     let words = try RecordWords(node, model: model)
     var fields = try words.fields(self.words)
     let parts = Set(words.model.keyFields.map { words.model.fields[$0].name })
@@ -81,7 +81,7 @@ struct Update: ParsableCommand {
   @OptionGroup var options: WriteOptions
 
   func run() throws {
-    let node = try options.node.openForWriting()
+    let node = try options.node.openForAppending()
     let words = try RecordWords(node, model: model)
     let (key, rest) = try words.key(self.words)
     try options.perform(
@@ -105,7 +105,7 @@ struct Upsert: ParsableCommand {
   @OptionGroup var options: WriteOptions
 
   func run() throws {
-    let node = try options.node.openForWriting()
+    let node = try options.node.openForAppending()
     let words = try RecordWords(node, model: model)
     let (key, rest) = try words.key(self.words)
     try options.perform(
@@ -131,7 +131,7 @@ struct Delete: ParsableCommand {
   @OptionGroup var options: WriteOptions
 
   func run() throws {
-    let node = try options.node.openForWriting()
+    let node = try options.node.openForAppending()
     let (key, rest) = try RecordWords(node, model: model).key(self.key)
     guard rest.isEmpty else { throw Failure("`\(rest.first ?? "")` is more than the key", .usage) }
     try options.perform(
@@ -157,7 +157,7 @@ struct Link: ParsableCommand {
   @OptionGroup var options: WriteOptions
 
   func run() throws {
-    let node = try options.node.openForWriting()
+    let node = try options.node.openForAppending()
     let (key, relationship, target) = try linkWords(node, model, words, targetRequired: true)
     try options.perform(
       Mutation(.link, model: model, key: key, fields: [(relationship, target)]), on: node,
@@ -183,7 +183,7 @@ struct Unlink: ParsableCommand {
   @OptionGroup var options: WriteOptions
 
   func run() throws {
-    let node = try options.node.openForWriting()
+    let node = try options.node.openForAppending()
     let (key, relationship, target) = try linkWords(node, model, words, targetRequired: false)
     try options.perform(
       Mutation(.unlink, model: model, key: key, fields: [(relationship, target)]), on: node,

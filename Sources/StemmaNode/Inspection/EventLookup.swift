@@ -66,7 +66,7 @@ extension Node {
       }
       return found
     }
-    return try only(found, text, omissions, isUnique: partition != nil)
+    return try only(found, text, omissions, isUnique: partition != nil && dots.count == 1)
   }
 
   private func event(
@@ -123,7 +123,7 @@ extension Node {
 
   /// The events of a commit, which people call `NAME.NUMBER`, in the order of their arrival. Reads the log.
   ///
-  /// - Throws: `.missing` if damage may have taken some of them.
+  /// - Throws: `.missing` if damage may have taken some of them; `.inspection(.severalCommits)` if several are called so.
   package func commit(named text: String) throws(NodeError) -> [NotedEvent] {
     let ids = description.commits(named: text)
     let found = try readingAround { omissions in
@@ -136,6 +136,10 @@ extension Node {
       return found
     }
     if found.isEmpty { throw .inspection(.noSuchCommit(text)) }
+    let commits = Set(found.map(\.event.commit))
+    if commits.count > 1 {
+      throw .inspection(.severalCommits(text, commits.map(description.name).sorted()))
+    }
     return found
   }
 
@@ -145,7 +149,11 @@ extension Node {
   package func commits(named text: String) throws(NodeError) -> Set<CommitID> {
     let commits = description.commits(named: text)
     do throws(NodeError) { _ = try commit(named: text) } catch {
-      guard case .missing = error, !commits.isEmpty else { throw error }
+      switch error {
+      case .inspection(.severalCommits): break
+      case .missing where !commits.isEmpty: break
+      default: throw error
+      }
     }
     return commits
   }

@@ -16,6 +16,8 @@ package enum InspectionError: Error {
   /// Several events are meant: their names with their partitions.
   case severalEvents(String, [String])
   case noSuchCommit(String)
+  /// Several commits are meant: their names.
+  case severalCommits(String, [String])
   /// An event was overwritten since; `later` names what did it.
   case overwritten(event: String, record: String, field: String, later: String)
   /// Undoing would delete records that refer to a deleted one, or end their links to it.
