@@ -33,10 +33,17 @@ struct ConflictOptions: ParsableArguments {
     var filter = ConflictFilter()
     if !kind.isEmpty { filter.kinds = Set(kind.compactMap { ConflictFilter.Kind(rawValue: $0) }) }
     filter.field = field
-    guard let model else { return filter }
-    let words = try RecordWords(node, model: model)
-    filter.model = words.model
-    if !key.isEmpty { filter.key = try node.key(try words.key(key).key, of: words.model) }
+    if let model {
+      let words = try RecordWords(node, model: model)
+      filter.model = words.model
+      if !key.isEmpty { filter.key = try node.key(try words.onlyKey(key), of: words.model) }
+    }
+    if let field, field != FieldDecision.existence {
+      let models = filter.model.map { [$0] } ?? node.schema.models
+      guard try models.contains(where: { try RecordWords(node, model: $0.name).isKnown(field) }) else {
+        throw EventSelection.unknownField(field, models, filter.model, .badData)
+      }
+    }
     return filter
   }
 }

@@ -175,11 +175,7 @@ struct Restore: ParsableCommand {
     let node = try n ? options.open() : options.openForAppending()
     let words = try RecordWords(node, model: model)
     var record: Key?
-    if !key.isEmpty {
-      let (json, rest) = try words.key(key)
-      if let word = rest.first { throw Failure("`\(word)` is more than the key", .usage) }
-      record = try node.key(json, of: words.model)
-    }
+    if !key.isEmpty { record = try node.key(try words.onlyKey(key), of: words.model) }
     let fields = try field.map { name in
       guard let field = words.model.field(named: name) else {
         throw MutationError.unknownField(

@@ -256,7 +256,7 @@ struct EventSelection: ParsableArguments {
       let words = try RecordWords(node, model: model)
       filter.model = words.model
       filter.modelName = words.model.storedName
-      if !key.isEmpty { filter.key = try node.key(try words.key(key).key, of: words.model) }
+      if !key.isEmpty { filter.key = try node.key(try words.onlyKey(key), of: words.model) }
     }
     if let field { filter.fields = try storedNames(ofField: field, node, filter.model) }
     if !partition.isEmpty { filter.scope = try node.scope(partition) }
@@ -286,7 +286,7 @@ struct EventSelection: ParsableArguments {
     }
     if !references.isEmpty { return Set(references) }
     if try isWritten(name, model, node) { return [name] }
-    throw unknownField(name, models, model, .badData)
+    throw Self.unknownField(name, models, model, .badData)
   }
 
   /// Refuses fields of a `--format` that no event can have.
@@ -294,7 +294,7 @@ struct EventSelection: ParsableArguments {
     let models = model.map { [$0] } ?? node.schema.models
     for name in fields where name != Event.existenceField {
       if models.contains(where: { $0.field(named: name) != nil }) { continue }
-      guard try isWritten(name, model, node) else { throw unknownField(name, models, model, .usage) }
+      guard try isWritten(name, model, node) else { throw Self.unknownField(name, models, model, .usage) }
     }
   }
 
@@ -317,7 +317,7 @@ struct EventSelection: ParsableArguments {
     return isWritten
   }
 
-  private func unknownField(_ name: String, _ models: [Model], _ model: Model?, _ code: ExitCode) -> Failure {
+  static func unknownField(_ name: String, _ models: [Model], _ model: Model?, _ code: ExitCode) -> Failure {
     let known = Set(models.flatMap { $0.fields.map(\.name) }).sorted()
     let all = known.count > 12 ? "`stemma schema show` lists all" : nil
     let who = model.map { "\($0.name) has no" } ?? "no model has a"

@@ -17,9 +17,8 @@ struct RecordArguments: ParsableArguments {
 
   /// For commands that take nothing behind the key.
   func onlyKey(_ node: Node) throws -> (model: Model, key: Key) {
-    let (model, key, rest) = try words(node)
-    if let word = rest.first { throw Failure("`\(word)` is more than the key", .usage) }
-    return (model, key)
+    let words = try RecordWords(node, model: model)
+    return (words.model, try node.key(try words.onlyKey(key), of: words.model))
   }
 
   /// The life of the record, and the words that follow its key.

@@ -39,6 +39,13 @@ struct RecordWords {
     return (try value(first, of: field), words.dropFirst())
   }
 
+  /// A key and nothing behind it.
+  func onlyKey(_ words: [String]) throws -> JSON {
+    let (key, rest) = try key(words)
+    if let word = rest.first { throw Failure("`\(word)` is more than the key", .usage) }
+    return key
+  }
+
   private func missingKey() -> Failure {
     let parts = model.keyFields.map { model.fields[$0].name }
     let form =
