@@ -7,8 +7,8 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
 
   /// The partition of a record, which its key fixes for ever.
   package init(model: Model, key: Key) {
-    guard model.partitionDepth > 0 else {
-      bytes = Array(model.storedName.utf8)
+    if let only = Partition(of: model) {
+      self = only
       return
     }
     var bytes: [UInt8] = []
@@ -24,6 +24,12 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
       Self.escape(part.text, into: &bytes)
     }
     self.bytes = bytes
+  }
+
+  /// The partition that all records of a model share; nil if their keys tell.
+  package init?(of model: Model) {
+    guard model.partitionDepth == 0 else { return nil }
+    bytes = Array(model.storedName.utf8)
   }
 
   /// Takes a name from outside. Throws unless it is UTF-8 of 1 to `Limits.partition` bytes.

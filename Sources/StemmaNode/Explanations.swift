@@ -88,9 +88,9 @@ package enum Explanations {
     case .daysOrEvent(let text, let event, let partition):
       "`\(text)` may be so many days ago, or the event \(event) in \(partition); write the days as hours"
         + (Int(text.dropLast()).map { " (\($0 * 24)h)" } ?? "") + ", or more digits of the digest"
-    case .severalEvents(let text, let names):
-      "`\(text)` may be \(list(names, "or")); name it by its position or digest (`stemma log` shows them), or add "
-        + "--partition where the command takes it"
+    case .severalEvents(let text, let names, let takesPartition):
+      "`\(text)` may be \(list(names, "or")); name it by its position or digest (`stemma log` shows them)"
+        + (takesPartition ? ", or add --partition" : "")
     case .severalCommits(let text, let names): "`\(text)` may be \(list(names, "or"))"
     case .noSuchCommit(let text):
       "there is no commit `\(text)` in this node; `stemma log --stat` lists them"

@@ -53,4 +53,38 @@ struct EventNameTests {
     }
     #expect(try work.attempt("-C", "shop", "log", "--since", "10000d").status != 0)
   }
+
+  @Test("where all that is asked for is in one partition, the name of an event counts there")
+  func partitionOfWhatIsAskedFor() throws {
+    let work = try Shop.open()
+    for (model, key) in [("Team", "red"), ("Customer", "ada")] {
+      try work.stemma("-C", "shop", "create", model, "id=\(key)", "name=first")
+      try work.stemma("-C", "shop", "update", model, key, "name=second")
+    }
+    for words in [
+      ["--model", "Customer", "--key", "ada"], ["--model", "Customer"], ["--partition", "Customer"],
+    ] {
+      let since = try Tool.run(
+        Tool.path, ["-C", "shop", "log", "--oneline", "--since", "shop:2"] + words, in: work.path)
+      #expect(since.lines.count == 1 && since.output.contains("Customer[ada]"), "\(words): \(since.errors)")
+    }
+    let then = try work.stemma("-C", "shop", "list", "Customer", "--as-of", "shop:1", "--json").array()
+    #expect(then.map { $0.object("fields").text("name") } == ["first"])
+    let plan = try work.stemma("-C", "shop", "restore", "Customer", "--as-of", "shop:1", "-n")
+    #expect(plan.output.contains("name: \"second\" → \"first\""))
+    let changed = try work.stemma("-C", "shop", "diff", "shop:1", "shop:2", "--model", "Customer")
+    #expect(changed.lines.last == "0 records added, 0 removed, 1 changed", "\(changed.output)")
+
+    // Elsewhere it is one of several; a partition is only asked for where it can be named.
+    for (words, takesPartition) in [
+      (["log", "--since", "shop:1"], true), (["show", "shop:1"], true), (["undo", "shop:1", "-n"], true),
+      (["diff", "shop:1"], false), (["query", "SELECT 1", "--as-of", "shop:1"], false),
+      (["list", "Visit", "--as-of", "shop:1"], false),
+    ] {
+      let refused = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
+      #expect(
+        refused.status == 64 && refused.errors.contains("shop:1 in Customer or shop:1 in Team"), "\(words)")
+      #expect(refused.errors.contains("--partition") == takesPartition, "\(words): \(refused.errors)")
+    }
+  }
 }

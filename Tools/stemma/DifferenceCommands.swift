@@ -33,13 +33,17 @@ struct Diff: ParsableCommand {
 
   func run() throws {
     let (node, old, new) = try sides()
-    let model = try self.model.map { try RecordWords(node, model: $0).model }
+    let model = try model(of: node)
     let writer = DifferenceWriter(node, format, stat: stat)
     try goingAroundDamage {
       try compare(node, old, new, of: model, writer)
     } thenAlways: {
       writer.finish()
     }
+  }
+
+  private func model(of node: Node) throws -> Model? {
+    try model.map { try RecordWords(node, model: $0).model }
   }
 
   private func compare(
@@ -72,11 +76,13 @@ struct Diff: ParsableCommand {
       let (old, new) = (try open(a), try open(b))
       return (old, .node(old), .node(new))
     }
-    return (node, try side(a, node), try b.map { try side($0, node) })
+    let partition = try model(of: node).flatMap(Partition.init(of:))
+    return (node, try side(a, node, partition), try b.map { try side($0, node, partition) })
   }
 
-  private func side(_ text: String, _ node: Node) throws -> Side {
-    do { return .moment(try node.moment(text)) } catch {
+  /// `partition`: the only one that is compared, if it is known.
+  private func side(_ text: String, _ node: Node, _ partition: Partition?) throws -> Side {
+    do { return .moment(try node.moment(text, in: partition?.description)) } catch {
       guard case .inspection(.notAMoment) = error else { throw error }
       guard let address = try peerAddress(text, node) else {
         throw NodeError.inspection(.notAMomentOrNode(text))
@@ -186,10 +192,9 @@ struct Restore: ParsableCommand {
       }
       return field
     }
+    let partition = record.map { Partition(model: words.model, key: $0) } ?? Partition(of: words.model)
     let plan = try node.restoration(
-      of: words.model, key: record,
-      asOf: try node.moment(
-        asOf, in: record.map { Partition(model: words.model, key: $0).description }), fields: fields)
+      of: words.model, key: record, asOf: try node.moment(asOf, in: partition?.description), fields: fields)
     try plan.run(node, note.note, rehearses: n, format)
   }
 }
@@ -222,7 +227,7 @@ struct Undo: ParsableCommand {
     let isCommit = !node.description.commits(named: change).isEmpty
     let events =
       try isCommit
-      ? node.commit(named: change) : [node.event(named: change, partition: partition)]
+      ? node.commit(named: change) : [node.event(named: change, partition: partition, takesPartition: true)]
     let plan = try node.undoing(events, isForced: force)
     var note = note.note
     note.note = note.note ?? "undo \(change)"

@@ -267,10 +267,17 @@ struct EventSelection: ParsableArguments {
     }
     if let commit { filter.commits = try node.commits(named: commit) }
     if !op.isEmpty { filter.operations = Set(try op.map(operation)) }
-    let only = partition.count == 1 ? partition[0] : nil
-    if let since { filter.since = try node.moment(since, in: only) }
-    if let until { filter.until = try node.moment(until, toTheEnd: true, in: only) }
+    let only = onlyPartition(filter)
+    if let since { filter.since = try node.moment(since, in: only, takesPartition: true) }
+    if let until { filter.until = try node.moment(until, toTheEnd: true, in: only, takesPartition: true) }
     return filter
+  }
+
+  /// The partition of all that is wanted, if it is one.
+  private func onlyPartition(_ filter: LogFilter) -> String? {
+    if !partition.isEmpty { return partition.count == 1 ? partition[0] : nil }
+    guard let model = filter.model else { return nil }
+    return (filter.key.map { Partition(model: model, key: $0) } ?? Partition(of: model))?.description
   }
 
   /// A name that no model of the schema has may be that of a field that was removed, or is not known here yet: then

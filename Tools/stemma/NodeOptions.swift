@@ -104,14 +104,15 @@ struct PastOptions: ParsableArguments {
         + "position (@3.17), or an event: what this node knew when it came to hold it.", valueName: "when"))
   var asOf: String?
 
-  /// `partition`: that of the record which is read.
+  /// `partition`: that of what is read, if it is one.
   func moment(_ node: Node, in partition: Partition? = nil) throws -> Moment? {
     try asOf.map { try node.moment($0, in: partition?.description) }
   }
 
   /// Gives the node as it is, or as it was.
   func read(_ node: Node, _ model: Model? = nil, _ body: (Node) throws -> Void) throws {
-    try node.withTables(asOf: try moment(node) ?? .now, of: model, body)
+    try node.withTables(
+      asOf: try moment(node, in: model.flatMap(Partition.init(of:))) ?? .now, of: model, body)
   }
 }
 

@@ -20,7 +20,7 @@ struct Show: ParsableCommand {
 
   func run() throws {
     let node = try options.open()
-    let noted = try node.event(named: event, partition: partition)
+    let noted = try node.event(named: event, partition: partition, takesPartition: true)
     let text = EventText(node)
     let description = text.description
     var account: EventAccount?

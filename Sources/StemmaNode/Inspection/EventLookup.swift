@@ -20,10 +20,13 @@ extension Node {
   /// digest; not by four that are a year, which nobody means to be one.
   ///
   /// A position costs one block. A sequence counts within a partition: without `partition` it must be that of one
-  /// event only; the file is found by its index. A digest is looked for in the whole log.
-  package func event(named text: String, partition: String? = nil) throws(NodeError) -> NotedEvent {
+  /// event only; the file is found by its index. A digest is looked for in the whole log. `takesPartition`: whether who
+  /// asks can be told to name a partition.
+  package func event(
+    named text: String, partition: String? = nil, takesPartition: Bool = false
+  ) throws(NodeError) -> NotedEvent {
     if let position = Position(text) { return try event(at: position, named: text) }
-    if text.contains(":") { return try event(dot: text, in: partition) }
+    if text.contains(":") { return try event(dot: text, in: partition, takesPartition: takesPartition) }
     let digits = text.utf8
     let isHexadecimal = digits.allSatisfy {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
@@ -44,7 +47,9 @@ extension Node {
     return try only(found, text, omissions)
   }
 
-  private func event(dot text: String, in partition: String?) throws(NodeError) -> NotedEvent {
+  private func event(
+    dot text: String, in partition: String?, takesPartition: Bool
+  ) throws(NodeError) -> NotedEvent {
     let dots = description.dots(named: text)
     let scope = try partition.map { text throws(NodeError) in try self.scope([text]) }
     let omissions = Omissions()
@@ -66,7 +71,9 @@ extension Node {
       }
       return found
     }
-    return try only(found, text, omissions, isUnique: partition != nil && dots.count == 1)
+    return try only(
+      found, text, omissions, isUnique: partition != nil && dots.count == 1,
+      takesPartition: takesPartition && partition == nil)
   }
 
   private func event(
@@ -108,7 +115,8 @@ extension Node {
 
   /// The event that was found. `isUnique`: no other one is called so, so that it does not matter what is missing.
   private func only(
-    _ found: [NotedEvent], _ text: String, _ omissions: Omissions, isUnique: Bool = true
+    _ found: [NotedEvent], _ text: String, _ omissions: Omissions, isUnique: Bool = true,
+    takesPartition: Bool = false
   ) throws(NodeError) -> NotedEvent {
     if found.isEmpty || !isUnique, let missing = try missingEvents(omissions) { throw .missing(missing) }
     guard let first = found.first else { throw .inspection(.noSuchEvent(text)) }
@@ -116,7 +124,8 @@ extension Node {
       let description = description
       throw .inspection(
         .severalEvents(
-          text, found.map { "\(description.name($0.event.dot)) in \($0.event.partition)" }))
+          text, found.map { "\(description.name($0.event.dot)) in \($0.event.partition)" },
+          takesPartition: takesPartition))
     }
     return first
   }

@@ -13,8 +13,8 @@ package enum InspectionError: Error {
   case beyondTheEnd(String, last: String?)
   /// A number of days, and the first digits of this event's digest.
   case daysOrEvent(String, event: String, in: Partition)
-  /// Several events are meant: their names with their partitions.
-  case severalEvents(String, [String])
+  /// Several events are meant: their names with their partitions. Whether a partition can be named where the event was.
+  case severalEvents(String, [String], takesPartition: Bool)
   case noSuchCommit(String)
   /// Several commits are meant: their names.
   case severalCommits(String, [String])

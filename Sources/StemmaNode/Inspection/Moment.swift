@@ -136,9 +136,9 @@ extension Position {
 extension Node {
   /// Reads a point in history as people write it: a time, `@POSITION`, or an event, which stands for its place in this
   /// node's log. `toTheEnd`: of a day, month or year its last moment, not its first.
-  /// `partition`: the one in which the name of an event counts, as a pattern.
+  /// `partition`: the one in which the name of an event counts, as a pattern; `takesPartition`: whether it can be named.
   package func moment(
-    _ text: String, toTheEnd: Bool = false, in partition: String? = nil
+    _ text: String, toTheEnd: Bool = false, in partition: String? = nil, takesPartition: Bool = false
   ) throws(NodeError) -> Moment {
     if let moment = Moment(time: text, wall: ports.clock.milliseconds(), toTheEnd: toTheEnd) {
       if Moment.resemblesDigest(text), let event = try onlyEvent(digest: text) {
@@ -152,7 +152,8 @@ extension Node {
       return .position(position)
     }
     do throws(NodeError) {
-      return .position(try event(named: text, partition: partition).stored.position)
+      return .position(
+        try event(named: text, partition: partition, takesPartition: takesPartition).stored.position)
     } catch {
       switch error {
       case .inspection(.notAnEvent): throw .inspection(.notAMoment(text))
