@@ -199,7 +199,11 @@ extension Node {
         .noConflict(
           model: model.name, key: description.keyText(key, model), field: field, kind: kind?.rawValue))
     }
-    if found.contains(where: { $0.kind == .value || $0.kind == .delete }) { return nil }
+    let kinds = Set(found.map(\.kind))
+    // To delete the record ends a dangling reference, and decides no value that stands beside it.
+    var isUnclear = false
+    if case .delete = resolution { isUnclear = kinds.contains(.dangling) && !kinds.contains(.delete) }
+    if !kinds.isDisjoint(with: [.value, .delete]), !isUnclear { return nil }
     guard found.count == 1 else {
       let names = found.map { one in
         let isAlone = found.count { $0.field == one.field } == 1

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import StemmaEvents
 import StemmaNode
+import StemmaSchema
 
 struct Resolve: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -10,10 +11,11 @@ struct Resolve: ParsableCommand {
     discussion: """
       On a terminal, without --take, --set, --keep, --delete and --unlink, the candidates are shown side by side and \
       you choose; without a record, one conflict after the other.
-      Value and delete: --take, --set, --keep, --delete. Cardinality: --take N keeps that link and unlinks the \
-      others. Dangling: --set KEY links another record, --unlink clears the reference, --delete the record. \
-      Whether the record exists is called `existence`; a whole record (policy OPTIMISTIC) has no name, and \
-      --kind value means it where it was deleted, too.
+      Value: --take, or --set VALUE. Delete: --keep, --delete or --take. Cardinality: --take keeps that link and \
+      unlinks the others. Dangling: --set KEY links another record, --unlink clears the reference, --delete the record. \
+      Whether the record exists is called `existence`; a whole record (policy OPTIMISTIC) has no name, \
+      --kind value means it where it was deleted, too, and FIELD --set VALUE takes what is shown but for that field. \
+      An event is named as everywhere: office:5, @3.17, or at least the first four digits of its digest, in lower case.
       Examples:
         stemma resolve Book 978-0 title --take 2
         stemma resolve Book 978-0 title --set 'The Title'
@@ -94,9 +96,15 @@ struct Resolve: ParsableCommand {
       let (key, rest) = try reader.key(Array(words.dropFirst()))
       guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
       let (field, kind) = try subject(rest.first, reader)
+      let record = try node.key(key, of: reader.model)
+      let open = try node.conflicts(of: record, in: reader.model)
+      let asked = open.filter { $0.isMeant(by: field, kind) }
       try node.resolve(
-        reader.model, key, field: field, kind: kind, try resolution(node, reader, field), note.note)
-      count = 1
+        reader.model, key, field: field, kind: kind, try resolution(node, reader, record, field, asked),
+        note.note)
+      // A record that is deleted, or a reference that is cleared, ends others, too.
+      let left = try node.conflicts(of: record, in: reader.model)
+      count = open.count { conflict in !left.contains { $0.isSame(as: conflict) } }
     }
     if format.isJSON {
       Output.line(.object([("resolved", .int(Int64(count)))]))
@@ -123,7 +131,9 @@ struct Resolve: ParsableCommand {
     return (nil, .delete)
   }
 
-  private func resolution(_ node: Node, _ reader: RecordWords, _ field: String?) throws -> Resolution {
+  private func resolution(
+    _ node: Node, _ reader: RecordWords, _ key: Key, _ field: String?, _ asked: [ConflictDescription]
+  ) throws -> Resolution {
     if keep { return .keep }
     if delete { return .delete }
     if unlink { return .set(.null) }
@@ -133,14 +143,64 @@ struct Resolve: ParsableCommand {
       return .set(try reader.target(set, of: field))
     }
     let take = take ?? ""
-    if let number = Int(take) { return .take(number) }
+    let count = asked.map(\.candidates.count).max() ?? 0
+    // From four digits on it may be the beginning of a digest.
+    if let number = Int(take), number <= count || take.utf8.count < 4 { return .take(number) }
     if take == "shown" { return .shown }
     if take == "newest" { return .newest }
-    let dots = node.description.dots(named: take)
-    guard let dot = dots.first else {
-      throw Failure(
-        "`\(take)` is neither a candidate's number nor an event such as \(node.mark.name):5", .usage)
+    guard !asked.isEmpty else {
+      throw MutationError.noConflict(
+        model: reader.model.name, key: KeyWords.text(key, of: reader.model), field: field, kind: kind)
     }
-    return .takeEvent(dot)
+    return try candidate(take, node, reader.model, key, asked)
+  }
+
+  /// The candidate that an event wrote, by whichever of its names.
+  private func candidate(
+    _ word: String, _ node: Node, _ model: Model, _ key: Key, _ asked: [ConflictDescription]
+  ) throws -> Resolution {
+    var resolutions: [EventName: Resolution] = [:]
+    for conflict in asked {
+      for candidate in conflict.candidates {
+        var partition = Partition(model: model, key: key)
+        // The events of several records, which their names may not tell apart.
+        let child = conflict.kind == .cardinality ? conflict.record.flatMap(node.schema.model(named:)) : nil
+        if let child { partition = Partition(model: child, key: try node.key(candidate.value, of: child)) }
+        let name = EventName(partition: partition, dot: candidate.dot)
+        resolutions[name] = child == nil ? .takeEvent(candidate.dot) : .take(candidate.number)
+      }
+    }
+    let dots = node.description.dots(named: word)
+    let named = resolutions.filter { dots.contains($0.key.dot) }
+    if named.count == 1, let only = named.first { return only.value }
+    var meaning = ""
+    if dots.isEmpty || !named.isEmpty {
+      let event = try event(word, node)
+      if let resolution = resolutions[event.name] { return resolution }
+      meaning = "\(node.description.name(event.dot)) in \(event.partition), "
+    }
+    let candidates = Set(asked.flatMap { $0.candidates.map(\.event) }).sorted().joined(separator: ", ")
+    throw Failure("`\(word)` is \(meaning)no candidate of this conflict; there are \(candidates)", .badData)
+  }
+
+  private func event(_ word: String, _ node: Node) throws -> Event {
+    do { return try node.event(named: word).event } catch NodeError.inspection(.notAnEvent) {
+      throw Failure(
+        "`\(word)` is neither a candidate's number nor an event such as \(node.mark.name):5", .usage)
+    }
+  }
+}
+
+extension ConflictDescription {
+  /// Whether it is one that a field or relationship, and a kind, say; nil: any.
+  fileprivate func isMeant(by field: String?, _ kind: ConflictFilter.Kind?) -> Bool {
+    if let kind, kind != self.kind { return false }
+    guard let field else { return true }
+    return field == self.field || fields.contains(field)
+  }
+
+  /// Whether it is still the same, and between the same events.
+  func isSame(as other: ConflictDescription) -> Bool {
+    kind == other.kind && field == other.field && candidates.map(\.dot) == other.candidates.map(\.dot)
   }
 }

@@ -27,6 +27,11 @@ struct ResolveDialog {
     try node.conflicts(filter) { conflicts.append($0) }
     var resolved = 0
     asking: for (index, conflict) in conflicts.enumerated() {
+      // An answer may have ended others of its record.
+      if resolved > 0, try !isOpen(conflict) {
+        resolved += 1
+        continue
+      }
       Output.line(Output.styled("(\(index + 1) of \(conflicts.count))", .dim))
       text.writeSideBySide(conflict)
       while true {
@@ -50,6 +55,13 @@ struct ResolveDialog {
     Output.line(
       conflicts.isEmpty ? "no conflicts" : "resolved \(resolved) of \(counted(conflicts.count, "conflict"))")
     Output.flush()
+  }
+
+  private func isOpen(_ conflict: ConflictDescription) throws -> Bool {
+    let model = try RecordWords(node, model: conflict.model).model
+    return try node.conflicts(of: try node.key(conflict.key, of: model), in: model).contains {
+      $0.isSame(as: conflict)
+    }
   }
 
   private func resolve(_ conflict: ConflictDescription, _ resolution: Resolution) throws {
