@@ -214,6 +214,27 @@ struct ImportTests {
     #expect(try work.stemma("-C", "node", "list", "Member", "--ndjson").lines.count == 4)
   }
 
+  /// A shell calls each of its pipes `/dev/fd/63`. An import was remembered as one of a file of that name, and the next one
+  /// told to go on behind it.
+  @Test("pipes of a shell: refused lines go into one, and none has a name to be remembered by")
+  func shellPipes() throws {
+    let work = try node("type Team @model { id: ID! }")
+    try work.write("teams.ndjson", #"{"model":"Team","key":{"id":"a"}}"# + "\n" + "{}\n")
+    let rejected = try ConsolePage.shell(
+      "{ stemma -C node import <(cat teams.ndjson) --reject /dev/fd/3 3>&1 > /dev/null; } | cat > refused",
+      in: work.path)
+    #expect(rejected.errors.contains("/dev/fd/"), "\(rejected.errors)")
+    #expect(String(decoding: try work.bytes("refused"), as: UTF8.self) == "{}\n")
+    let event = try #require(try work.stemma("-C", "node", "log", "--json").array().first)
+    #expect(event.text("source") == "-:1-1")
+    try work.write("again.ndjson", #"{"op":"create","model":"Team","key":{"id":"a"}}"# + "\n")
+    let again = try ConsolePage.shell("stemma -C node import <(cat again.ndjson)", in: work.path)
+    #expect(again.status == 65 && again.errors.contains("exists already"), "\(again.errors)")
+    #expect(!again.errors.contains("an earlier import"), "\(again.errors)")
+    let missing = try work.attempt("-C", "node", "import", "teams.ndjson", "--reject", "nowhere/refused")
+    #expect(missing.status == 73 && missing.errors.contains("No such file or directory"), "\(missing.errors)")
+  }
+
   // MARK: - SQLite
 
   @Test("a schema is inferred from a SQLite file, and its rows are imported")

@@ -202,6 +202,33 @@ struct RecordCommandTests {
     #expect(!FileManager.default.fileExists(atPath: work.file("x.sqlite")))
   }
 
+  @Test("field=@FILE reads files and pipes, and says why it cannot")
+  func valuesOfFiles() throws {
+    let work = try Shop.open()
+    try work.stemma("create", "Team", "id=a", "name=A", environment: node)
+    try work.write("name.txt", "from a file")
+    func name() throws -> String? {
+      try work.stemma("get", "Team", "a", "--json", environment: node).object().object("fields").text("name")
+    }
+    for (command, wanted) in [
+      ("stemma -C shop update Team a name=@name.txt", "from a file"),
+      ("stemma -C shop update Team a name=@<(printf 'from a shell')", "from a shell"),
+      ("printf 'from a pipe' | stemma -C shop update Team a name=@/dev/stdin", "from a pipe"),
+      ("mkfifo pipe && (printf 'by name' > pipe &) && stemma -C shop update Team a name=@pipe", "by name"),
+    ] {
+      let result = try ConsolePage.shell(command, in: work.path)
+      #expect(result.status == 0, "\(command): \(result.errors)")
+      #expect(try name() == wanted, "\(command)")
+    }
+    for (file, reason) in [("nofile", "No such file or directory"), ("shop", "Is a directory")] {
+      for words in [["update", "Team", "a", "name=@\(file)"], ["schema", "apply", file]] {
+        let refused = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
+        #expect(refused.status == 66, "\(words)")
+        #expect(refused.errors == "stemma: cannot read \(file): \(reason)\n")
+      }
+    }
+  }
+
   @Test("export: chosen models, every field, CSV")
   func exports() throws {
     let work = try Shop.open()

@@ -137,10 +137,12 @@ private final class RejectFile {
 
   init(_ path: String) throws {
     self.path = path
-    guard FileManager.default.createFile(atPath: path, contents: nil),
-      let handle = FileHandle(forWritingAtPath: path)
-    else { throw Failure("cannot create \(path)", .cannotCreate) }
-    self.handle = handle
+    // Not made anew: it may be a pipe (a shell's `>(…)`).
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else {
+      throw Failure("cannot create \(path): \(String(cString: strerror(errno)))", .cannotCreate)
+    }
+    handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
   }
 
   func append(_ line: UnsafeRawBufferPointer) throws {

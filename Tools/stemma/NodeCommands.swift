@@ -51,18 +51,28 @@ private func namingSchema<Result>(_ file: String?, _ body: () throws -> Result) 
   }
 }
 
-/// Reads a text file whole.
+/// Reads a text file whole, or a pipe to its end (`/dev/stdin`, a shell's `<(…)`).
 func readText(_ path: String) throws -> String {
-  // A handle reads pipes, too (`/dev/stdin`).
-  guard let handle = FileHandle(forReadingAtPath: path) else {
-    throw Failure("cannot read \(path)", .noInput)
-  }
+  let handle = try openedFile(path)
   let data: Data
   do { data = try handle.readToEnd() ?? Data() } catch { throw Failure("cannot read \(path)", .noInput) }
   guard let text = String(validating: data, as: UTF8.self) else {
     throw Failure("\(path) is not UTF-8", .badData)
   }
   return text
+}
+
+/// Opens a file, or a pipe, for reading. Why it cannot be is said in the system's words.
+func openedFile(_ path: String) throws -> FileHandle {
+  let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+  guard descriptor >= 0 else { throw NodeError.cannotRead(path: path, errno: errno) }
+  let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+  // A directory can be opened; only reading it would fail.
+  var status = stat()
+  guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
+    throw NodeError.cannotRead(path: path, errno: EISDIR)
+  }
+  return handle
 }
 
 /// A size in bytes as people read it.

@@ -108,7 +108,7 @@ struct RecordWords {
       return (name, try json(text, name))
     }
     if let field = model.field(named: name) {
-      return (name, try value(text.hasPrefix("@") ? contents(String(text.dropFirst())) : text, of: field))
+      return (name, try value(text.hasPrefix("@") ? readText(String(text.dropFirst())) : text, of: field))
     }
     if let relationship = model.relationship(named: name),
       let target = schema.model(named: relationship.target)
@@ -117,16 +117,6 @@ struct RecordWords {
     }
     throw MutationError.unknownField(
       model: model.name, field: name, known: model.fields.map(\.name) + model.relationships.map(\.name))
-  }
-
-  private func contents(_ path: String) throws -> String {
-    guard let bytes = FileManager.default.contents(atPath: path) else {
-      throw Failure("cannot read \(path)", .noInput)
-    }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw Failure("\(path) is not UTF-8", .badData)
-    }
-    return text
   }
 
   func value(_ text: String, of field: Field) throws -> JSON { try stored(text, of: field).json }

@@ -53,18 +53,19 @@ package struct Import {
   /// - Throws: `NodeError.importLine` for a line that cannot be taken: nothing of its commit was written, all
   ///   commits before it are durable.
   package func run(path: String) throws -> Summary {
-    let reading = Reading(
-      try source(path), name: path.split(separator: "/").last.map(String.init) ?? path,
-      durableThroughLine: options.firstLine - 1)
+    // What a shell calls `/dev/fd/63` is another stream each time.
+    let isNameless = path == "-" || path.hasPrefix("/dev/") || path.hasPrefix("/proc/")
+    let name = isNameless ? "-" : path.split(separator: "/").last.map(String.init) ?? path
+    let reading = Reading(try source(path), name: name, durableThroughLine: options.firstLine - 1)
     do {
       do {
         if options.isDryRun { try rehearse(reading) } else { try write(reading) }
       } catch let error as SourceError { throw reading.failure(error.line, error.reason) }
     } catch NodeError.importLine(let source, let line, let reason, let resume, _) {
       // A first line that exists already: an earlier import of this file may have been cut short, and its commits
-      // say how far it came. Nothing is guessed from any other error, or of standard input, which has no name.
+      // say how far it came. Nothing is guessed from any other error, or of a stream without a name.
       var earlier: Int?
-      if case .mutation(.alreadyExists) = reason, resume == options.firstLine, path != "-" {
+      if case .mutation(.alreadyExists) = reason, resume == options.firstLine, !isNameless {
         earlier = try node.lastImportedLine(of: source)
       }
       throw NodeError.importLine(
