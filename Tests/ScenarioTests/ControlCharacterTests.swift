@@ -76,6 +76,46 @@ struct ControlCharacterTests {
       missing.errors == #"stemma: there is no Team $'it\'s e\033[31m\nvil\302\233\342\200\256\\no'"# + "\n")
   }
 
+  @Test("nor does what a person typed: paths, and words that are no options")
+  func spelledWords() throws {
+    let work = try met()
+    let odd = "e\u{1B}[31mvil"
+    for words in [
+      ["-C", "field", "conflicts", "--kind", odd], ["-C", "field", "log", "--\(odd)"],
+      ["-C", "field", "log", "-n", odd],
+      ["inspect", odd], ["-C", odd, "log"],
+    ] {
+      let refused = try Tool.run(Tool.path, words, in: work.path)
+      #expect(refused.status != 0 && refused.errors.contains("e\\u{1b}[31mvil"), "\(refused.errors)")
+      #expect(obeyed(refused.errors).isEmpty, "\(words): \(refused.errors)")
+    }
+    for words in [
+      ["init", odd, "--schema", "shop.graphql", "--name", "odd"],
+      ["clone", "shop", odd + "2", "--name", "odd"],
+      ["-C", odd, "status"], ["inspect", odd + "/log/watermark"],
+    ] {
+      let result = try Tool.run(Tool.path, words, in: work.path)
+      #expect(result.status == 0 && result.output.contains("e\\u{1b}[31mvil"), "\(words): \(result.errors)")
+      #expect(obeyed(result.output).isEmpty, "\(words): \(result.output)")
+    }
+  }
+
+  /// In a pipe it is the value itself, which the next command gets.
+  @Test("the key that create prints on a terminal can be typed there", .enabled(if: Pseudoterminal.isThere))
+  func createdKey() throws {
+    let work = try met()
+    let odd = "e\u{1B}[31mvil"
+    let shown = try Pseudoterminal.run(
+      ["-C", "shop", "create", "Post", "id=\(odd)", "title=x"], in: work.path)
+    #expect(shown == #"$'e\033[31mvil'"# + "\n", "\(shown)")
+    let got = try ConsolePage.shell("stemma -C shop get Post \(shown)", in: work.path)
+    #expect(got.status == 0, "\(got.errors)")
+    #expect(
+      try Pseudoterminal.run(["-C", "shop", "create", "Post", "id=p", "title=x"], in: work.path) == "p\n")
+    let piped = try work.stemma("-C", "shop", "create", "Post", "id=\(odd)2", "title=x")
+    #expect(piped.output == odd + "2\n")
+  }
+
   @Test("an event has one line, whatever its key and its note")
   func lines() throws {
     let work = try met()

@@ -61,7 +61,7 @@ struct Inspect: ParsableCommand {
       let format =
         inspection.format == .unknown
         ? "no known format; whatever looks like a block is shown" : inspection.format.name
-      Output.line("\(Output.styled(name, .bold)): \(format), \(size) bytes")
+      Output.line("\(Output.styled(printable(name), .bold)): \(format), \(size) bytes")
       try inspection.parts(request) { report.write($0) }
       if report.count > 0 { Output.line("\n" + report.summary) }
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import StemmaEvents
 import StemmaNode
 
 /// The `stemma` command.
@@ -81,7 +82,7 @@ struct Stemma: ParsableCommand {
         if !text.isEmpty { print(text) }
         Foundation.exit(0)
       }
-      if !text.isEmpty { Output.error(text) }
+      if !text.isEmpty { Output.error(printable(text, as: .lines)) }
       Foundation.exit(code == .validationFailure ? ExitCode.usage.rawValue : code.rawValue)
     }
   }

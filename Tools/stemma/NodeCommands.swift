@@ -36,8 +36,8 @@ struct Initialize: ParsableCommand, NodelessCommand {
         ]))
     } else {
       Output.line(
-        "node \(printable(node.mark.name)) with \(counted(node.schema.models.count, "model")) in \(directory)"
-      )
+        printable(
+          "node \(node.mark.name) with \(counted(node.schema.models.count, "model")) in \(directory)"))
     }
     Output.flush()
   }
@@ -106,7 +106,7 @@ struct Status: ParsableCommand {
       Output.line(status.json)
     } else {
       Output.line(
-        "node \(Output.styled(printable(node.mark.name), .bold)) in \(node.directory), origin \(node.mark.origin)"
+        "node \(Output.styled(printable(node.mark.name), .bold)) in \(printable(node.directory)), origin \(node.mark.origin)"
       )
       Output.line(
         "schema      \(counted(node.schema.models.count, "model")): \(node.schema.models.map(\.name).joined(separator: ", "))"

@@ -33,7 +33,7 @@ struct Clone: ParsableCommand, NodelessCommand {
     if format.isJSON {
       Output.line(report.json)
     } else {
-      Output.line("cloned \(report.text) into \(directory)")
+      Output.line(printable("cloned \(report.text) into \(directory)"))
     }
     Output.flush()
     if let missing = report.missing { throw missing }

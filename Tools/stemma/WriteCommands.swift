@@ -24,9 +24,11 @@ struct WriteOptions: ParsableArguments {
           ("revision", revision),
         ]))
     } else if mutation.operation == .create {
-      // Nothing but the value, so that `id=$(stemma create …)` holds what the next command takes.
+      // Nothing but the value, so that `id=$(stemma create …)` holds what the next command takes. What a person reads on a
+      // terminal is what can be typed there, and never obeyed by it.
       let parts = outcome.key.parts
-      Output.line(parts.count == 1 ? parts[0].text : KeyWords.text(outcome.key, of: model))
+      let isBare = parts.count == 1 && !Output.isTerminal
+      Output.line(isBare ? parts[0].text : KeyWords.text(outcome.key, of: model))
     } else {
       let text = "\(model.name) \(KeyWords.text(outcome.key, of: model))"
       Output.line(outcome.isChanged ? "\(verb) \(text)" : "\(text) is so already; nothing written")
