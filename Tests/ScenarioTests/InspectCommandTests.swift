@@ -59,6 +59,11 @@ struct InspectCommandTests {
     try work.write("empty", "")
     let empty = try work.attempt("inspect", "empty")
     #expect(empty.status == 65 && empty.errors.contains("empty is empty"))
+    // One that never ends was called empty.
+    for device in ["/dev/zero", "/dev/null"] {
+      let refused = try work.attempt("inspect", device)
+      #expect(refused.status == 65 && refused.errors == "stemma: \(device) is a device, and no file\n")
+    }
     for name in ["nofile", "shop/log"] { #expect(try work.attempt("inspect", name).status == 66, "\(name)") }
     #expect(try work.attempt("inspect", path, "--block", "99").status == 66)
     #expect(try work.attempt("inspect", path, "--block", "0").status == 64)

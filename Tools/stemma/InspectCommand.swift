@@ -40,8 +40,11 @@ struct Inspect: ParsableCommand {
     let path = isInput ? try spooledInput() : file
     // The open file stays readable; nothing is left behind, whatever happens next.
     defer { if isInput { unlink(path) } }
-    let inspection = try FileInspection(path: path, node: node)
     let name = file == "-" ? "standard input" : file
+    if kind(path).map({ $0 == S_IFCHR || $0 == S_IFBLK }) ?? false {
+      throw Failure("\(name) is a device, and no file", .badData)
+    }
+    let inspection = try FileInspection(path: path, node: node)
     if inspection.source.size == 0 {
       throw Failure(
         "\(name) is empty"
@@ -93,15 +96,17 @@ struct Inspect: ParsableCommand {
   }
 
   /// Whether the file's name is that of a pipe, as `/dev/stdin` or a shell's `<(…)` is.
-  private var isPipe: Bool {
+  private var isPipe: Bool { kind(file) == S_IFIFO }
+
+  /// The bits of `st_mode` (inode(7)) that tell what stands there; nil if nothing does.
+  private func kind(_ path: String) -> mode_t? {
     var status = stat()
-    return stat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+    return stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
   }
 
   /// Standard input, or a pipe, as a file, because segments are read from their end.
   private func spooledInput() throws -> String {
-    let input = file == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: file)
-    guard let input else { throw Failure("cannot read \(file)", .inputOutput) }
+    let input = file == "-" ? FileHandle.standardInput : try openedFile(file)
     let path = NSTemporaryDirectory() + "/stemma-inspect-\(UUID().uuidString)"
     guard FileManager.default.createFile(atPath: path, contents: nil),
       let target = FileHandle(forWritingAtPath: path)
