@@ -20,7 +20,9 @@ struct LogCommand: ParsableCommand {
         stemma log --reverse --ndjson --partition 'tenantId=ac*' | jq .event
         stemma log --format '{time} {by} {model}[{key}] {fields.title}'
       """)
-  @Option(name: .short, help: ArgumentHelp("Stop after this many events.", valueName: "count"))
+  @Option(
+    name: .customShort("n", allowingJoined: true),
+    help: ArgumentHelp("Stop after this many events.", valueName: "count"))
   var n: Int?
   @Flag(help: "Oldest first.") var reverse = false
   @OptionGroup(title: "Which events") var selection: EventSelection
