@@ -33,9 +33,21 @@ struct LogCommandTests {
     #expect(try short(events()) == all.reversed())
     #expect(try short(events("-n", "2")) == [all[6], all[5]])
     #expect(try short(events("-n", "2", "--reverse")) == [all[0], all[1]])
+    #expect(try short(events("-n2")) == [all[6], all[5]])
     #expect(try events("-n", "0").isEmpty)
+    let top = try work.stemma("-C", "shop", "stats", "--top", "2", "--json").object()
+    #expect(top.array("models").map { $0.text("model") } == ["Visit", "Member"])
     for (words, status, part) in [
       (["log", "--field", "rom"], 65, "no model has a field `rom`; did you mean `room`?"),
+      (
+        ["log", "--field", "number"], 64,
+        "`number` is a part of the key of Visit, which no event writes; --key"
+      ),
+      (["log", "--field", "id", "--model", "Team"], 64, "`id` is a part of the key of Team"),
+      (
+        ["log", "--format", "{fields.site}"], 64,
+        "`site` is a part of the key of Visit, which no event writes; {key}"
+      ),
       (["log", "--field", "rom", "--model", "Visit"], 65, "Visit has no field `rom`; did you mean `room`?"),
       (["log", "--until", "@9.0"], 66, "`@9.0` lies beyond the end of the log; the last event is @"),
       (["log", "--oneline", "--json"], 64, "--oneline"), (["log", "--stat", "-p"], 64, "--stat"),

@@ -286,6 +286,7 @@ struct EventSelection: ParsableArguments {
   /// the log has it.
   private func storedNames(ofField name: String, _ node: Node, _ model: Model?) throws -> Set<String> {
     let models = model.map { [$0] } ?? node.schema.models
+    try refuseKeyPart(name, models, "--key selects by it")
     if let known = models.lazy.compactMap({ $0.field(named: name) }).first {
       return [model == nil ? name : known.storedName]
     }
@@ -302,9 +303,18 @@ struct EventSelection: ParsableArguments {
   func check(fields: [String], _ node: Node, _ model: Model?) throws {
     let models = model.map { [$0] } ?? node.schema.models
     for name in fields where name != Event.existenceField {
+      try refuseKeyPart(name, models, "{key} shows it")
       if models.contains(where: { $0.field(named: name) != nil }) { continue }
       guard try isWritten(name, model, node) else { throw Self.unknownField(name, models, model, .usage) }
     }
+  }
+
+  /// Refuses what is only a part of keys, which no event writes.
+  private func refuseKeyPart(_ name: String, _ models: [Model], _ way: String) throws {
+    let owners = models.filter { $0.field(named: name) != nil }
+    let isPart = owners.allSatisfy { model in model.keyFields.contains { model.fields[$0].name == name } }
+    guard let owner = owners.first, isPart else { return }
+    throw Failure("`\(name)` is a part of the key of \(owner.name), which no event writes; \(way)", .usage)
   }
 
   private func isWritten(_ name: String, _ model: Model?, _ node: Node) throws -> Bool {

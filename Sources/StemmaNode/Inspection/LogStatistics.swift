@@ -72,7 +72,7 @@ package struct LogStatistics: Sendable {
 }
 
 extension Node {
-  /// Counts over all of the log that can be read. `top`: how many records, partitions and fields are listed. `isWanted`: of which
+  /// Counts over all of the log that can be read. `top`: how many models, records, partitions and fields are listed. `isWanted`: of which
   /// partitions. `progress` gets how many events are done, and of how many.
   package func statistics(
     top: Int, _ filter: LogFilter = LogFilter(), progress: (UInt64, UInt64) -> Void = { _, _ in }
@@ -224,7 +224,8 @@ private struct LogCount {
     }
     statistics.hottest = hottest.values
     statistics.partitions = largest.values
-    statistics.models = models.values.sorted { ($1.events, $0.model) < ($0.events, $1.model) }
+    statistics.models = Array(
+      models.values.sorted { ($1.events, $0.model) < ($0.events, $1.model) }.prefix(top))
     let contested = Set(open.keys).union(resolved.keys).sorted().map { field in
       LogStatistics.Field(
         model: field.model, field: field.field, open: open[field] ?? 0, resolved: resolved[field] ?? 0)
