@@ -10,7 +10,7 @@ struct LogCommand: ParsableCommand {
     abstract: "Show events, newest first.",
     discussion: """
       WHEN is a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday; UTC where it names no zone), a position \
-      (@3.17), or an event (its name, or the first digits of its digest), which stands for its place in this node's \
+      (@3.17), or an event (its name, or at least the first four digits of its digest, in lower case), which stands for its place in this node's \
       log. A date, month or year alone is its first moment; --until takes in all of it. Days have at most four digits; \
       what may be days or a digest is refused.
 

@@ -13,7 +13,10 @@ struct Show: ParsableCommand {
         stemma show berlin:2 --partition site=berlin
         stemma show 67152547 --json
       """)
-  @Argument(help: "A position (@3.17), a name (berlin:2), or the first digits of a digest.") var event: String
+  @Argument(
+    help:
+      "A position (@3.17), a name (berlin:2), or at least the first four digits of a digest, in lower case.")
+  var event: String
   @Option(help: "The partition in which the name counts.") var partition: String?
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
