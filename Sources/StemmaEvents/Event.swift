@@ -74,6 +74,8 @@ package struct EventName: Hashable, Sendable {
     self.partition = partition
     self.dot = dot
   }
+
+  package init(_ event: Event) { self.init(partition: event.partition, dot: event.dot) }
 }
 
 /// An event and when this node came to hold it.

@@ -52,6 +52,12 @@ extension Node {
     }
   }
 
+  /// What damage took, and what of that can be rescued. Reads the damaged files.
+  func toll(of found: [Damage]) throws(NodeError) -> DamageToll {
+    let survey = try survey(found)
+    return DamageToll(survey, try Self.wrapping { try log.salvage(survey) })
+  }
+
   // MARK: Following around damage
 
   /// Applies what can be read of the partitions that lost nothing. The writer lock must be held. `fromStart`: files

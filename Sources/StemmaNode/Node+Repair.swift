@@ -9,6 +9,8 @@ package struct RepairReport: Sendable {
   package var files: [String] = []
   /// Events that were fetched and put back, or pulled where nobody could tell what was lost.
   package var events: UInt64 = 0
+  /// Events that the damaged files told themselves.
+  package var rescued: UInt64 = 0
   /// What is still missing.
   package var missing: [RecordedDamage.Loss] = []
   /// Partitions of which a peer holds other events than were lost.
@@ -18,12 +20,16 @@ package struct RepairReport: Sendable {
   /// Names of the peers that have none of the lost events.
   package var strangers: [String] = []
 
-  package var isWhole: Bool { missing.isEmpty }
+  /// Whether some file stays damaged.
+  package var isLeftDamaged = false
+
+  package var isWhole: Bool { missing.isEmpty && !isLeftDamaged }
 }
 
 extension Node {
-  /// Fetches the events that damage of the log has taken from peers, checks them against the hashes of their
-  /// streams, and writes the damaged files anew. The tables are rebuilt then, and equal to what they were.
+  /// Takes the events that ordinary reading of a damaged log misses from what can be made out of the damaged files,
+  /// fetches the others from peers, checks them against the hashes of their streams, and writes the files anew. The
+  /// tables are rebuilt then, and equal to what they were.
   ///
   /// What one peer lacks another may have. Where they all together lack events, those partitions that a file lost and
   /// of which they have everything are put back, and the rest stays lost, and is named in the report. Repeating is
@@ -49,6 +55,12 @@ extension Node {
     return report
   }
 
+  /// Mends what the damaged files tell themselves. The writer lock must be held.
+  func rescue(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
+    var report = RepairReport()
+    while try mend(from: [], &report, progress) {}
+  }
+
   /// Mends what the peers have of all that is lost now, and adds to `report`. True if something was mended and
   /// something is left.
   private func mend(
@@ -57,27 +69,31 @@ extension Node {
     let found = try Self.wrapping { try log.verify() }
     guard !found.isEmpty || mark.damage != nil else { return false }
     let survey = try self.survey(found)
+    let salvage = try Self.wrapping { try log.salvage(survey) }
     var offers: [Offer] = []
     var strangers: [String] = []
     for peer in peers {
-      offers.append(try peer.offer(of: survey.lost))
-      if !survey.lost.isEmpty, offers.last?.events.isEmpty ?? true { strangers.append(peer.mark.name) }
+      offers.append(try peer.offer(of: salvage.missing))
+      if !salvage.missing.isEmpty, offers.last?.events.isEmpty ?? true { strangers.append(peer.mark.name) }
     }
     if report.files.isEmpty { report.strangers = strangers }
-    let mended = try Self.wrapping { try log.mend(survey, with: offers) }
+    let mended = try Self.wrapping { try log.mend(survey, with: offers, and: salvage) }
     report.files += mended.files.map { String($0.split(separator: "/").last ?? "") }
-    report.events += mended.events
+    report.rescued += mended.rescued
+    report.events += mended.events - mended.rescued
     // Tables that were made again around the damage no longer tell that there was more.
     report.isVague = report.isVague || !survey.vague.isEmpty || mark.damage?.isVague == true
     report.refused = Set(mended.forged.map { $0.partition.description }).sorted()
     let left = try Self.wrapping { try log.verify() }
     if left.isEmpty, mended.missing.isEmpty {
       report.missing = []
+      report.isLeftDamaged = false
       try finishRepair(wasVague: report.isVague, progress)
       return false
     }
     try keepDamage(left, isVague: report.isVague)
     report.missing = mark.damage?.losses ?? []
+    report.isLeftDamaged = !left.isEmpty
     return mended.events > 0
   }
 

@@ -56,9 +56,10 @@ extension Node {
         let isForked = finding.report.damage.contains { $0.remedy == .fork }
         if finding.report.mark?.damage != nil, !isForked { try forgetDamage(in: directory, options) }
       } else {
-        let recorded = try record(finding.damage, in: directory, options, finding.log)
-        finding.report.losses = recorded.losses
-        finding.report.isVague = recorded.isVague
+        let toll = try record(finding.damage, in: directory, options, finding.log)
+        finding.report.losses = toll.missing
+        finding.report.rescuable = toll.rescuable
+        finding.report.isVague = toll.isVague
       }
       return finding.report
     }
@@ -144,12 +145,16 @@ extension Node {
   /// Records damage in the node; where that cannot be written, only works out what it took.
   private static func record(
     _ found: [Damage], in directory: String, _ options: OpeningOptions, _ log: Log
-  ) throws -> RecordedDamage {
+  ) throws -> DamageToll {
     let recorded = try ifWritable(directory, options) { node throws(NodeError) in
       try node.recordDamage(found)
-      return node.mark.damage
+      var toll = try node.toll(of: found)
+      toll.isVague = toll.isVague || node.mark.damage?.isVague == true
+      return toll
     }
-    return try recorded ?? RecordedDamage(try log.survey(found, held: nil))
+    if let recorded { return recorded }
+    let survey = try log.survey(found, held: nil)
+    return DamageToll(survey, try log.salvage(survey))
   }
 
   /// The log is whole although damage of it is recorded: somebody put a file back. Takes the record away, and

@@ -105,6 +105,23 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
   }
 }
 
+/// What damage took, and what of it is only out of the ordinary reader's reach.
+struct DamageToll: Sendable {
+  var missing: [RecordedDamage.Loss]
+  /// The damaged files tell these events themselves; a repair puts them back.
+  var rescuable: [RecordedDamage.Loss]
+  var isVague: Bool
+
+  init(_ survey: Survey, _ salvage: Salvage) {
+    var survey = survey
+    isVague = !survey.vague.isEmpty
+    survey.lost = salvage.ranges
+    rescuable = RecordedDamage(survey).losses
+    survey.lost = salvage.missing
+    missing = RecordedDamage(survey).losses
+  }
+}
+
 extension MarkReader {
   func losses(_ name: String) throws(NodeError) -> [RecordedDamage.Loss] {
     try members(name).map { loss throws(NodeError) in

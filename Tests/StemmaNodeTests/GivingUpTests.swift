@@ -55,7 +55,7 @@ import Testing
       }
     }
 
-    /// Flips a bit of a byte of the log that every writer knows to be durable.
+    /// Spoils bytes of the log that every writer knows to be durable.
     mutating func damage(_ name: String) throws -> String {
       let folder = bench.path(name + "/log")
       let files = try FileManager.default.contentsOfDirectory(atPath: folder)
@@ -64,7 +64,8 @@ import Testing
       let url = URL(fileURLWithPath: folder + "/" + file)
       var bytes = try Data(contentsOf: url)
       let offset = Int(random.next() % UInt64(bytes.count))
-      bytes[offset] ^= UInt8(1 << (random.next() % 8))
+      let pattern = UInt8(1 + random.next() % 255)
+      for index in offset..<min(offset + 40, bytes.count) { bytes[index] ^= pattern }
       try bytes.write(to: url)
       return "\(file) at \(offset) of \(bytes.count)"
     }
@@ -92,12 +93,19 @@ import Testing
     var story = try Story(seed: seed)
     let bench = story.bench
     let before = try shown(bench.open("a"))
+    let count = try bench.open("a").history.count
     let place = try story.damage("a")
     let planned = try giveUp(bench, isDryRun: true)
     let report = try giveUp(bench)
     let context: Comment = "seed \(seed), \(place)"
     #expect(planned.record?.losses == report.record?.losses, context)
     let a = try bench.open("a")
+    #expect(planned.rescued == report.rescued && (report.record != nil || report.rescued > 0), context)
+    #expect(planned.record?.again == report.record?.again, context)
+    #expect(planned.record?.fillers == report.record?.fillers, context)
+    // Every event that came or went is accounted for.
+    let lost = report.record.map { Int($0.events) - Int($0.standIns + $0.fillers) } ?? 0
+    #expect(try a.history.count == count - lost, context)
     try a.checkInvariants()
     #expect(try shown(a) == before, context)
     let verified = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
@@ -168,7 +176,7 @@ import Testing
       })
     let url = URL(fileURLWithPath: bench.path("a/log/" + segment))
     var bytes = try Data(contentsOf: url)
-    bytes[bytes.count / 2] ^= 1
+    for index in 0..<40 { bytes[bytes.count / 2 + index] ^= 0x5A }
     try bytes.write(to: url)
     return (bench, try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).losses)
   }

@@ -7,9 +7,10 @@ struct Repair: ParsableCommand {
     commandName: "repair",
     abstract: "Put back what damage of the log has taken, or give it up.",
     discussion: """
-      Fetches exactly the lost events from a peer, or from several, checks them against the hashes of their streams, \
-      writes the damaged files anew and rebuilds the tables. Where the peers lack some of them, it puts back the \
-      partitions of which they have all that a file lost, and exits with 1; another peer may have the rest.
+      Takes what can be made out of the damaged files themselves, fetches exactly the other lost events from a peer, \
+      or from several, checks them all against the hashes of their streams, writes the damaged files anew and \
+      rebuilds the tables. Without --from it does what the files allow. Where events are missing, it puts back the \
+      partitions of which it has all that a file lost, and exits with 1; another peer may have the rest.
 
       With --fork: a node was copied or set back, and wrote again under numbers for which a peer holds other events. \
       Those that this node holds are written again under new names, which depend on nothing but the events. Every \
@@ -42,9 +43,6 @@ struct Repair: ParsableCommand {
     if giveUp, fork || !from.isEmpty {
       throw ValidationError("--give-up goes with neither --from nor --fork")
     }
-    if !giveUp, !fork, from.isEmpty {
-      throw ValidationError("--from PEER is missing; --give-up does without a peer")
-    }
     if fork, format.isJSON, from.count > 1 { throw ValidationError("--fork --json takes one --from") }
     if dryRun, !giveUp { throw ValidationError("--dry-run goes with --give-up") }
   }
@@ -69,7 +67,7 @@ struct Repair: ParsableCommand {
       Output.line(
         .object([
           ("files", .array(report.files.map { .string($0) })), ("events", .int(Int64(report.events))),
-          ("missing", .array(report.missing.map(\.json))),
+          ("rescued", .int(Int64(report.rescued))), ("missing", .array(report.missing.map(\.json))),
           ("refused", .array(report.refused.map { .string($0) })),
         ]))
     } else {
@@ -80,13 +78,14 @@ struct Repair: ParsableCommand {
         Output.line("still missing: \(printable(line))")
       }
       if report.isWhole {
-        Output.line(
-          report.files.isEmpty
-            ? "nothing to repair"
-            : "repaired \(counted(report.files.count, "file")) with \(counted(Int(report.events), "event")) of \(from)"
-        )
+        Output.line(report.files.isEmpty ? "nothing to repair" : summary(report))
         if report.isVague {
           Output.line("what these files held could not be told: all that \(from) has was fetched")
+        }
+      } else {
+        if !report.files.isEmpty { Output.line(summary(report)) }
+        if self.from.isEmpty {
+          Output.line("what is missing: stemma repair --from PEER, or if nobody has it, --give-up")
         }
       }
     }
@@ -96,6 +95,21 @@ struct Repair: ParsableCommand {
 }
 
 extension Repair {
+  /// What the files were written from.
+  private func summary(_ report: RepairReport) -> String {
+    var sources: [String] = []
+    if report.rescued > 0 {
+      sources.append(
+        "\(counted(Int(report.rescued), "event")) that \(report.files.count == 1 ? "it" : "they") still held")
+    }
+    if report.events > 0 || !from.isEmpty && sources.isEmpty {
+      sources.append("\(counted(Int(report.events), "event")) of \(from.joined(separator: ", "))")
+    }
+    let files = "repaired \(counted(report.files.count, "file"))"
+    return sources.isEmpty
+      ? "\(files); no event was lost" : "\(files) with \(sources.joined(separator: " and "))"
+  }
+
   /// `peer`: nil mends what the node's own log has twice.
   private func repairFork(of node: Node, _ peer: RemotePeer?, _ from: String) throws {
     let bar = ProgressBar("rebuilding tables")
@@ -148,14 +162,23 @@ extension Repair {
       Output.line(
         .object([
           ("files", .array(report.files.map { .string($0) })), ("givenUp", report.record?.json ?? .null),
-          ("dryRun", .bool(dryRun)),
+          ("rescued", .int(Int64(report.rescued))), ("dryRun", .bool(dryRun)),
         ]))
     } else if let record = report.record {
       Output.line(dryRun ? "would give up:" : "gave up:")
       for line in LossText.lines(record, node.mark) { Output.line("  \(printable(line))") }
+      if report.rescued > 0 {
+        Output.line(
+          "\(dryRun ? "would rescue" : "rescued") \(counted(Int(report.rescued), "event")) from damaged parts"
+        )
+      }
       if dryRun { Output.line("nothing was changed") }
-    } else {
+    } else if report.files.isEmpty {
       Output.line("nothing to give up")
+    } else {
+      let files = counted(report.files.count, "file")
+      Output.line(
+        "nothing to give up: \(dryRun ? "`stemma repair` mends" : "repaired") \(files) without a loss")
     }
     Output.flush()
   }
@@ -181,6 +204,10 @@ struct LossText {
     }
     if record.again > 0 {
       lines.append("\(counted(Int(record.again), "event")) behind them written again under new origins")
+    }
+    if record.fillers > 0 {
+      lines.append(
+        "\(counted(Int(record.fillers), "update")) of nothing, so that every version is what it was")
     }
     if record.unknown > 0 {
       lines.append(

@@ -7,8 +7,8 @@ struct Verify: ParsableCommand {
     commandName: "verify",
     abstract: "Check every byte of the log, and the tables against it.",
     discussion: """
-      Says what is damaged, which events that took, how many can still be read, and the command that mends it; \
-      exits with 1 then. Says too what was given up (`stemma repair --give-up`). `stemma inspect FILE` shows the bytes.
+      Says what is damaged, which events that took, how many can still be read or rescued, and the command that \
+      mends it; exits with 1 then. Says too what was given up (`stemma repair --give-up`). `stemma inspect FILE` shows the bytes.
       Examples:
         stemma verify
         stemma verify --json | jq -r '.mend[0]'
@@ -53,9 +53,13 @@ struct Verify: ParsableCommand {
     }
     if report.isVague { Output.line("lost: what else these files held cannot be told") }
     Output.line("\(counted(Int(report.events), "event")) can still be read")
+    if !report.rescuable.isEmpty {
+      Output.line("can be rescued from the damaged parts:")
+      for line in LossText.lines(report.rescuable, report.mark) { Output.line("  \(printable(line))") }
+    }
     if !report.commands.isEmpty { Output.line("to mend it:") }
     for command in report.commands { Output.line("  \(command)") }
-    if report.damage.contains(where: { $0.remedy == .repair }) {
+    if report.damage.contains(where: { $0.remedy == .repair }), !report.losses.isEmpty || report.isVague {
       Output.line("if nobody has the lost events: stemma repair --give-up")
     }
   }

@@ -39,6 +39,8 @@ package struct InspectedPart: Sendable {
   package var flaws: [InspectedFlaw] = []
   /// The events, if the bytes decode; of a block with one wrong byte, as it was before.
   package var block: BlockReader?
+  /// Whether a checksum says that the block is what was written.
+  package var isChecked = false
 
   package init(_ kind: Kind, at offset: UInt64, _ length: UInt64, number: Int? = nil) {
     self.kind = kind

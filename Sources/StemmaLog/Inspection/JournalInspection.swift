@@ -122,6 +122,7 @@ struct JournalInspection {
       part.complain(.disagreement("it does not follow the frame before it"))
     }
     part.decode(found.payload)
+    part.isChecked = true
     if let block = part.block, block.count != found.frame.events {
       part.complain(.disagreement("\(block.count) events, the frame says \(found.frame.events)"))
     }

@@ -19,6 +19,16 @@ struct SegmentInspection {
     try inspection.run()
   }
 
+  /// The footer, if its checksum stands in a trailer and holds, whatever else is damaged.
+  static func wholeFooter(of source: InspectedFile) throws(LogError) -> SegmentFooter? {
+    var inspection = SegmentInspection(source: source, request: InspectionRequest()) { _ in }
+    _ = try inspection.readHeader()
+    guard let trailer = try inspection.findTrailer(), let found = try inspection.findFooter(trailer),
+      found.flaw == nil
+    else { return nil }
+    return found.footer
+  }
+
   private init(source: InspectedFile, request: InspectionRequest, body: @escaping (InspectedPart) -> Void) {
     self.source = source
     self.request = request
@@ -283,6 +293,7 @@ struct SegmentInspection {
     let found = bytes.crc32c
     if found == entry.crc {
       part.decode(bytes)
+      part.isChecked = true
       if let block = part.block, block.count != entry.events {
         part.complain(.disagreement("\(block.count) events, the footer says \(entry.events)"))
       }

@@ -48,6 +48,7 @@ extension InspectedPart {
       mended[index - front] ^= mask
       guard let reader = BlockReader(inspecting: mended) else { continue }
       block = reader
+      isChecked = true
       let byte = WrongByte(
         offset: start + UInt64(index - front), found: covered[index], expected: covered[index] ^ mask)
       return complain(.checksum(expected: expected, found: found), byte: byte)

@@ -4,13 +4,25 @@ import StemmaEvents
 package struct Mended: Sendable {
   /// Paths of the files that were replaced or made again.
   package var files: [String] = []
-  /// Events that were put back.
+  /// Events that were put back, and how many of them the damaged files themselves told.
   package var events: UInt64 = 0
+  package var rescued: UInt64 = 0
   /// What is still missing.
   package var missing: [LostRange] = []
   /// Streams whose events were offered and are not the ones that were lost: their digests do not sum to what
   /// the footer, or the one who remembers, says. None of them was put back.
   package var forged: [(partition: Partition, origin: Origin)] = []
+}
+
+/// A damaged file as mending writes it.
+struct MendedFile {
+  /// What it lost and does not get back.
+  var missing: [LostRange]
+  var gaps: [Partition: PartitionGap]
+  /// Events that it gets back, and those of them that it told itself.
+  var events: UInt64
+  var rescued = NumberedEvents()
+  var contents = NumberedEvents()
 }
 
 extension Log {
@@ -24,33 +36,67 @@ extension Log {
   /// Interrupted at any point, the log is as it was, or some of its files are mended. The events keep an order in which
   /// causes come before effects; their indices may be others than before, so that tables made from the log must be
   /// made anew.
-  package func mend(_ survey: Survey, with offers: [Offer]) throws(LogError) -> Mended {
+  ///
+  /// `salvage`: what the files tell themselves is put back, too, where it stood. With it, and without any other offer,
+  /// a file of which nobody knows what it held stays.
+  package func mend(
+    _ survey: Survey, with offers: [Offer], and salvage: Salvage = Salvage()
+  ) throws(LogError) -> Mended {
     try checkWritable()
     var mended = Mended()
-    let proven = ProvenOffers(offers, survey)
-    mended.forged = proven.forged.map { ($0.partition, $0.origin) }
+    let proven = ProvenOffers([salvage.offer] + offers, survey)
+    // What a damaged file tells wrong is damage, and nobody's other history.
+    let told = ProvenOffers(offers, survey)
+    mended.forged = told.forged.filter(proven.forged.contains).map { ($0.partition, $0.origin) }
     mended.missing = survey.lost.filter { $0.place == nil }
-    for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) {
-      let ranges = survey.lost.filter { $0.place == place }
-      var streams = proven.events[place] ?? [:]
-      let incomplete = Set(ranges.filter { streams[$0.stream] == nil }.map(\.partition))
-      streams = streams.filter { !incomplete.contains($0.key.partition) }
-      let missing = ranges.filter { incomplete.contains($0.partition) }
-      mended.missing += missing
-      if !missing.isEmpty, streams.isEmpty { continue }
-      var contents = try file.contents()
-      guard let gaps = survey.gaps(missing, at: place, contents) else {
-        mended.missing += ranges.filter { !missing.contains($0) }
+    let vague = offers.isEmpty ? Set(survey.vague.map(\.path)) : []
+    for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) where !vague.contains(file.path) {
+      guard let part = try self.mended(file, place, survey, proven, salvage) else {
+        mended.missing += survey.lost.filter { $0.place == place }
         continue
       }
-      let events = streams.sorted { $0.key < $1.key }.flatMap(\.value)
-      let commits = Set(events.map(\.commit))
-      contents.notes.merge(proven.notes.filter { commits.contains($0.key) }) { kept, _ in kept }
-      try contents.insert(events, into: file.freeIndices(contents), path: file.path)
-      mended.files.append(try rewrite(file, place: place, contents, gaps))
-      mended.events += UInt64(events.count)
+      mended.missing += part.missing
+      mended.files.append(try rewrite(file, place: place, part.contents, part.gaps))
+      mended.rescued += UInt64(part.rescued.events.count)
+      mended.events += part.events
     }
     try load()
+    return mended
+  }
+
+  /// What a damaged file is to hold: what can be read of it, and of each partition what is proven, if that is all
+  /// that it lost. nil: it stays as it is.
+  func mended(
+    _ file: DamagedFile, _ place: UInt64, _ survey: Survey, _ proven: ProvenOffers, _ salvage: Salvage
+  ) throws(LogError) -> MendedFile? {
+    let ranges = survey.lost.filter { $0.place == place }
+    var streams = proven.events[place] ?? [:]
+    let incomplete = Set(ranges.filter { streams[$0.stream] == nil }.map(\.partition))
+    streams = streams.filter { !incomplete.contains($0.key.partition) }
+    let missing = ranges.filter { incomplete.contains($0.partition) }
+    if !missing.isEmpty, streams.isEmpty { return nil }
+    var contents = try file.contents()
+    guard let gaps = survey.gaps(missing, at: place, contents) else { return nil }
+    var events = Dictionary(
+      streams.flatMap(\.value).map { (EventName($0), $0) }, uniquingKeysWith: { first, _ in first })
+    var mended = MendedFile(missing: missing, gaps: gaps, events: UInt64(events.count))
+    let commits = Set(events.values.map(\.commit))
+    contents.notes.merge(proven.notes.filter { commits.contains($0.key) }) { kept, _ in kept }
+    let told = Set(salvage.events(at: place).filter { events[EventName($0)] == $0 }.map(EventName.init))
+    var taken = Set(contents.events.map(\.arrival))
+    for found in salvage.placed[place]?.events ?? [] where events[EventName(found.event)] == found.event {
+      guard taken.insert(found.arrival).inserted else { continue }
+      contents.events.append(found)
+      events[EventName(found.event)] = nil
+    }
+    contents.events.sort { $0.arrival < $1.arrival }
+    let rest = events.values.sorted {
+      ($0.partition, $0.dot.origin, $0.dot.sequence) < ($1.partition, $1.dot.origin, $1.dot.sequence)
+    }
+    try contents.insert(rest, into: file.freeIndices(contents), path: file.path)
+    mended.rescued.events = contents.events.filter { told.contains(EventName($0.event)) }
+    mended.rescued.notes = contents.notes
+    mended.contents = contents
     return mended
   }
 

@@ -61,13 +61,15 @@ struct DamagedFile: Sendable {
     /// Header and footer can be read, some blocks cannot.
     case segment(Segment, SegmentFooter)
     case journal(Journal)
-    /// Nothing of it can be read, or it is not there.
+    /// It cannot be read in the ordinary way, or is not there.
     case nothing(path: String)
   }
 
   var kind: Kind
   /// What its footer says; empty without one.
   var claims: [StreamName: StreamRun] = [:]
+  /// Whether `claims` is all that it held.
+  var tellsAll = false
   /// The sums of the digests of what can be read of it.
   var readable: [StreamName: StreamHash] = [:]
 
@@ -79,7 +81,15 @@ struct DamagedFile: Sendable {
     }
   }
 
-  var isSegment: Bool { if case .segment = kind { true } else { false } }
+  init(kind: Kind, footer: SegmentFooter? = nil) {
+    self.kind = kind
+    tellsAll = footer != nil
+    for run in footer?.partitions ?? [] {
+      for stream in run.streams {
+        claims[StreamName(partition: run.partition, origin: stream.origin)] = stream
+      }
+    }
+  }
 
   /// All that can be read of it.
   func contents() throws(LogError) -> NumberedEvents {
@@ -108,7 +118,8 @@ extension Log {
         // Frames of a journal may stand in the same place, whole; and one file with a header that cannot be read
         // stands for every number that is not accounted for.
         if surveyor.survey.files[place] == nil, placed.insert(damage.path).inserted {
-          surveyor.survey.files[place] = DamagedFile(kind: .nothing(path: damage.path))
+          surveyor.survey.files[place] = DamagedFile(
+            kind: .nothing(path: damage.path), footer: try inspectedFooter(of: damage.path))
         } else {
           surveyor.ambiguous.insert(damage.path)
         }
@@ -154,23 +165,20 @@ private struct Surveyor {
     do throws(LogError) {
       let segment = try log.segment(header)
       let footer = try segment.footer()
-      let runs = footer.partitions.flatMap { run in
-        run.streams.map { (StreamName(partition: run.partition, origin: $0.origin), $0) }
-      }
+      let file = DamagedFile(kind: .segment(segment, footer), footer: footer)
       guard isDamaged else {
-        for (name, run) in runs {
+        for (name, run) in file.claims {
           add(name, from: run.from.rawValue, to: run.to.rawValue, place)
           note(name, run.to, run.hash)
         }
         return
       }
-      var file = DamagedFile(kind: .segment(segment, footer))
-      for (name, run) in runs { file.claims[name] = run }
       survey.files[place] = file
       add(try file.contents(), place: place)
     } catch {
       guard let damage = error.damage else { throw error }
-      survey.files[place] = DamagedFile(kind: .nothing(path: path))
+      survey.files[place] = DamagedFile(
+        kind: .nothing(path: path), footer: try log.inspectedFooter(of: path))
       if !survey.damage.contains(damage) { survey.damage = (survey.damage + [damage]).sorted() }
     }
   }
@@ -217,7 +225,8 @@ private struct Surveyor {
         case .segment: false
         case .journal(let journal):
           journal.path == damage.path && (survey.held == nil || isCountLarger(of: journal, place))
-        case .nothing(let path): survey.held == nil && path == damage.path
+        case .nothing(let path):
+          survey.held == nil && path == damage.path && (!file.tellsAll || ambiguous.contains(path))
         }
       }
     }
@@ -260,7 +269,7 @@ private struct Surveyor {
       next = to + 1
     }
     let candidates = survey.files.keys.sorted().filter { place in
-      place >= after && place <= last && survey.files[place]?.isSegment == false
+      place >= after && place <= last && survey.files[place]?.tellsAll == false
     }
     let candidate = candidates.first
     let isSure =

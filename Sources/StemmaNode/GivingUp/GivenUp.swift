@@ -12,6 +12,8 @@ package struct GivenUp: Sendable, Equatable, Encodable {
   package var again: UInt64
   /// Events that were written in place of lost ones, from what the tables showed.
   package var standIns: UInt64
+  /// Updates of nothing that were written before these, so that every version is what it was.
+  package var fillers: UInt64
   /// Lost events that the tables had not taken in: nothing is known of what they said.
   package var unknown: UInt64
 
@@ -34,7 +36,8 @@ package struct GivenUp: Sendable, Equatable, Encodable {
       ("time", .string(Timestamp(milliseconds: time).utcText)), ("events", .int(Int64(clamping: events))),
       ("lost", .array(losses.map(\.json))), ("isVague", .bool(isVague)),
       ("again", .int(Int64(clamping: again))),
-      ("standIns", .int(Int64(clamping: standIns))), ("unknown", .int(Int64(clamping: unknown))),
+      ("standIns", .int(Int64(clamping: standIns))), ("fillers", .int(Int64(clamping: fillers))),
+      ("unknown", .int(Int64(clamping: unknown))),
     ])
   }
 }
@@ -73,6 +76,7 @@ extension GivenUp {
     isVague = try stored.flag("isVague")
     again = try stored.number("again")
     standIns = try stored.number("standIns")
+    fillers = stored.has("fillers") ? try stored.number("fillers") : 0
     unknown = try stored.number("unknown")
   }
 }

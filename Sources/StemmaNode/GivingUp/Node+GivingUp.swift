@@ -9,6 +9,8 @@ package struct GivingUpReport: Sendable {
   package var record: GivenUp?
   /// Files of the log that are damaged, in `log/`.
   package var files: [String] = []
+  /// Events that the damaged files told themselves: not given up.
+  package var rescued: UInt64 = 0
 }
 
 extension Node {
@@ -26,28 +28,37 @@ extension Node {
   ) throws(NodeError) -> GivingUpReport {
     if isDryRun { return try planGivingUp()?.report ?? GivingUpReport() }
     return try locked { () throws(NodeError) in
-      guard let plan = try planGivingUp() else {
+      guard var plan = try planGivingUp() else {
         // Somebody put a file back.
         if mark.damage != nil { try finishRepair(wasVague: false, progress) }
         return GivingUpReport()
       }
+      let report = plan.report
+      if report.rescued > 0 || report.record == nil {
+        try rescue(progress)
+        guard let rest = try planGivingUp() else { return report }
+        plan = rest
+      }
       try decide(plan.restatement, plan.survey)
       try finishGivingUp(progress)
-      return plan.report
+      return report
     }
   }
 
-  /// Nil if nothing is lost.
+  /// Nil if nothing is damaged. The survey is that of a log into which mending has put all that can be rescued.
   private func planGivingUp() throws(NodeError) -> (
     report: GivingUpReport, restatement: Restatement, survey: Survey
   )? {
     let found = try Self.wrapping { try log.verify() }
     if log.isHarmless(found) { return nil }
-    let survey = try self.survey(found)
-    let restatement = try restatement(of: survey)
+    var survey = try self.survey(found)
+    let salvage = try Self.wrapping { try log.salvage(survey) }
+    survey.lost = salvage.missing
+    let restatement = try restatement(of: survey, salvage)
     var report = GivingUpReport()
     report.files = Set(RecordedDamage(survey).places.map(\.file)).sorted()
-    report.record = try record(of: survey, restatement)
+    report.rescued = salvage.count
+    if !survey.lost.isEmpty || !survey.vague.isEmpty { report.record = try record(of: survey, restatement) }
     return (report, restatement, survey)
   }
 
@@ -103,7 +114,7 @@ extension Node {
     return GivenUp(
       time: ports.clock.milliseconds(), losses: damage.losses, isVague: damage.isVague,
       again: restatement.again,
-      standIns: restatement.standIns, unknown: unknown)
+      standIns: restatement.standIns, fillers: restatement.fillers, unknown: unknown)
   }
 
   /// A random origin between `old` and the next one that is known; anywhere if there is too little room.
@@ -114,7 +125,9 @@ extension Node {
   }
 
   /// What of the partitions that lost events is said again, and how. Reads all of them, and their records.
-  private func restatement(of survey: Survey) throws(NodeError) -> Restatement {
+  private func restatement(
+    of survey: Survey, _ salvage: Salvage = Salvage()
+  ) throws(NodeError) -> Restatement {
     var cut: [EventName: Sequence] = [:]
     var lost: [EventName: [ClosedRange<Sequence>]] = [:]
     for range in survey.lost {
@@ -141,7 +154,16 @@ extension Node {
         }
       }
       var reader = log.events(partitions: { partitions.contains($0) }, around: Omissions())
-      while let event = try reader.next()?.event { try restatement.take(event, reader.note) }
+      // As if they stood in the log again, where they did.
+      var rescued = salvage.events.filter { partitions.contains($0.event.event.partition) }[...]
+      while let stored = try reader.next() {
+        while let first = rescued.first, first.event.position < stored.position {
+          try restatement.take(first.event.event, first.note)
+          rescued.removeFirst()
+        }
+        try restatement.take(stored.event, reader.note)
+      }
+      for (stored, note) in rescued { try restatement.take(stored.event, note) }
       try restatement.finish(correcting: Origin(ports.newID()))
     }
     return restatement

@@ -59,6 +59,8 @@ struct Restatement {
   private(set) var again: UInt64 = 0
   /// Stand-ins for lost events.
   private(set) var standIns: UInt64 = 0
+  /// Updates of nothing before these.
+  private(set) var fillers: UInt64 = 0
 
   /// All new origins, in the order of their first commits.
   var newOrigins: [Origin] {
@@ -127,7 +129,8 @@ struct Restatement {
     let seen = (known[record] ?? []).filter { event.hasSeen($0.old, $0.version) }
     var note = note ?? CommitNote()
     note.note =
-      note.note ?? "was \(nameOf(event.dot.origin)):\(event.dot.sequence), behind events that were lost"
+      note.note
+      ?? "written again from \(nameOf(event.dot.origin)):\(event.dot.sequence) on, behind events that were lost"
     try say(
       Source(
         record: record, operation: event.operation, relationship: event.relationship,
@@ -200,6 +203,7 @@ struct Restatement {
         record: source.record, operation: .update, assignments: [], version: version,
         timestamp: source.timestamp, commit: source.commit, note: source.note)
       context.insert(try append(nothing, origin, context, version))
+      fillers += 1
       version = version.next
     }
     let dot = try append(source, origin, context, version)

@@ -35,6 +35,8 @@ extension Node {
     package var damage: [Damage] = []
     /// The events that the damage took.
     package var losses: [RecordedDamage.Loss] = []
+    /// Events that cannot be read either, and that a repair makes out of the damaged files themselves.
+    package var rescuable: [RecordedDamage.Loss] = []
     /// Whether more may be lost than `losses` says.
     package var isVague = false
     /// What was given up, the oldest first.
@@ -48,6 +50,7 @@ extension Node {
     /// The commands that mend it, in their order. Tables are rebuilt by a repair.
     package var commands: [String] {
       if damage.contains(where: { $0.remedy == .repair }) {
+        if losses.isEmpty, !isVague { return ["stemma repair"] }
         let remotes = mark?.remotes.map(\.name) ?? []
         let peers = remotes.isEmpty ? ["PEER"] : remotes
         return peers.map { "stemma repair --from \($0)" }
@@ -73,7 +76,8 @@ extension Node {
               ])
             })
         ),
-        ("missing", .array(losses.map(\.json))), ("isVague", .bool(isVague)),
+        ("missing", .array(losses.map(\.json))), ("rescuable", .array(rescuable.map(\.json))),
+        ("isVague", .bool(isVague)),
         ("unconfirmed", .int(Int64(unconfirmed))), ("givenUp", .array(givenUp.map(\.json))),
         ("mend", .array(commands.map { .string($0) })),
       ])
