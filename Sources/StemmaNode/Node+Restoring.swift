@@ -282,7 +282,7 @@ extension Node {
       let key = schema.json(of: difference.key, model: model)
       let state = try transaction.state(model, difference.key)
       let exists = difference.keeps || state.exists(transaction.rules(model))
-      let fields = difference.descriptions(description).map { ($0.field, $0.to) }
+      var fields = difference.descriptions(description).map { ($0.field, $0.to) }
       switch difference.kind {
       case .removed where exists: try transaction.perform(Mutation(.delete, model: model.name, key: key))
       // What a deletion before this one took along.
@@ -290,11 +290,64 @@ extension Node {
       case .added, .changed:
         if difference.keeps { try transaction.resolve(model.name, key, field: nil, .keep) }
         if difference.keeps && fields.isEmpty { break }
-        let operation: Mutation.Operation = exists ? .update : .create
-        try transaction.perform(Mutation(operation, model: model.name, key: key, fields: fields))
+        let links = exists ? try links(difference, state, transaction) : []
+        fields = zip(difference.changes, fields).filter { change, _ in
+          !links.contains { $0.fields.contains(change.field) }
+        }.map(\.1)
+        if !fields.isEmpty || links.isEmpty {
+          let operation: Mutation.Operation = exists ? .update : .create
+          try transaction.perform(Mutation(operation, model: model.name, key: key, fields: fields))
+        }
+        for link in links { try transaction.perform(link.mutation) }
       }
     }
     return try differences(from: before, transaction)
+  }
+
+  /// What of a difference are references, as what they are: a link, or the end of one. Fields that two relationships
+  /// share, and references of which only a part is there, are none of these.
+  private func links(
+    _ difference: RecordDifference, _ state: RecordState, _ transaction: WriteTransaction
+  ) throws(NodeError) -> [(fields: [String], mutation: Mutation)] {
+    let (model, key) = (difference.model, difference.key)
+    let rules = transaction.rules(model)
+    func free(_ relationship: Relationship) -> [String] {
+      relationship.storesReference
+        ? transaction.storedNames(model, model.freeReferenceFields(of: relationship)) : []
+    }
+    func value(_ field: String) -> Value {
+      difference.changes.first { $0.field == field }?.to ?? state.value(of: field, rules)
+    }
+    var links: [(fields: [String], mutation: Mutation)] = []
+    for relationship in model.relationships {
+      let fields = free(relationship)
+      let isShared = model.relationships.contains {
+        $0.name != relationship.name && !Set(free($0)).isDisjoint(with: fields)
+      }
+      guard !isShared, difference.changes.contains(where: { fields.contains($0.field) }) else { continue }
+      let target = try transaction.model(relationship.target)
+      let parts = relationship.referenceFields.compactMap { name -> KeyPart? in
+        guard let index = model.index(ofField: name) else { return nil }
+        if let place = model.keyFields.firstIndex(of: index) { return key.parts[place] }
+        return KeyPart(value(model.fields[index].storedName))
+      }
+      let json: JSON
+      if fields.allSatisfy({ value($0).isNull }) {
+        json = .null
+      } else if parts.count == relationship.referenceFields.count {
+        json = schema.json(of: Key(parts), model: target)
+      } else {
+        continue
+      }
+      links.append(
+        (
+          fields,
+          Mutation(
+            json.isNull ? .unlink : .link, model: model.name, key: schema.json(of: key, model: model),
+            fields: [(relationship.name, json)])
+        ))
+    }
+    return links
   }
 
   /// How the records that a transaction has touched differ from what they were. `known`: the states of some of them.

@@ -43,6 +43,24 @@ import Testing
     #expect(try undo("@1.3", node).first?.hasPrefix("added Member name:null→\"M\" age:null→1") == true)
   }
 
+  /// It was an update of the field, as if nobody had linked anything.
+  @Test func aLinkThatIsGivenBackIsALink() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.schema)
+    try node.commit(#"{"op":"create","model":"Team","key":"t","fields":{"name":"T"}}"#)
+    try node.commit(#"{"op":"create","model":"Member","key":"m","fields":{"name":"M"}}"#)
+    try node.commit(#"{"op":"link","model":"Member","key":"m","fields":{"team":"t"}}"#)
+    try node.commit(#"{"op":"unlink","model":"Member","key":"m","fields":{"team":"t"}}"#)
+    #expect(try undo("@1.3", node) == ["changed Member teamId:null→\"t\""])
+    #expect(try node.history.last?.hasPrefix("link Member") == true)
+    #expect(try undo("@1.4", node) == ["changed Member teamId:\"t\"→null"])
+    #expect(try node.history.last?.hasPrefix("unlink Member") == true)
+    // What was no reference stays an update beside it.
+    try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"name":"N","teamId":"t"}}"#)
+    #expect(try undo("@1.6", node) == ["changed Member name:\"N\"→\"M\" teamId:\"t\"→null"])
+    #expect(try node.history.suffix(2).map { $0.prefix { $0 != " " } } == ["update", "unlink"])
+  }
+
   private static let library = """
     type Author @model { id: ID! name: String! books: [Book] @hasMany(references: ["authorId"]) }
     type Book @model {
