@@ -318,6 +318,10 @@ import Testing
     let past = try bench.node("past", Self.rows)
     for tenant in ["x", "y", "z"] { try past.commit(Self.row(tenant, 1)) }
     try peer.sync(past)
+    // The tables remember this, and nothing that comes then.
+    try node.commit(Self.row("w", 1))
+    try node.sync(try bench.node("c", Self.rows))
+    try peer.sync(try bench.open("c"))
     var events: [Event] = []
     try past.forEachEvent(LogFilter(), newestFirst: false) { stored, _ in
       events.append(stored.event)
