@@ -181,4 +181,67 @@ struct ArticleEventTests {
     #expect(Reminder.find(reminder.id).text.sql.contains("\"id\" = ?"))
     #expect(page.contains("WHERE \"id\" = ?"))
   }
+
+  @Test("Writing: the events of its first block, and the rows they leave")
+  func writing() async throws {
+    let page = try Self.page("Writing")
+    let witness = try await Witness(Reminder.self)
+    let store = witness.store
+    /// Rows as the article lists them.
+    func shown() async throws -> String {
+      let rows = try await Reminder.order { $0.id }.fetchAll(store)
+      return rows.map { "`\($0.title), \($0.isDone ? 1 : 0)`" }.joined(separator: " and ")
+    }
+    try await expect(
+      witness, page, appends: "create Reminder #1 isDone=false title=\"a\"",
+      "create Reminder #2 isDone=false title=\"b\""
+    ) {
+      try await Reminder.insert {
+        Reminder.Draft(title: "a"); Reminder.Draft(title: "b")
+      }.execute(store)
+    }
+    #expect(page.contains("| \(try await shown()) |"))
+    try await expect(witness, page, appends: "update Reminder #1 isDone=true") {
+      try await Reminder.where { $0.title == "a" }.update { $0.isDone = true }.execute(store)
+    }
+    #expect(page.contains("| \(try await shown()) |"))
+    try await expect(witness, page, appends: "delete Reminder #1") {
+      try await Reminder.where { $0.isDone }.delete().execute(store)
+    }
+    #expect(page.contains("`delete Reminder 019a…` | \(try await shown()) |"))
+    try await expect(witness, page, appends: "update Reminder #2 title=\"B\"") {
+      try await store.write(by: "ana", note: "spring cleaning") { tx in
+        for var reminder in try Reminder.all.fetchAll(tx) {
+          reminder.title = reminder.title.capitalized
+          try tx.update(reminder)
+        }
+      }
+    }
+    #expect(page.contains("| \(try await shown()) |"))
+  }
+
+  @Test("Coming from Amplify DataStore: the events of its block")
+  func amplify() async throws {
+    let page = try Self.page("ComingFromAmplifyDataStore")
+    let witness = try await Witness(Team.self, Member.self)
+    let store = witness.store
+    let team = try await store.insert(Team.Draft(mantra: "Go Frontend!"))
+    let other = try await store.insert(Team.Draft(mantra: "Go Fullstack!"))
+    #expect([team.id, other.id].map(witness.number) == [1, 2])
+    var tim = try await expect(witness, page, appends: "create Member #3 name=\"Tim\" teamId=#1") {
+      try await store.insert(Member.Draft(name: "Tim", team: team))
+    }
+    tim.setTeam(other)
+    tim = try await expect(witness, page, appends: "link Member #3 team: teamId=#2") { [tim] in
+      try await store.update(tim)
+    }
+    tim.setTeam(nil)
+    try await expect(witness, page, appends: "unlink Member #3 team: teamId=null") { [tim] in
+      try await store.update(tim)
+    }
+    let found = try await store.get(Team.self, byIdentifier: other.id, including: { [$0.members] })
+    #expect(try found?.loaded(\.members).isEmpty == true)
+    #expect(page.contains("`SELECT … FROM \"teams\" WHERE \"teams\".\"id\" = ?`"))
+    #expect(Team.description.selectByKey.hasSuffix(" FROM \"teams\" WHERE \"teams\".\"id\" = ?"))
+  }
 }
