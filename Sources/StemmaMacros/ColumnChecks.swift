@@ -221,9 +221,7 @@ extension MemberReader {
         "the columns of a group are always there; make properties of `\(wrapped)` optional instead",
         at: type, fix: .replace("write `\(wrapped)`", type, by: TypeSyntax(stringLiteral: wrapped)))
     }
-    guard let nested = plain[wrapped ?? type.trimmedDescription], nested.inheritanceClause == nil else {
-      return
-    }
+    guard let nested = plain[wrapped ?? type.trimmedDescription], !nested.canBeColumn else { return }
     var marked = nested
     marked.leadingTrivia = []
     misuses.add(
@@ -231,5 +229,14 @@ extension MemberReader {
       "`\(nested.name.text)` is no type of a column: mark it @Selection, and its properties are columns, or declare it "
         + "as a ColumnValue", at: type,
       fix: .replace("mark it @Selection", nested, by: DeclSyntax(stringLiteral: "@Selection \(marked)")))
+  }
+}
+
+extension StructDeclSyntax {
+  /// Whether it may be declared as a ColumnValue, here or elsewhere: it conforms to more than what groups and keys do.
+  fileprivate var canBeColumn: Bool {
+    let common: Set = ["Hashable", "Equatable", "Sendable"]
+    return inheritanceClause?.inheritedTypes.contains { !common.contains($0.type.trimmedDescription) }
+      ?? false
   }
 }

@@ -20,13 +20,25 @@ private func relationship(
             + "types have no relationships")))
     return nil
   }
-  do { return try TableDeclaration.Relationship(variable) } catch { return nil }
+  do {
+    guard let relationship = try TableDeclaration.Relationship(variable) else { return nil }
+    return relationship.isExpandable ? relationship : nil
+  } catch { return nil }
 }
 
 /// Of a property that is refused: without any accessor there would be one more error.
 private let refused: [AccessorDeclSyntax] = ["get { Swift.preconditionFailure() }"]
 
 extension TableDeclaration.Relationship {
+  /// Whether it says what an accessor is made of; what is missing is said by `@Table`.
+  fileprivate var isExpandable: Bool {
+    switch kind {
+    case .belongsTo, .hasMany: !fields.isEmpty
+    case .hasOne: !fields.isEmpty && isOptional
+    case .manyToMany: join != nil
+    }
+  }
+
   /// The reference fields, for the compiler to compare with the key on the other side.
   fileprivate var reference: String {
     let fields = fields.map { "$0.\($0)" }

@@ -102,7 +102,14 @@ extension TableDeclaration {
         fix: .replace(
           "write `\(relationship.target)?`", type, by: TypeSyntax(stringLiteral: "\(relationship.target)?")))
     }
-    guard relationship.kind != .manyToMany else { return }
+    guard relationship.kind != .manyToMany else {
+      if relationship.join == nil {
+        misuses.add(
+          "noJoin", "name the model that belongs to both sides: @ManyToMany(through: <Model>.self)",
+          at: relationship.attribute)
+      }
+      return
+    }
     guard !relationship.fields.isEmpty else {
       misuses.add(
         "noFields", "name the reference fields: \(title)(\"\(guess(relationship) ?? "…")\")",

@@ -137,7 +137,9 @@ extension TableDeclaration {
       !found.columns.isEmpty && !found.type.isOptionalType
       && !reader.stored.contains { $0.property == found.property && declaration.isHidden($0) }
       && !misuses.diagnostics.contains {
-        ["hashableKey", "keyType", "optionalKey", "representedKey"].contains(($0.diagMessage as? Misuse)?.id)
+        let id = ($0.diagMessage as? Misuse)?.id
+        return ["hashableKey", "keyType", "optionalKey", "representedKey"].contains(id)
+          || id == "plainNested" && !SpelledTypes.isCommon(found.type)
       }
     let key = isKey ? found.type : "UUID"
     let access = declaration.modifiers.accessPrefix

@@ -58,3 +58,29 @@ struct Plain {
   let id: UUID
   @HasMany("plainId") var others: Related<Grouped>  // refused: @HasMany stands in
 }
+
+// A relationship without its attribute, or without what that needs.
+
+@Table struct Unmarked {
+  let id: UUID
+  var proprietor: Grouped  // refused: a model is no column: mark the property @BelongsTo
+  var other: Grouped?  // refused: a model is no column: mark the property @BelongsTo
+  var more: [Grouped]  // refused: models are no column: the property is a Related<Model>
+}
+
+@Table struct Unnamed {
+  let id: UUID
+  @BelongsTo var owner: Grouped  // refused: name the reference fields: @BelongsTo("…")
+  @HasOne var first: Grouped?  // refused: name the reference fields: @HasOne("…")
+  @HasOne("ownerId") var second: Grouped  // refused: there may be no Grouped yet
+  @HasMany var all: Related<Grouped>  // refused: name the reference fields: @HasMany("…")
+  @ManyToMany var far: Related<Grouped>  // refused: <Model>.self | missing | inferred
+}
+
+@Table struct Unselected {
+  struct ID: Hashable {
+    let city: String
+    let number: Int
+  }
+  let id: ID  // refused: mark it @Selection
+}

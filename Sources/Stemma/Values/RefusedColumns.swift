@@ -36,6 +36,27 @@ extension RecordHandle {
   /// As above, of an optional one.
   public mutating func noteSet<Content: Selection>(_ column: Int, from old: Content?) {}
 
+  /// Refuses a model as a column.
+  @available(
+    *, unavailable,
+    message: "a model is no column: mark the property @BelongsTo, or @HasOne, and name the reference fields"
+  )
+  public mutating func noteSet<Content: Table>(_ column: Int, from old: Content) {}
+
+  /// As above, of an optional one.
+  @available(
+    *, unavailable,
+    message: "a model is no column: mark the property @BelongsTo, or @HasOne, and name the reference fields"
+  )
+  public mutating func noteSet<Content: Table>(_ column: Int, from old: Content?) {}
+
+  /// As above, of several.
+  @available(
+    *, unavailable,
+    message: "models are no column: the property is a Related<Model>, marked @HasMany with reference fields"
+  )
+  public mutating func noteSet<Content: Table>(_ column: Int, from old: [Content]) {}
+
   /// Of a column of a group; of one that is refused, elsewhere.
   public mutating func notePart<Content: ColumnValue>(_ column: Int, from old: Content) {
     noteSet(column, from: old)
@@ -72,6 +93,23 @@ extension ModelDescription.Column {
   @_disfavoredOverload
   public init<Content>(
     _ name: String, _ type: Content.Type, property: String? = nil, defaultValue: Content? = nil
+  ) { preconditionFailure("cannot be called") }
+}
+
+extension ModelDescription.Column {
+  /// Of a model as a column, which is refused where the property stands.
+  public init<Content: Table>(
+    _ name: String, _ type: Content.Type, property: String? = nil, defaultValue: Content? = nil
+  ) { preconditionFailure("cannot be called") }
+
+  /// As above, of an optional one.
+  public init<Content: Table>(
+    _ name: String, _ type: Content?.Type, property: String? = nil, defaultValue: Content?? = nil
+  ) { preconditionFailure("cannot be called") }
+
+  /// As above, of several.
+  public init<Content: Table>(
+    _ name: String, _ type: [Content].Type, property: String? = nil, defaultValue: [Content]? = nil
   ) { preconditionFailure("cannot be called") }
 }
 
