@@ -208,12 +208,17 @@ struct RunCollector {
   }
 
   let path: String
+  /// Whether an event whose name was given before is one more of its run, and no error.
+  private let takesDoubled: Bool
   private var runs: [Stream: StreamRun] = [:]
   private var events: [Partition: UInt64] = [:]
   private var digester = EventDigester()
   private var blockDigester = BlockDigester()
 
-  init(path: String) { self.path = path }
+  init(path: String, takesDoubled: Bool = false) {
+    self.path = path
+    self.takesDoubled = takesDoubled
+  }
 
   mutating func add(_ event: Event, offset: UInt64) throws(LogError) {
     events[event.partition, default: 0] += 1
@@ -237,6 +242,7 @@ struct RunCollector {
       origin: dot.origin, from: dot.sequence, to: Sequence(dot.sequence.rawValue - 1), hash: .zero)
     let stream = Stream(partition: partition, origin: dot.origin)
     var run = runs[stream] ?? fresh
+    if takesDoubled, dot.sequence <= run.to { return }
     guard dot.sequence == run.to.next else {
       if dot.sequence <= run.to { throw .damaged(path: path, offset: offset, .doubled(partition, dot)) }
       let what = "\(partition) of \(dot.origin): \(dot.sequence) after \(run.to)"

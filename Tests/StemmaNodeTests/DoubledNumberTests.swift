@@ -76,7 +76,15 @@ import Testing
       let place = isSealed ? "@2.0" : "@1.2"
       #expect(report.damage.map { $0.what.contains(place) && $0.what.contains("@1.1") } == [true], comment)
       // Reading goes on; the second round is about a node that somebody has opened.
-      #expect(try bench.open("a").history.count == 5, comment)
+      let opened = try bench.open("a")
+      #expect(try opened.history.count == 5, comment)
+      let names = try opened.events.map { opened.description.name($0.dot) }
+      #expect(try opened.event(named: names[3]).event.operation == .create, comment)
+      let error = #expect(throws: NodeError.self) { try opened.event(named: names[1]) }
+      guard case .inspection(.severalEvents(_, let found)) = try #require(error) else {
+        throw try #require(error)
+      }
+      #expect(found.count == 2 && found[0].hasSuffix("@1.1") && found[1].hasSuffix(place), comment)
     }
     #expect(try bench.open("a").repairDoubledNumbers { _, _ in }.events == 3, comment)
     try check(bench, comment)

@@ -19,14 +19,15 @@ extension Log {
     }
   }
 
-  /// As `content(of:)`; nil if it cannot be read, which is noted.
+  /// As `content(of:)`, with names that are there twice; nil if it cannot be read, which is noted.
   package func content(of file: LogFile, around omissions: Omissions) throws(LogError) -> LogFileContent? {
-    try Omissions?.some(omissions).reading { () throws(LogError) in try content(of: file) }
+    try Omissions?.some(omissions).reading { () throws(LogError) in try content(of: file, takesDoubled: true)
+    }
   }
 
   /// What a file that `files` listed holds: from the footer of a segment, by decoding a journal.
-  /// Throws `.damaged`.
-  package func content(of file: LogFile) throws(LogError) -> LogFileContent {
+  /// Throws `.damaged`. `takesDoubled`: a journal may have names of events twice.
+  package func content(of file: LogFile, takesDoubled: Bool = false) throws(LogError) -> LogFileContent {
     for view in views where view.place == file.place {
       switch view {
       case .segment(let header, _):
@@ -36,7 +37,7 @@ extension Log {
         return LogFileContent(
           partitions: footer.partitions, blocks: footer.blocks.count, times: Self.range(lowest, highest))
       case .journal(let journal):
-        var runs = RunCollector(path: journal.path)
+        var runs = RunCollector(path: journal.path, takesDoubled: takesDoubled)
         var lowest: Timestamp?
         var highest: Timestamp?
         for part in journal.parts(in: 0..<UInt64.max) {

@@ -62,7 +62,7 @@ extension Node {
             for dot in dots where dot.origin == stream.origin {
               guard (stream.from...stream.to).contains(dot.sequence) else { continue }
               let name = EventName(partition: run.partition, dot: dot)
-              if let event = try event(name, in: file, omissions) { found.append(event) }
+              found += try events(name, in: file, omissions)
             }
           }
         }
@@ -76,16 +76,22 @@ extension Node {
       takesPartition: takesPartition && partition == nil)
   }
 
-  private func event(
+  /// More than one where a machine was set back and wrote again.
+  private func events(
     _ name: EventName, in file: LogFile, _ omissions: Omissions
-  ) throws(LogError) -> NotedEvent? {
+  ) throws(LogError) -> [NotedEvent] {
+    var found: [NotedEvent] = []
     var reader = log.events(
       from: Position(file: file.place, index: 0), to: Position(file: file.place, index: file.end),
       partitions: { $0 == name.partition }, around: omissions)
     while let stored = try reader.next() {
-      if stored.event.dot == name.dot { return NotedEvent(stored: stored, note: reader.note ?? CommitNote()) }
+      if stored.event.dot == name.dot {
+        found.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
+        // No segment has a name twice.
+        if file.kind == .segment { break }
+      }
     }
-    return nil
+    return found
   }
 
   /// The event whose digest begins so; nil if there is none, or it is not the only one that can be read.
@@ -122,10 +128,11 @@ extension Node {
     guard let first = found.first else { throw .inspection(.noSuchEvent(text)) }
     guard found.count == 1 else {
       let description = description
-      throw .inspection(
-        .severalEvents(
-          text, found.map { "\(description.name($0.event.dot)) in \($0.event.partition)" },
-          takesPartition: takesPartition))
+      var names = found.map { "\(description.name($0.event.dot)) in \($0.event.partition)" }
+      if Set(names).count < names.count {
+        names = zip(names, found).map { "\($0), @\($1.stored.position)" }
+      }
+      throw .inspection(.severalEvents(text, names, takesPartition: takesPartition))
     }
     return first
   }

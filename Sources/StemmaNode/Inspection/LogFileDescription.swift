@@ -72,7 +72,8 @@ extension Node {
     try Self.wrapping {
       try log.files().map { file in
         do throws(LogError) {
-          return describe(file, try log.content(of: file), damage: recordedDamage(of: file))
+          return describe(
+            file, try log.content(of: file, takesDoubled: true), damage: recordedDamage(of: file))
         } catch {
           guard case .damaged(_, let offset, let flaw) = error else { throw error }
           let standIn = log.standIns.first { $0.missing == file.path }
