@@ -4,6 +4,56 @@ import Testing
 /// Reading the log.
 @Suite("log commands")
 struct LogCommandTests {
+  @Test("values that look alike are told apart")
+  func lookalikes() throws {
+    let work = try Shop.open()
+    let long = String(repeating: "x", count: 150)
+    for name in ["Ren\u{E9}e", "Rene\u{301}e", long + "1", long + "2"] {
+      try work.stemma("-C", "shop", "upsert", "Team", "id=red", "name=\(name)")
+    }
+    let log = try work.stemma("-C", "shop", "log", "-p", "--reverse").output
+    #expect(log.contains(#""Ren\u00e9e" → "Rene\u0301e""#), "\(log)")
+    #expect(log.contains(#"x1" → …x"#) && log.contains(#"x2""#), "\(log)")
+    let diff = try work.stemma("-C", "shop", "diff", "@1.0", "@1.1").output
+    #expect(diff.contains(#""Ren\u00e9e" → "Rene\u0301e""#), "\(diff)")
+  }
+
+  @Test("a partition that is not here is said, and the list is empty")
+  func unknownPartitions() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Visit", "site=berlin", "number=1", "room=1")
+    for words in [["log"], ["log", "--oneline"], ["log", "--json"], ["stats"], ["digest"]] {
+      let none = try Tool.run(
+        Tool.path, ["-C", "shop"] + words + ["--partition", "site=bern"], in: work.path)
+      #expect(none.status == 0, "\(words): \(none.errors)")
+      #expect(none.errors.contains("no partition with events here fits `site=bern`"), "\(words)")
+      let some = try Tool.run(
+        Tool.path, ["-C", "shop"] + words + ["--partition", "site=ber*", "--partition", "!site=bern"],
+        in: work.path)
+      #expect(some.status == 0 && some.errors.isEmpty && !some.output.isEmpty, "\(words): \(some.errors)")
+    }
+  }
+
+  @Test("a count below zero is refused in words, as one that stands behind `=` is")
+  func negativeCounts() throws {
+    let work = try Shop.open()
+    for (words, part) in [
+      (["log", "-n", "-1"], "-n takes a number of events"),
+      (["stats", "--top", "-3"], "--top takes a number from 1"),
+      (["inspect", "shop/log/00000001.journal", "--block", "-1"], "--block takes a number from 1"),
+      (["list", "Team", "--limit", "-1"], "--limit takes a number of records"),
+      (["list", "Team", "--offset", "-1"], "--offset takes a number of records"),
+      (["import", "--batch", "-1", "-"], "--batch takes 1 or more lines"),
+    ] {
+      let result = try Tool.run(
+        Tool.path, words, in: work.path, environment: ["STEMMA_NODE": work.file("shop")])
+      #expect(result.status == 64 && result.errors.contains(part), "\(words): \(result.errors)")
+    }
+    // What stands behind -- is no option's value.
+    try work.stemma("-C", "shop", "create", "Visit", "site=berlin", "number=-1", "room=1")
+    #expect(try work.attempt("-C", "shop", "list", "Visit", "--limit", "--", "-1").status == 64)
+  }
+
   @Test("filters, order, and shapes")
   func filters() throws {
     let work = try Shop.open()

@@ -91,10 +91,37 @@ struct EventText {
     return switch (change.from.isNull, change.to.isNull) {
     case (true, _): "\(field): " + Output.styled(short(change.to), .green)
     case (false, true): "\(field): " + Output.styled(short(change.from), .red) + " → nothing"
-    case (false, false):
-      "\(field): " + Output.styled(short(change.from), .red) + " → "
-        + Output.styled(short(change.to), .green)
+    case (false, false): "\(field): " + pair(change.from, change.to)
     }
+  }
+
+  private static func pair(_ from: JSON, _ to: JSON) -> String {
+    let (old, new) = distinct(from, to)
+    return Output.styled(old, .red) + " → " + Output.styled(new, .green)
+  }
+
+  /// Two values as `short` gives them, unless they would look alike: as `é` composed and decomposed, or where they
+  /// differ only in what is cut off. Then all beyond ASCII is spelled out, from a little before they begin to differ.
+  private static func distinct(_ from: JSON, _ to: JSON) -> (String, String) {
+    // Texts are equal here if Unicode calls them so.
+    guard short(from) == short(to) else { return (short(from), short(to)) }
+    let (old, new) = (spelled(from), spelled(to))
+    let common = zip(old, new).prefix { $0 == $1 }.count
+    func cut(_ text: String) -> String {
+      let start = text.count > width ? max(0, common - width / 4) : 0
+      let rest = text.dropFirst(start)
+      return (start > 0 ? "…" : "") + (rest.count > width ? rest.prefix(width - 1) + "…" : rest)
+    }
+    return (cut(old), cut(new))
+  }
+
+  private static func spelled(_ value: JSON) -> String {
+    value.canonicalText.utf16.map { unit in
+      let digits = String(unit, radix: 16)
+      return unit < 0x7F
+        ? String(UnicodeScalar(UInt8(unit)))
+        : "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+    }.joined()
   }
 
   /// The lines of a note, none of which holds what a terminal obeys. A Character may be CR and LF together.
