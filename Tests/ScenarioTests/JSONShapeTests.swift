@@ -73,6 +73,8 @@ struct JSONShapeTests {
     printf '\\377' | dd of=spoilt/log/00000001.segment bs=1 seek=300 conv=notrunc status=none
     stemma inspect spoilt/log/00000001.segment --json
     stemma -C spoilt verify --json
+    printf 'XXXXXXXXXXXX' | dd of=spoilt/log/00000001.segment bs=1 seek=310 conv=notrunc status=none
+    stemma -C spoilt verify --json
     cp -a spoilt without
     stemma -C without repair --give-up -n --json
     stemma -C without repair --give-up --json

@@ -269,7 +269,8 @@ private struct Surveyor {
       next = to + 1
     }
     let candidates = survey.files.keys.sorted().filter { place in
-      place >= after && place <= last && survey.files[place]?.tellsAll == false
+      place >= after && place <= last
+        && survey.files[place].map { !$0.tellsAll || ambiguous.contains($0.path) } == true
     }
     let candidate = candidates.first
     let isSure =
