@@ -33,8 +33,9 @@ extension Flaw: CustomStringConvertible {
     switch self {
     case .missing: "the file is missing"
     case .empty: "the file is empty"
-    case .notThisFormat: "this is not what such a file begins with"
-    case .cutShort(let expected, let found): "\(expected) bytes were expected, there are \(found)"
+    case .notThisFormat: "no file, and no part of one, begins like this"
+    case .cutShort(let expected, let found):
+      "it is cut short: \(expected) bytes were expected, there are \(found)"
     case .checksum(let expected, let found):
       "the checksum of the bytes is \(String(found, radix: 16)), it should be \(String(expected, radix: 16))"
     case .digest: "the digest does not fit the bytes of the file"

@@ -89,13 +89,38 @@ struct InspectCommandTests {
     #expect(text.status == 1 && text.output.contains("no known format"))
   }
 
-  @Test("a journal says where the file before it ends, to be pasted; in JSON as all positions there")
+  @Test("a journal names the last event of the file before it, to be pasted; in JSON as all positions there")
   func positions() throws {
     let work = try open()
     let path = "shop/log/00000002.journal"
-    #expect(try work.stemma("inspect", path).lines.contains("  after @1.1200"))
+    #expect(try work.stemma("inspect", path).lines.contains("  after @1.1199"))
+    try work.stemma("-C", "shop", "show", "@1.1199")
     let header = try work.stemma("inspect", path, "--json").object().array("parts")[0]
-    #expect(header.object("facts").text("after") == "1.1200")
+    #expect(header.object("facts").text("after") == "1.1199")
+  }
+
+  @Test("a file that is cut before its header ends is called so")
+  func cutBeginning() throws {
+    let work = try open()
+    let bytes = try work.bytes("shop/log/00000002.journal")
+    for name in ["00000002.journal", "other"] {
+      try bytes.prefix(5).write(to: URL(fileURLWithPath: work.file(name)))
+      let result = try work.attempt("inspect", name)
+      #expect(result.status == 1 && result.output.contains("it is cut short: "), "\(result.output)")
+    }
+  }
+
+  @Test("of a file of which nothing can be told no number is made up")
+  func unreadFile() throws {
+    let work = try open()
+    try Data(work.bytes("shop/log/00000001.segment").prefix(10))
+      .write(to: URL(fileURLWithPath: work.file("shop/log/00000001.segment")))
+    let listed = try work.attempt("-C", "shop", "segments", "--json")
+    let file = try #require(try listed.array().first)
+    #expect(file["partitions"] is NSNull && file["blocks"] is NSNull && file.text("damage") != nil)
+    let line = try #require(
+      try work.attempt("-C", "shop", "segments").lines.first { $0.contains("damaged") })
+    #expect(!line.split(separator: " ").dropFirst().contains("0"), "\(line)")
   }
 
   @Test("a wrong byte is marked, the block is read as it was, and the file is left as it is")
@@ -117,6 +142,29 @@ struct InspectCommandTests {
     #expect(result.output.contains("\(hex(before ^ 0x21))<"))
     #expect(result.lines.last?.hasSuffix("1 part damaged: block 2") == true)
     #expect(try work.bytes(path) == bytes)
+  }
+
+  /// It said "at byte", and showed the beginning of the block, wherever in it the wrong bytes stood.
+  @Test("of several wrong bytes it is said between which they stand, and equal ones are shown")
+  func severalWrongBytes() throws {
+    let work = try open()
+    let path = "shop/log/00000001.segment"
+    let block = try #require(
+      try work.stemma("inspect", path, "--block", "2", "--json").object().array("parts").first)
+    let start = try #require(block.number("offset"))
+    let end = start + (try #require(block.number("bytes"))) - 1
+    let whole = try work.bytes(path)
+    var zeroed = whole
+    for index in start + 200..<start + 240 { zeroed[index] = 0 }
+    var mixed = whole
+    for index in start + 200..<start + 240 { mixed[index] ^= UInt8(index % 251) | 1 }
+    for (bytes, isRun) in [(zeroed, true), (mixed, false)] {
+      try bytes.write(to: URL(fileURLWithPath: work.file(path)))
+      let output = try work.attempt("inspect", path).output
+      #expect(output.contains("damaged in bytes \(start)–\(end): the checksum"), "\(output)")
+      #expect(output.contains(" are all the same") == isRun, "\(output)")
+      #expect(output.contains("00<00<00<") == isRun, "\(output)")
+    }
   }
 
   private func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }

@@ -196,13 +196,21 @@ private final class PartReport {
       Output.line("  " + Output.styled(printable("missing: \(what)"), .red))
       return
     }
-    Output.line("  " + Output.styled(printable("damaged at byte \(flaw.offset): \(what)"), .red))
-    writeBytes(around: flaw)
+    let place =
+      flaw.range.map { "in bytes \($0.lowerBound)–\($0.upperBound - 1)" } ?? "at byte \(flaw.offset)"
+    Output.line("  " + Output.styled(printable("damaged \(place): \(what)"), .red))
+    if let run = flaw.run {
+      Output.line(
+        "  bytes \(run.lowerBound)–\(run.upperBound - 1) are all the same, which they hardly were before")
+      writeBytes(around: flaw, at: run.lowerBound)
+    } else if flaw.range == nil {
+      writeBytes(around: flaw, at: flaw.offset)
+    }
   }
 
   /// Lines of sixteen bytes: that of the damage, and the one before and behind it.
-  private func writeBytes(around flaw: InspectedFlaw) {
-    let middle = flaw.offset / 16 * 16
+  private func writeBytes(around flaw: InspectedFlaw, at offset: UInt64) {
+    let middle = offset / 16 * 16
     let start = middle >= 16 ? middle - 16 : 0
     let bytes: [UInt8]
     do { bytes = try inspection.source.bytes(at: start, count: 48) } catch { return }
@@ -212,7 +220,9 @@ private final class PartReport {
       var digits = ""
       var letters = ""
       for (place, byte) in line.enumerated() {
-        let isWrong = flaw.byte != nil && offset + UInt64(place) == flaw.offset
+        let position = offset + UInt64(place)
+        let isWrong =
+          flaw.byte != nil && position == flaw.offset || flaw.run?.contains(position) ?? false
         digits += isWrong ? Output.styled(hex(byte), .red) + "<" : hex(byte) + " "
         letters += (0x20..<0x7F).contains(byte) ? String(UnicodeScalar(byte)) : "."
       }

@@ -54,12 +54,16 @@ struct Segments: ParsableCommand {
         "digest",
       ], numeric: [0, 5, 6, 7, 8, 9, 10])
     for file in files {
+      // Nothing was made out of it, not even its size.
+      let isUnread = file.storedBytes == 0 && file.blocks == nil
       let ratio = file.storedBytes == 0 ? 0 : Double(file.rawBytes) / Double(file.storedBytes)
       table.append([
         String(file.number), file.kind, file.positions.map { "@\($0.first) … @\($0.last)" } ?? "-",
-        day(file.times?.first), day(file.times?.last), grouped(file.events), size(file.rawBytes),
-        size(file.storedBytes), String(format: "%.1f", ratio), grouped(UInt64(file.partitions.count)),
-        grouped(UInt64(file.blocks)), String((file.digest ?? "-").prefix(12)),
+        day(file.times?.first), day(file.times?.last), isUnread ? "-" : grouped(file.events),
+        isUnread ? "-" : size(file.rawBytes), isUnread ? "-" : size(file.storedBytes),
+        isUnread ? "-" : String(format: "%.1f", ratio),
+        file.partitions.map { grouped(UInt64($0.count)) } ?? "-",
+        file.blocks.map { grouped(UInt64($0)) } ?? "-", String((file.digest ?? "-").prefix(12)),
       ])
     }
     return table
@@ -69,7 +73,7 @@ struct Segments: ParsableCommand {
 
   private func shares(of file: LogFileDescription) -> TextTable {
     var table = TextTable(["partition", "events", "blocks", "streams"], numeric: [1])
-    for share in file.partitions {
+    for share in file.partitions ?? [] {
       let streams = share.streams.map { "\($0.origin):\($0.from)…\($0.to)" }
       table.append([
         printable(share.partition), grouped(share.events),

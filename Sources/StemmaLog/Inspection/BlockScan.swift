@@ -68,7 +68,8 @@ package struct BlockScan {
       let end = next ?? source.size
       if end > offset {
         var gap = InspectedPart(.unknown, at: offset, end - offset)
-        gap.complain(.notThisFormat)
+        let size = UInt64(FilePreamble.size)
+        gap.complain(source.size < size ? .cutShort(expected: size, found: source.size) : .notThisFormat)
         if request.block == nil { body(gap) }
       }
       guard let next, let size = try size(at: next, before: source.size) else { return }

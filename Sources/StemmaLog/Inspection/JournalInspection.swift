@@ -59,7 +59,12 @@ struct JournalInspection {
       (log, number) = (header.log, header.number)
       part.say("log", header.log.description)
       part.say("number", header.number)
-      part.say("after", header.predecessor.position)
+      let end = header.predecessor.position
+      if end.index > 0 {
+        part.say("after", Position(file: end.file, index: end.index - 1))
+      } else {
+        part.say("after", end.file > 0 ? "an empty file \(end.file)" : "nothing")
+      }
       try header.check(bytes)
       chain = JournalHeader.chain(bytes)
     } catch  where part.flaws.isEmpty {

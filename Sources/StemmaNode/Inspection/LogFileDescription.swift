@@ -23,8 +23,9 @@ package struct LogFileDescription: Sendable {
   package var times: (first: String, last: String)?
   package var rawBytes: UInt64
   package var storedBytes: UInt64
-  package var partitions: [PartitionShare]
-  package var blocks: Int
+  /// nil: damage keeps it from being told.
+  package var partitions: [PartitionShare]?
+  package var blocks: Int?
   package var digest: String?
   /// What is wrong with it: if nothing else is known of it, why, otherwise what was found when it was read last.
   package var damage: String?
@@ -38,11 +39,12 @@ package struct LogFileDescription: Sendable {
       ("number", number(self.number)), ("place", number(place)), ("kind", .string(kind)),
       ("file", .string(file)), ("events", number(events)), ("positions", pair(positions)),
       ("times", pair(times)), ("rawBytes", number(rawBytes)), ("storedBytes", number(storedBytes)),
-      ("partitions", .int(Int64(partitions.count))), ("blocks", .int(Int64(blocks))),
+      ("partitions", partitions.map { .int(Int64($0.count)) } ?? .null),
+      ("blocks", blocks.map { .int(Int64($0)) } ?? .null),
       ("digest", digest.map { .string($0) } ?? .null), ("damage", damage.map { .string($0) } ?? .null),
     ]
     guard withPartitions else { return .object(members) }
-    let shares = partitions.map { share in
+    let shares = (partitions ?? []).map { share in
       JSON.object([
         ("partition", .string(share.partition)), ("events", number(share.events)),
         (
@@ -103,7 +105,7 @@ extension Node {
         names[stream.origin] = mark.displayName(of: stream.origin)
       }
     }
-    let shares = (content?.partitions ?? []).map { run in
+    let shares = content?.partitions.map { run in
       LogFileDescription.PartitionShare(
         partition: run.partition.description, events: run.events,
         blocks: run.blocks.isEmpty ? nil : run.blocks.lowerBound + 1...run.blocks.upperBound,
@@ -118,7 +120,7 @@ extension Node {
       positions: file.end > 0 ? (positions(0), positions(file.end - 1)) : nil,
       times: content?.times.map { (description.time($0.lowerBound), description.time($0.upperBound)) },
       rawBytes: file.rawBytes, storedBytes: file.storedBytes, partitions: shares,
-      blocks: content?.blocks ?? 0,
+      blocks: content?.blocks,
       digest: file.digest?.description, damage: damage)
   }
 }
