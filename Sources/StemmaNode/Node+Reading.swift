@@ -97,6 +97,17 @@ extension Node {
 
   package func scope(_ patterns: [String]) throws(NodeError) -> Scope { try Self.scope(patterns) }
 
+  /// Those of some patterns that no partition of which this node has events fits.
+  package func idlePatterns(_ patterns: [String]) throws(NodeError) -> [String] {
+    let partitions = try reading { try $0.knowledge() }.partitions.keys
+    var idle: [String] = []
+    for pattern in patterns where !pattern.hasPrefix("!") {
+      let scope = try scope([pattern])
+      if !partitions.contains(where: scope.contains) { idle.append(pattern) }
+    }
+    return idle
+  }
+
   package static func scope(_ patterns: [String]) throws(NodeError) -> Scope {
     do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
   }

@@ -261,7 +261,7 @@ struct EventSelection: ParsableArguments {
       if !key.isEmpty { filter.key = try node.key(try words.onlyKey(key), of: words.model) }
     }
     if let field { filter.fields = try storedNames(ofField: field, node, filter.model) }
-    if !partition.isEmpty { filter.scope = try node.scope(partition) }
+    if !partition.isEmpty { filter.scope = try node.scope(ofPartitions: partition) }
     if let origin {
       let named = node.mark.origins(named: origin)
       guard !named.isEmpty else { throw Failure("no node named `\(origin)` has written here", .noInput) }

@@ -56,6 +56,7 @@ struct Stemma: ParsableCommand {
     }
     signal(SIGPIPE, SIG_DFL)
     do {
+      arguments = joiningNegativeNumbers(arguments)
       if let script = try Completions.script(arguments) {
         Output.line(script)
         return Output.flush()
@@ -89,6 +90,22 @@ struct Stemma: ParsableCommand {
 }
 
 extension Stemma {
+  /// `-n -1` as `-n=-1`: the parser would take the number for an option, and say that the value is missing; so the
+  /// command says what it takes.
+  private static func joiningNegativeNumbers(_ arguments: [String]) -> [String] {
+    let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
+    var joined: [String] = []
+    for argument in arguments[..<end] {
+      let isNumber = argument.hasPrefix("-") && Double(argument.dropFirst()) != nil
+      if isNumber, let option = joined.last, option.hasPrefix("-"), !option.contains("=") {
+        joined[joined.count - 1] = "\(option)=\(argument)"
+      } else {
+        joined.append(argument)
+      }
+    }
+    return joined + arguments[end...]
+  }
+
   /// Reads the arguments of the command that the first of them names.
   ///
   /// The parser is given that command alone first: going down from the root costs each start a millisecond.

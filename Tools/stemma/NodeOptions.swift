@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import StemmaEvents
 import StemmaNode
+import StemmaReplication
 import StemmaSchema
 
 /// A command that works on no node, so that it means nothing to name one.
@@ -127,5 +128,17 @@ struct NoteOptions: ParsableArguments {
   var note: CommitNote {
     let environment = ProcessInfo.processInfo.environment["STEMMA_BY"] ?? ""
     return CommitNote(by: by ?? (environment.isEmpty ? nil : environment), note: message)
+  }
+}
+
+extension Node {
+  /// The scope of `--partition`, where events or digests are listed: a pattern that fits nothing is said, and the list
+  /// is empty.
+  func scope(ofPartitions patterns: [String]) throws(NodeError) -> Scope {
+    let scope = try scope(patterns)
+    for pattern in try idlePatterns(patterns) {
+      Output.warning("no partition with events here fits `\(pattern)`; `stemma digest` lists them")
+    }
+    return scope
   }
 }

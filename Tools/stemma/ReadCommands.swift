@@ -116,6 +116,11 @@ struct List: ParsableCommand {
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
+  func validate() throws {
+    if let limit, limit < 0 { throw ValidationError("--limit takes a number of records, 0 or more") }
+    if offset < 0 { throw ValidationError("--offset takes a number of records, 0 or more") }
+  }
+
   func run() throws {
     let node = try options.open()
     let words = try RecordWords(node, model: model)

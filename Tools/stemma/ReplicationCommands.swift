@@ -307,7 +307,7 @@ struct Digest: ParsableCommand {
   func run() throws {
     let node = try options.open()
     var array: [JSON] = []
-    for digest in try node.digests(partition.isEmpty ? nil : try node.scope(partition)) {
+    for digest in try node.digests(partition.isEmpty ? nil : try node.scope(ofPartitions: partition)) {
       let row = JSON.object([
         ("partition", .string(digest.partition)), ("events", .int(Int64(digest.events))),
         ("log", .string(digest.log)), ("tables", .string(digest.tables)),

@@ -35,7 +35,7 @@ struct Stats: ParsableCommand {
       let declared = try RecordWords(node, model: model).model
       (filter.model, filter.modelName) = (declared, declared.storedName)
     }
-    if !partition.isEmpty { filter.scope = try node.scope(partition) }
+    if !partition.isEmpty { filter.scope = try node.scope(ofPartitions: partition) }
     let bar = ProgressBar("counting")
     let statistics = try node.statistics(top: top, filter) { bar.update($0, of: $1) }
     bar.finish()
