@@ -282,7 +282,10 @@ struct DamagedReadingTests {
         $0.text("file")?.split(separator: "/").last.map(String.init)
       }
       #expect(files == damaged)
-      #expect(report.array("missing").allSatisfy { $0["file"] is NSNull }, "\(report.array("missing"))")
+      // The second file's footer is whole, and tells which events are its own; the others may be of either.
+      let places = report.array("missing").map { "\($0.number("from") ?? 0) \($0.text("file") ?? "-")" }
+      #expect(places == ["1 -", "301 00000002.segment"])
+      #expect(report.array("rescuable").isEmpty)
       #expect(
         report.array("missing").reduce(0) { $0 + ($1.number("to") ?? 0) - ($1.number("from") ?? 0) + 1 }
           == 600)
