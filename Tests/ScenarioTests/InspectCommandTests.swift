@@ -99,6 +99,15 @@ struct InspectCommandTests {
     #expect(header.object("facts").text("after") == "1.1199")
   }
 
+  @Test("a pipe that has a name is read as standard input is")
+  func namedPipe() throws {
+    let work = try open()
+    let path = "shop/log/00000001.segment"
+    let whole = try work.stemma("inspect", path).lines.dropFirst()
+    let piped = try ConsolePage.shell("cat \(path) | stemma -C shop inspect /dev/stdin", in: work.path)
+    #expect(piped.status == 0 && piped.lines.dropFirst() == whole, "\(piped.errors)")
+  }
+
   @Test("a file that is cut before its header ends is called so")
   func cutBeginning() throws {
     let work = try open()
