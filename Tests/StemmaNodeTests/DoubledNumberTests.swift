@@ -81,7 +81,7 @@ import Testing
       let names = try opened.events.map { opened.description.name($0.dot) }
       #expect(try opened.event(named: names[3]).event.operation == .create, comment)
       let error = #expect(throws: NodeError.self) { try opened.event(named: names[1]) }
-      guard case .inspection(.severalEvents(_, let found)) = try #require(error) else {
+      guard case .inspection(.severalEvents(_, let found, _)) = try #require(error) else {
         throw try #require(error)
       }
       #expect(found.count == 2 && found[0].hasSuffix("@1.1") && found[1].hasSuffix(place), comment)
