@@ -40,7 +40,9 @@ struct NodeCommandTests {
     for one in several { #expect(one.members == transfer.union(["peer"])) }
     #expect(
       try work.stemma("-C", "copy", "verify", "--json").object().members
-        == ["events", "files", "damage", "missing", "isVague", "unconfirmed", "givenUp", "mend"])
+        == [
+          "events", "files", "damage", "missing", "rescuable", "isVague", "unconfirmed", "givenUp", "mend",
+        ])
     #expect(try work.stemma("-C", "copy", "rebuild", "--json").object().members == ["events", "records"])
   }
 
