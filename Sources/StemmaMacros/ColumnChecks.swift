@@ -108,8 +108,31 @@ extension TableDeclaration {
     return type
   }
 
+  /// What stands in a model, or in a group, and is neither a column nor kept out of the columns.
+  static func checkMember(_ member: DeclSyntax, _ misuses: inout Misuses) {
+    if let conditional = member.as(IfConfigDeclSyntax.self) { checkConditional(conditional, &misuses) }
+    guard let variable = member.as(VariableDeclSyntax.self) else { return }
+    checkLazy(variable, &misuses)
+    if variable.isInstance { checkEphemeral(variable, &misuses) }
+  }
+
+  /// Which columns there are must not depend on the build.
+  private static func checkConditional(_ conditional: IfConfigDeclSyntax, _ misuses: inout Misuses) {
+    for clause in conditional.clauses {
+      guard case .decls(let members) = clause.elements else { continue }
+      for member in members {
+        guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance,
+          variable.attributes.named("Ephemeral") == nil, variable.bindings.contains(where: \.isStored)
+        else { continue }
+        misuses.add(
+          "conditional", "a column cannot stand inside of #if; take it out, or mark it @Ephemeral",
+          at: variable)
+      }
+    }
+  }
+
   /// A record that is read has its values at once; what is made when it is asked for is none of them.
-  static func checkLazy(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
+  private static func checkLazy(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
     guard variable.attributes.named("Ephemeral") == nil,
       let modifier = variable.modifiers.first(where: { $0.name.tokenKind == .keyword(.lazy) }),
       let name = variable.bindings.first?.name
@@ -122,7 +145,7 @@ extension TableDeclaration {
 
   /// What stands beside `@Ephemeral`: a row that is read has the property as well, so it has a default, and nothing about
   /// storing.
-  static func checkEphemeral(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
+  private static func checkEphemeral(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
     guard variable.attributes.named("Ephemeral") != nil else { return }
     for name in ["Column", "Index"] {
       if let attribute = variable.attributes.named(name) {
@@ -190,6 +213,32 @@ extension MemberReader {
     misuses.add(
       "keyType", "`\(part.property)` cannot be a part of a key, as it is \(what); make it \(instead)",
       at: type)
+  }
+
+  /// What stands beside a property of a group that only a model can follow.
+  static func checkMarks(ofPart part: TableDeclaration.Column, _ misuses: inout Misuses) {
+    for index in part.variable.attributes.all("Index") {
+      let fields = ([part.property] + index.strings).map { "\"\($0)\"" }.joined(separator: ", ")
+      misuses.add(
+        "partIndex", "an index is one of the model: write @Index(\(fields)) on the struct with @Table",
+        at: index)
+    }
+    if let column = part.variable.attributes.named("Column"), column.flag("primaryKey") {
+      misuses.add(
+        "partKey", "the key is a property of the model, not one of a @Selection: mark the model's", at: column
+      )
+    }
+  }
+
+  /// A name, or another type, of a column that is several.
+  static func checkGroup(_ group: TableDeclaration.Column, _ misuses: inout Misuses) {
+    guard let column = group.variable.attributes.named("Column"),
+      !column.unlabelled.isEmpty || column.expression("as") != nil
+    else { return }
+    misuses.add(
+      "groupColumn",
+      "the columns of `\(group.property)` are the properties of `\(group.type)`: mark these with @Column",
+      at: column)
   }
 
   /// A property of a group: no other group.

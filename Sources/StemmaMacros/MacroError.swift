@@ -24,11 +24,21 @@ struct Advice: FixItMessage {
   var fixItID: MessageID { MessageID(domain: "Stemma", id: message) }
 }
 
+/// A model that is refused, with what `@Table` has to say of it: nothing, where another attribute says it all.
+struct Refusal: Error {
+  let diagnostics: [Diagnostic]
+}
+
 /// The misuses of one declaration. All are said at once.
 struct Misuses {
   private(set) var diagnostics: [Diagnostic] = []
+  /// Whether there are errors that another attribute says.
+  private(set) var hasOthers = false
 
-  var hasErrors: Bool { diagnostics.contains { $0.diagMessage.severity == .error } }
+  var hasErrors: Bool { hasOthers || diagnostics.contains { $0.diagMessage.severity == .error } }
+
+  /// Has the same errors, which are said elsewhere.
+  mutating func follow(_ other: Misuses) { hasOthers = hasErrors || other.hasErrors }
 
   mutating func add(_ id: String, _ message: String, at node: some SyntaxProtocol, fix: FixIt? = nil) {
     diagnostics.append(

@@ -35,13 +35,8 @@ struct MemberReader {
   mutating func read(_ misuses: inout Misuses) throws {
     for member in declaration.memberBlock.members {
       note(member.decl)
-      if let conditional = member.decl.as(IfConfigDeclSyntax.self) {
-        checkConditional(conditional, &misuses)
-      }
-      guard let variable = member.decl.as(VariableDeclSyntax.self) else { continue }
-      TableDeclaration.checkLazy(variable, &misuses)
-      guard variable.isInstance else { continue }
-      TableDeclaration.checkEphemeral(variable, &misuses)
+      TableDeclaration.checkMember(member.decl, &misuses)
+      guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { continue }
       TableDeclaration.checkMarks(variable, &misuses)
       let relationship = try misuses.collect { try TableDeclaration.Relationship(variable) }
       if let relationship { relationships.append(relationship) }
@@ -69,7 +64,11 @@ struct MemberReader {
       stored.append(.column(column))
       return
     }
-    let parts = try misuses.collect { try SelectionMacro.parts(of: selection) } ?? []
+    Self.checkGroup(column, &misuses)
+    var inner = Misuses()
+    let parts = try SelectionMacro.parts(of: selection, &inner)
+    // Its own attribute says them.
+    misuses.follow(inner)
     for part in parts { checkPart(part, of: selection, &misuses) }
     stored.append(
       .group(
@@ -182,21 +181,6 @@ struct MemberReader {
       }
     } else if let name = declaration.asProtocol(NamedDeclSyntax.self)?.name {
       members[name.text] = Syntax(name)
-    }
-  }
-
-  /// Which columns there are must not depend on the build.
-  private func checkConditional(_ conditional: IfConfigDeclSyntax, _ misuses: inout Misuses) {
-    for clause in conditional.clauses {
-      guard case .decls(let members) = clause.elements else { continue }
-      for member in members {
-        guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance,
-          variable.attributes.named("Ephemeral") == nil, variable.bindings.contains(where: \.isStored)
-        else { continue }
-        misuses.add(
-          "conditional", "a column cannot stand inside of #if; take it out, or mark it @Ephemeral",
-          at: variable)
-      }
     }
   }
 }

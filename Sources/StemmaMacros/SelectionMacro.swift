@@ -5,14 +5,26 @@ import SwiftSyntaxMacros
 /// `@Selection`: a struct of values whose properties are columns of the table that it is nested in, or that a statement
 /// selects. One that is Hashable, and has no optional property, can be the table's key.
 struct SelectionMacro {
-  /// Its stored properties.
-  static func parts(of declaration: some DeclGroupSyntax) throws -> [TableDeclaration.Column] {
-    try declaration.memberBlock.members.flatMap { member -> [TableDeclaration.Column] in
+  /// Its stored properties, and what is wrong with them.
+  static func parts(
+    of declaration: some DeclGroupSyntax, _ misuses: inout Misuses
+  ) throws -> [TableDeclaration.Column] {
+    let isKey = declaration.as(StructDeclSyntax.self)?.isHashable ?? false
+    var parts: [TableDeclaration.Column] = []
+    for member in declaration.memberBlock.members {
+      checkInner(member.decl, &misuses)
+      TableDeclaration.checkMember(member.decl, &misuses)
       guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance,
         !variable.isRelationship
-      else { return [] }
-      return try TableDeclaration.columns(variable)
+      else { continue }
+      let columns = try misuses.collect { try TableDeclaration.columns(variable) } ?? []
+      for column in columns {
+        MemberReader.checkConstant(column, isKey, &misuses)
+        MemberReader.checkMarks(ofPart: column, &misuses)
+      }
+      parts += columns
     }
+    return parts
   }
 }
 
@@ -25,13 +37,14 @@ extension SelectionMacro: MemberMacro {
       throw Misuse("selectionStruct", "@Selection stands on a struct: what is selected is a value").error(
         at: node)
     }
-    try checkInner(declaration)
     let access = declaration.modifiers.accessPrefix
-    let parts = try Self.parts(of: declaration)
+    var misuses = Misuses()
+    let parts = try Self.parts(of: declaration, &misuses)
+    for misuse in misuses.diagnostics { context.diagnose(misuse) }
     let hasOwn = declaration.memberBlock.members.contains { $0.decl.is(InitializerDeclSyntax.self) }
     var members = SpelledTypes.declaration(of: parts, nested: !context.lexicalContext.isEmpty, access)
     // The memberwise initialiser that Swift gives is internal at most.
-    if !access.isEmpty, !hasOwn {
+    if !access.isEmpty, !hasOwn, !misuses.hasErrors {
       members.append(TableDeclaration.memberwise(access, parts.map(TableDeclaration.Stored.column)))
     }
     if let name = declaration.as(StructDeclSyntax.self)?.name.text, !parts.isEmpty {
@@ -41,17 +54,13 @@ extension SelectionMacro: MemberMacro {
   }
 
   /// A group of columns has no groups in it.
-  private static func checkInner(_ declaration: some DeclGroupSyntax) throws {
-    for member in declaration.memberBlock.members {
-      guard let inner = member.decl.as(StructDeclSyntax.self), inner.attributes.named("Selection") != nil
-      else {
-        continue
-      }
-      throw Misuses.error(
-        "innerSelection",
-        "a @Selection holds values, no other @Selection; declare the properties of `\(inner.name.text)` in its place",
-        at: inner.name)
-    }
+  private static func checkInner(_ member: DeclSyntax, _ misuses: inout Misuses) {
+    guard let inner = member.as(StructDeclSyntax.self), inner.attributes.named("Selection") != nil
+    else { return }
+    misuses.add(
+      "innerSelection",
+      "a @Selection holds values, no other @Selection; declare the properties of `\(inner.name.text)` in its place",
+      at: inner.name)
   }
 
   /// What a statement selects for each property.
@@ -87,7 +96,9 @@ extension SelectionMacro: ExtensionMacro {
     }
     let access = isHidden ? "fileprivate " : declaration.modifiers.accessPrefix
     let isNested = !context.lexicalContext.isEmpty
-    let parts = try Self.parts(of: declaration).map { isNested ? SpelledTypes.outside($0) : $0 }
+    // The member role of the same attribute has said what is wrong.
+    var misuses = Misuses()
+    let parts = try Self.parts(of: declaration, &misuses).map { isNested ? SpelledTypes.outside($0) : $0 }
     guard !parts.isEmpty else { return [] }
     // Everything is read before anything is stored, as in a table.
     let read = parts.enumerated().map { "let value\($0) = \($1.reading($0))" }
@@ -96,16 +107,19 @@ extension SelectionMacro: ExtensionMacro {
       """
       extension \(type.trimmed): Stemma.Selection {
         \(raw: access)init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
-          \(raw: TableDeclaration.lines(read + stored, 4))
+          \(raw: TableDeclaration.lines(misuses.hasErrors ? refused : read + stored, 4))
         }
       }
       """)
     let canBeKey = selection.isHashable && parts.allSatisfy { !$0.isOptional && $0.representation == nil }
-    return canBeKey ? [try key(type, parts, access), reading] : [reading]
+    return canBeKey ? [try key(type, parts, access, misuses), reading] : [reading]
   }
 
+  /// Of an initialiser of what is refused: its properties cannot all be set.
+  private static let refused = ["Swift.preconditionFailure()"]
+
   private static func key(
-    _ type: some TypeSyntaxProtocol, _ parts: [TableDeclaration.Column], _ access: String
+    _ type: some TypeSyntaxProtocol, _ parts: [TableDeclaration.Column], _ access: String, _ misuses: Misuses
   ) throws -> ExtensionDeclSyntax {
     let types = parts.map(\.type).joined(separator: ", ")
     let optionalTypes = parts.map { "\($0.type)?" }.joined(separator: ", ")
@@ -114,15 +128,13 @@ extension SelectionMacro: ExtensionMacro {
       "let part\($0) = optionalParts\(parts.count == 1 ? "" : ".\($0)")"
     }
     let assigned = parts.enumerated().map { "self.\($1.property) = part\($0)" }
+    let made = ["guard \(unwrapped.joined(separator: ", ")) else {", "  return nil", "}"] + assigned
     let written = parts.map { "record.key(self.\($0.property))" }
     return try ExtensionDeclSyntax(
       """
       extension \(type.trimmed): Stemma.TableKey {
         \(raw: access)init?(optionalParts: (\(raw: optionalTypes))) {
-          guard \(raw: unwrapped.joined(separator: ", ")) else {
-            return nil
-          }
-          \(raw: TableDeclaration.lines(assigned, 4))
+          \(raw: TableDeclaration.lines(misuses.hasErrors ? refused : made, 4))
         }
         \(raw: access)var parts: (\(raw: types)) { (\(raw: values)) }
         \(raw: access)func write(to record: inout Stemma.RecordWriter) {

@@ -83,7 +83,7 @@ struct TableDeclaration {
 
   /// Reads a declaration.
   ///
-  /// - Throws: `DiagnosticsError` with all that is wrong with it.
+  /// - Throws: `Refusal` with all that is wrong with it; `DiagnosticsError` if it is no struct.
   init(_ node: AttributeSyntax, _ group: some DeclGroupSyntax, isNested: Bool = false) throws {
     let declaration = try Self.structure(node, group)
     self.declaration = declaration
@@ -115,7 +115,7 @@ struct TableDeclaration {
     stored = declared.filter { $0.property != key.property }
     check(node, &misuses)
     warnings = misuses.hasErrors ? [] : misuses.diagnostics
-    if misuses.hasErrors { throw DiagnosticsError(diagnostics: misuses.diagnostics) }
+    if misuses.hasErrors { throw Refusal(diagnostics: misuses.diagnostics) }
   }
 
   private static func structure(

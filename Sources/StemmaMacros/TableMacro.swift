@@ -17,9 +17,9 @@ extension TableMacro: MemberMacro {
     let table: TableDeclaration
     do {
       table = try TableDeclaration(node, declaration, isNested: !context.lexicalContext.isEmpty)
-    } catch let error as DiagnosticsError where declaration.is(StructDeclSyntax.self) {
+    } catch let refusal as Refusal {
       // With that, what other macros write for the declaration has no errors of its own.
-      for misuse in error.diagnostics { context.diagnose(misuse) }
+      for misuse in refusal.diagnostics { context.diagnose(misuse) }
       return MemberReader.declaredNames(declaration).contains("_record") ? [] : [record]
     }
     for warning in table.warnings { context.diagnose(warning) }

@@ -94,3 +94,44 @@ enum Named {
   let id: UUID
   lazy var shown: String = "a"  // refused: a column is not lazy
 }
+
+// Groups and keys are read as models are.
+
+@Table struct Parts {
+  @Selection struct ID: Hashable {
+    let site: String
+    let kind = "a"  // refused: `kind` would be the same in every record
+  }
+  @Selection struct Size {
+    var width: Int
+    let unit = "mm"  // refused: `unit` is the same in every row
+    @Ephemeral var isShown: Bool  // refused: `isShown` is not stored
+    lazy var shown: String = "a"  // refused: a column is not lazy
+    @Index var depth: Int  // refused: write @Index("depth") on the struct with @Table
+    @Column(primaryKey: true) var height: Int  // refused: the key is a property of the model
+    #if DEBUG
+      var trace: String  // refused: a column cannot stand inside of #if
+    #endif
+    var pair: (Int, Int)  // refused: a tuple is no column
+    var partId: Int?
+  }
+  let id: ID
+  var size: Size
+}
+
+@Table struct Titled {
+  @Selection struct Size {
+    var width: Int
+  }
+  let id: Int
+  @Column("size") var outer: Size  // refused: the columns of `outer` are the properties of `Size`
+}
+
+/// What a statement selects.
+@Selection public struct Shown {
+  /// A column.
+  public var name: String
+  let kind = "a"  // refused: `kind` is the same in every row
+}
+
+func shown(_ shown: Shown) -> any Selection { shown }

@@ -100,4 +100,173 @@ struct GroupMisuseTests {
       }
       """, "`cover` cannot be a part of a key, as it is bytes; make it a String", line: 4, column: 16)
   }
+
+  @Test("a constant with a value in a group, and in a key")
+  func constant() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          var year: Int
+          let kind = "a"
+        }
+        var print: Print
+      }
+      """, "`kind` is the same in every row; make it a `var`, or mark it @Ephemeral", line: 5, column: 9,
+      fix: "make it a `var`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Selection struct Print {
+            var year: Int
+            var kind = "a"
+          }
+          var print: Print
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Selection struct ID: Hashable {
+          let shop: Int
+          let kind = "a"
+        }
+        let id: ID
+      }
+      """, "`kind` would be the same in every record; leave out its value", line: 4, column: 9,
+      fix: "leave out the value",
+      fixed: """
+        @Table struct Book {
+          @Selection struct ID: Hashable {
+            let shop: Int
+            let kind: String
+          }
+          let id: ID
+        }
+        """)
+  }
+
+  @Test("what is not stored has no default, in a selection of no model")
+  func ephemeral() {
+    expectMisuse(
+      """
+      @Selection struct Print {
+        var year: Int
+        @Ephemeral var isOpen: Bool
+      }
+      """,
+      "`isOpen` is not stored, so a record that is read needs a value for it: give a default",
+      line: 3, column: 18, fix: "add a default",
+      fixed: """
+        @Selection struct Print {
+          var year: Int
+          @Ephemeral var isOpen: Bool = <#value#>
+        }
+        """)
+  }
+
+  @Test("properties of a group that stand inside of #if")
+  func conditional() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          var year: Int
+          #if DEBUG
+            var trace: String
+          #endif
+        }
+        var print: Print
+      }
+      """, "a column cannot stand inside of #if; take it out, or mark it @Ephemeral", line: 6, column: 7)
+  }
+
+  @Test("a property of a group that is lazy")
+  func lazyPart() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          var year: Int
+          lazy var title: String = "a"
+        }
+        var print: Print
+      }
+      """,
+      "a column is not lazy: leave that out, or mark `title` @Ephemeral", line: 5, column: 5,
+      fix: "mark it @Ephemeral",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Selection struct Print {
+            var year: Int
+            @Ephemeral lazy var title: String = "a"
+          }
+          var print: Print
+        }
+        """)
+  }
+
+  @Test("a type that no column has, in a group: said once")
+  func partType() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          var pair: (Int, Int)
+        }
+        var print: Print
+      }
+      """, "a tuple is no column; make it a nested @Selection struct, or mark `pair` @Ephemeral", line: 4,
+      column: 15)
+  }
+
+  @Test("an index on a property of a group")
+  func partIndex() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          @Index var year: Int
+        }
+        var print: Print
+      }
+      """, "an index is one of the model: write @Index(\"year\") on the struct with @Table", line: 4,
+      column: 5)
+  }
+
+  @Test("a property of a group as the key")
+  func partKey() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          @Column(primaryKey: true) var year: Int
+        }
+        var print: Print
+      }
+      """, "the key is a property of the model, not one of a @Selection: mark the model's", line: 4, column: 5
+    )
+  }
+
+  @Test("a column for a whole group", arguments: ["\"prints\"", "as: Print.JSONRepresentation.self"])
+  func groupColumn(_ argument: String) {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          var year: Int
+        }
+        @Column(\(argument)) var print: Print
+      }
+      """, "the columns of `print` are the properties of `Print`: mark these with @Column", line: 6, column: 3
+    )
+  }
 }
