@@ -21,6 +21,26 @@ extension TableDeclaration {
     }
   }
 
+  /// A field of this model is one of its own, or a part of its key: what a group has is called otherwise in a record.
+  ///
+  /// - Returns: Whether each is.
+  func checkGroups(_ relationship: Relationship, _ misuses: inout Misuses) -> Bool {
+    guard relationship.kind == .belongsTo || relationship.target == name else { return true }
+    var areOwn = true
+    for field in relationship.fields {
+      guard let column = column(ofProperty: field), column.path != field,
+        !key.columns.contains(where: { $0.property == field }),
+        let group = stored.first(where: { $0.columns.contains { $0.path == column.path } })
+      else { continue }
+      misuses.add(
+        "fieldInGroup",
+        "`\(field)` stands in the group `\(group.property)`; a reference field is a property of \(name) itself, or a "
+          + "part of its key", at: relationship.attribute)
+      areOwn = false
+    }
+    return areOwn
+  }
+
   /// The fields against this model's own key: as many, and where the model leads to itself, of the same types in the same
   /// order.
   func checkKey(_ relationship: Relationship, _ misuses: inout Misuses) {

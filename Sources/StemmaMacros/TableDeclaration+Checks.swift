@@ -123,6 +123,7 @@ extension TableDeclaration {
         at: relationship.attribute)
       return
     }
+    guard checkGroups(relationship, &misuses) else { return }
     guard relationship.kind == .belongsTo else {
       checkKey(relationship, &misuses)
       return

@@ -119,6 +119,15 @@ enum Named {
   var size: Size
 }
 
+@Table struct Leading {
+  @Selection struct Part {
+    var ownerId: Int?
+  }
+  let id: Int
+  var part: Part
+  @BelongsTo("ownerId") var owner: Leading?  // refused: `ownerId` stands in the group `part`
+}
+
 @Table struct Titled {
   @Selection struct Size {
     var width: Int

@@ -269,4 +269,38 @@ struct GroupMisuseTests {
       """, "the columns of `print` are the properties of `Print`: mark these with @Column", line: 6, column: 3
     )
   }
+
+  @Test("a reference field in a group")
+  func fieldInGroup() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          var shopId: Int?
+        }
+        var print: Print
+        @BelongsTo("shopId") var shop: Shop?
+      }
+      """,
+      "`shopId` stands in the group `print`; a reference field is a property of Book itself, or a part of its key",
+      line: 7, column: 3)
+  }
+
+  @Test("a reference field in a group, of a model that leads to itself")
+  func childFieldInGroup() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          var firstId: Int?
+        }
+        var print: Print
+        @HasMany("firstId") var copies: Related<Book>
+      }
+      """,
+      "`firstId` stands in the group `print`; a reference field is a property of Book itself, or a part of its key",
+      line: 7, column: 3)
+  }
 }
