@@ -1,3 +1,4 @@
+import SwiftSyntaxMacrosGenericTestSupport
 import Testing
 
 /// What `@Table` refuses of a declaration as a whole.
@@ -49,6 +50,26 @@ struct DeclarationMisuseTests {
       }
       """,
       "a model cannot be declared inside of a function; declare it in a file or a type", line: 2, column: 3)
+  }
+
+  @Test("two attributes for one model: both are refused")
+  func twice() {
+    let message = "a model has one @Table"
+    expectExpansion(
+      of: """
+        @Table @Table("books") struct Book {
+          let id: Int
+        }
+        """,
+      as: """
+        struct Book {
+          let id: Int
+        }
+        """,
+      diagnostics: [
+        DiagnosticSpec(message: message, line: 1, column: 1),
+        DiagnosticSpec(message: message, line: 1, column: 8),
+      ])
   }
 
   @Test("a column that depends on the build")

@@ -90,6 +90,20 @@ struct NameMisuseTests {
       line: 1, column: 15)
   }
 
+  @Test("a relationship whose name no schema takes")
+  func relationshipName() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var ownerId: Int?
+        @BelongsTo("ownerId") var eigentümer: Owner?
+      }
+      """,
+      "`eigentümer` cannot name a relationship: a name is made of A-Z, a-z, 0-9 and _, begins with a letter, and has at most 255 of them",
+      line: 4, column: 29)
+  }
+
   @Test("an index whose name no schema takes")
   func indexName() {
     expectMisuse(

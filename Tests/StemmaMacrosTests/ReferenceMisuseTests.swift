@@ -254,6 +254,18 @@ struct ReferenceMisuseTests {
       line: 6, column: 3)
   }
 
+  @Test("a relationship without a type")
+  func untyped() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var teamId: Int?
+        @BelongsTo("teamId") var team
+      }
+      """, "a relationship's property has a type", line: 4, column: 3)
+  }
+
   @Test("one field for two models")
   func sharedReference() {
     expectMisuse(
