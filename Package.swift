@@ -107,11 +107,15 @@ let package = Package(
       ]),
     // Declarations that only have to compile.
     .target(name: "Shapes", dependencies: ["Stemma"], path: "Tests/Shapes", swiftSettings: strict),
+    .target(
+      name: "MainActorShapes", dependencies: ["Stemma"], path: "Tests/MainActorShapes",
+      swiftSettings: strict + [.defaultIsolation(MainActor.self)]),
     // Declarations that were generated from schemas, which stand beside them.
     .target(
       name: "Generated", dependencies: ["Stemma"], path: "Tests/Generated", exclude: ["Odd.graphql"],
       swiftSettings: strict),
-    tests("StemmaTests", ["Stemma", "StemmaSimulation", "Shapes", "Generated", "reminders"]),
+    tests(
+      "StemmaTests", ["Stemma", "StemmaSimulation", "Shapes", "MainActorShapes", "Generated", "reminders"]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
     tests(
       "StemmaNodeTests",

@@ -63,7 +63,9 @@ public func publicModels() -> PublicNote.Draft {
   private var secret: String?
   let id: UUID
   @Ephemeral var isOpen = false
-  private(set) var name: String
+  private(set) var name: String {
+    willSet { isOpen = newValue != name }
+  }
 
   init(named name: String) throws {
     id = UUID()
