@@ -42,6 +42,22 @@ struct HabitTests {
     }
   }
 
+  /// What a line imports, whatever stands before the word.
+  static func imported(_ line: Substring) -> String? {
+    let importing = #/^\s*(@\w+(\(\w+\))?\s+|(package|public|internal|fileprivate|private) )*import /#
+    return line.contains(importing) ? line.split(separator: " ").last.map(String.init) : nil
+  }
+
+  @Test("an import is seen behind attributes, an access level, and white space")
+  func importsAreSeen() {
+    let lines = [
+      "import NIOCore", "public import NIOCore", "@preconcurrency import NIOCore", "  import NIOCore",
+      "@_spi(Loops) @preconcurrency package import NIOCore", "fileprivate import class NIOCore",
+    ]
+    for line in lines { #expect(Self.imported(line[...]) == "NIOCore", "\(line)") }
+    #expect(Self.imported("// import NIOCore") == nil)
+  }
+
   @Test("no module imports one that stands above it")
   func importsPointDownwards() throws {
     for file in try Self.files(in: "Sources") {
@@ -49,9 +65,7 @@ struct HabitTests {
         Issue.record("\(file.path): the module is not in the list of layers")
         continue
       }
-      let importing = #/^(@\w+(\(\w+\))? |package |public |internal |private )*import /#
-      for line in file.lines where line.contains(importing) {
-        let imported = String(line.split(separator: " ").last ?? "")
+      for imported in file.lines.compactMap(Self.imported) {
         if let layer = Self.layers.firstIndex(of: imported) {
           #expect(layer < own, "\(file.path) imports \(imported)")
         }
@@ -153,9 +167,9 @@ struct HabitTests {
     #expect(linked.subtracting(Self.layers) == ["grdb", "sqlite", "crypto"])
     #expect(!linked.contains("StemmaSimulation"))
     for file in try Self.files(in: "Sources") {
-      for line in file.lines where line.hasPrefix("import ") {
-        for word in ["Network", "NIO", "HTTP"] where line.contains(word) {
-          Issue.record("\(file.path): \(line)")
+      for imported in file.lines.compactMap(Self.imported) {
+        for word in ["Network", "NIO", "HTTP"] where imported.contains(word) {
+          Issue.record("\(file.path) imports \(imported)")
         }
       }
     }
