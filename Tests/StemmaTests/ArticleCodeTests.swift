@@ -35,9 +35,15 @@ struct ArticleCodeTests {
     defer { do { try FileManager.default.removeItem(at: file) } catch {} }
     try lines.map(\.text).joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
     for complaint in try Compiler.complaints(about: file) {
-      let line = lines[complaint.line - 1]
-      Issue.record("\(line.origin): \(complaint.message)\n\(line.text)")
+      let line = complaint.place(in: lines)
+      Issue.record("\(line?.origin ?? "nowhere"): \(complaint.message)\n\(line?.text ?? "")")
     }
+  }
+
+  @Test("an error that names no line, or one behind the last, has no place")
+  func noPlace() {
+    let places = (0...3).map { Compiler.Complaint(line: $0, message: "a").place(in: ["x", "y"]) }
+    #expect(places == [nil, "x", "y", nil])
   }
 
   private static func blocks(of page: String, _ name: String) -> [[Line]] {

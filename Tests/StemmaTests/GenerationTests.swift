@@ -116,7 +116,7 @@ struct GenerationTests {
     try text.write(to: file, atomically: true, encoding: .utf8)
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     for complaint in try Compiler.complaints(about: file) {
-      Issue.record("\(complaint.message)\n\(complaint.line): \(lines[complaint.line - 1])")
+      Issue.record("\(complaint.message)\n\(complaint.line): \(complaint.place(in: lines) ?? "")")
     }
   }
 }

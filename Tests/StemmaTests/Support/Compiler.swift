@@ -4,10 +4,16 @@ import Testing
 /// The Swift compiler, asked about sources that import the library as these tests were built with it.
 enum Compiler {
   struct Complaint: Hashable {
+    /// From 1; 0 where the compiler names none.
     var line: Int
     var message: String
     /// Whether it is about what a macro wrote; one mistake can make several such.
     var isInExpansion = false
+
+    /// The line of the source that it is about, if there is one.
+    func place<Line>(in lines: [Line]) -> Line? {
+      lines.indices.contains(line - 1) ? lines[line - 1] : nil
+    }
   }
 
   /// The errors of the compiler, those in expansions at the line of the attribute that expanded.
