@@ -3,6 +3,35 @@ import Testing
 
 @testable import Stemma
 
+/// The models of the article on identifiers.
+private enum Keys {
+  @Table struct Reminder {
+    let id: UUID
+    var title: String
+  }
+  @Table struct Book {
+    @Column(primaryKey: true) let isbn: String
+    var title: String
+  }
+  @Table struct Enrollment {
+    @Selection struct ID: Hashable {
+      let courseID: Int
+      let studentID: Int
+    }
+    let id: ID
+    var grade: String?
+  }
+}
+
+/// The model of the article for those who come from structured-queries.
+private enum Numbered {
+  @Table struct Reminder {
+    let id: Int
+    var title: String
+    var isDone = false
+  }
+}
+
 /// The events, rows and SQL that the articles show are those that come.
 @Suite("The events of the articles", .timeLimit(.minutes(20)))
 struct ArticleEventTests {
@@ -15,28 +44,33 @@ struct ArticleEventTests {
   /// Appends exactly these events, each of which the article shows.
   @discardableResult
   private func expect<Result>(
-    _ witness: Witness, _ page: String, appends events: String...,
+    _ witness: Witness, _ page: String, appends events: String..., id: String = "019a…",
     location: Testing.SourceLocation = #_sourceLocation, _ body: () async throws -> Result
   ) async throws -> Result {
     for event in events {
-      let shown = event.replacing(/#\d+/, with: "019a…")
+      let shown = event.replacing(/#\d+/, with: id)
       #expect(page.contains("`\(shown)`"), "\(shown)", sourceLocation: location)
     }
     return try await witness.expect(location, body) { events.joined(separator: "\n") }
   }
 
-  /// The article shows these statements, without the columns that make a record, and the table's name before others.
+  /// The article shows these statements in this order, without the columns that make a record, and the table's name before
+  /// others.
   private func expectShown(
     _ statements: [StatementText], _ page: String, _ location: Testing.SourceLocation = #_sourceLocation
   ) {
+    var rest = page[...]
     for statement in statements {
       let models: [ModelDescription] = [
         Reminder.description, Team.description, Member.description, Article.description, Tag.description,
+        Keys.Book.description, Keys.Enrollment.description, School.Course.description,
       ]
       var sql = statement.sql
       for model in models { sql = sql.replacing(model.selectedColumns, with: "…") }
       sql = sql.replacing("\"reminders\".", with: "")
-      #expect(page.contains("`\(sql)`"), "\(sql)", sourceLocation: location)
+      let shown = rest.range(of: "`\(sql)`")
+      #expect(shown != nil, "\(sql)", sourceLocation: location)
+      if let shown { rest = rest[shown.upperBound...] }
     }
   }
 
@@ -54,6 +88,62 @@ struct ArticleEventTests {
         Member.join { $0.team }.text, Article.join { $0.tags }.text,
       ], page)
     expectShown([Reminder.where { !$0.isDone }.order { $0.title }.text], try Self.page("Stemma"))
+  }
+
+  @Test("Identifiers: the events of each insert, and the SQL of reading by key")
+  func identifiers() async throws {
+    let page = try Self.page("Identifiers")
+    let witness = try await Witness(Keys.Reminder.self, Keys.Book.self, Keys.Enrollment.self)
+    let store = witness.store
+    try await expect(witness, page, appends: "create Reminder #1 title=\"Rest\"") {
+      try await store.insert(Keys.Reminder.Draft(title: "Rest"))
+    }
+    try await expect(witness, page, appends: "create Book 978-1 title=\"One\"") {
+      try await store.insert(Keys.Book.Draft(isbn: "978-1", title: "One"))
+    }
+    try await expect(witness, page, appends: "create Enrollment courseID=7 studentID=3") {
+      try await store.insert(Keys.Enrollment.Draft(courseID: 7, studentID: 3))
+    }
+    let enrollment = Keys.Enrollment.find(Keys.Enrollment.ID(courseID: 7, studentID: 3))
+    expectShown(
+      [
+        Keys.Book.find("978-1").text, enrollment.text, Keys.Enrollment.where { $0.id.courseID == 7 }.text,
+      ], page)
+    #expect(try await Keys.Book.find("978-1").fetchOne(store)?.title == "One")
+    #expect(try await enrollment.fetchOne(store) != nil)
+  }
+
+  @Test("Relationships: the SQL of what is read when it is asked for")
+  func lazy() async throws {
+    let store = try await Store.temporary(
+      models: Team.self, Member.self, School.Student.self, School.Course.self, School.Attendance.self)
+    let team = try await store.insert(Team.Draft(mantra: "a"))
+    let student = try await store.insert(School.Student.Draft())
+    let members = try team.members.rows()
+    expectShown(
+      [
+        members.text, members.limit(10, offset: 20).text, try student.courses.rows().text,
+      ], try Self.page("Relationships"))
+  }
+
+  @Test("Coming from structured-queries: the events of its last table")
+  func structuredQueries() async throws {
+    let page = try Self.page("ComingFromStructuredQueries")
+    let witness = try await Witness(Numbered.Reminder.self)
+    let store = witness.store
+    func expectEvent(_ event: String, _ body: () async throws -> Void) async throws {
+      try await expect(witness, page, appends: event, id: "…", body)
+    }
+    try await expectEvent("create Reminder #1 isDone=false title=\"a\"") {
+      try await Numbered.Reminder.insert { Numbered.Reminder.Draft(title: "a") }.execute(store)
+    }
+    let id = try #require(try await Numbered.Reminder.all.fetchOne(store)).id
+    try await expectEvent("update Reminder #1 title=\"b\"") {
+      try await Numbered.Reminder.find(id).update { $0.title = "b" }.execute(store)
+    }
+    try await expectEvent("delete Reminder #1") {
+      try await Numbered.Reminder.find(id).delete().execute(store)
+    }
   }
 
   private func titles(_ stores: Store...) async throws -> [String] {
