@@ -1,5 +1,6 @@
 import Foundation
 import StemmaNode
+import StemmaSchema
 import Testing
 
 @testable import Stemma
@@ -124,6 +125,14 @@ struct OpeningTests {
         "Note.author is required in the node's schema, and the type Note has no property for it; add one")
     ) { try await Store(at: directory, models: Older.Note.self) }
     try FileManager.default.removeItem(at: directory)
+  }
+
+  @Test("an index of the model names properties of a group")
+  func indexedGroup() async throws {
+    let store = try await Store.temporary(models: Indexed.Place.self)
+    let text = SDL.print(try await store.writer.access { $0.schema })
+    let index = #"@index(name: "byCityAndNumber", sortKeyFields: ["number"])"#
+    #expect(text.contains("  city: String! \(index)\n"), "\(text)")
   }
 
   @Test("stricter types, enums, indexes, relationships and models of the node stay")
@@ -297,5 +306,16 @@ enum Wrong {
     let id: ID
     @BelongsTo("oneId") var one: Friend
     @BelongsTo("otherId") var other: Friend
+  }
+}
+
+private enum Indexed {
+  @Table @Index("city", "number") struct Place {
+    @Selection struct Address {
+      var city: String
+      var number: Int
+    }
+    let id: UUID
+    var address: Address
   }
 }
