@@ -231,10 +231,13 @@ extension Log {
   // MARK: Making files
 
   /// Writes a file aside, gives it its name and makes the name durable. `body` writes and syncs.
-  /// A directory that cannot be synced poisons the log.
+  /// A directory that cannot be synced poisons the log. Never written over: a file that has only the name of another.
   func install<Result>(
     _ path: String, _ body: (any File) throws(LogError) -> Result
   ) throws(LogError) -> Result {
+    for (number, header) in listing.misnamed where LogFileName.segment(number, in: directory) == path {
+      throw header.misnamed(path).error
+    }
     let aside = path + LogFileName.partialSuffix
     do throws(LogError) { try fileSystem.remove(aside) } catch {
       guard error.isNotFound else { throw error }

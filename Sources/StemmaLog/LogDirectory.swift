@@ -14,6 +14,13 @@ struct LogDirectory {
   /// By number of a file that is not there: the path of one with a header that cannot be read, and which may stand in
   /// its place.
   var standIns: [UInt64: String] = [:]
+  /// By the number of their names: segments that have the names of others, and whose own are free, or will be when
+  /// all of these have theirs.
+  var misnamed: [UInt64: SegmentHeader] = [:]
+  /// By the number of their names: segments that have the names of others, and whose own belong to others, too. Such
+  /// a file tells nothing of the one that it has the name of.
+  var strays: [UInt64: SegmentHeader] = [:]
+  /// Of the files that count, and of those that are missing. Misnamed files count by their own numbers.
   var highestNumber: UInt64 = 0
 
   /// Sealed and damaged files.
@@ -49,7 +56,6 @@ struct LogDirectory {
       }
     }
     if segments.isEmpty, journalNumbers.isEmpty, !hasWatermark { throw .noLog(path: directory) }
-    highestNumber = max(segments.last ?? 0, journalNumbers.last ?? 0)
     for number in segments {
       let path = LogFileName.segment(number, in: directory)
       do throws(LogError) {
@@ -57,12 +63,19 @@ struct LogDirectory {
           headers[number] = header
         } else {
           let file = try fileSystem.open(path, .read)
-          headers[number] = try SegmentHeader(of: file, path: path, log: log, number: number)
+          let header = try SegmentHeader(of: file, path: path, log: log)
+          if header.number == number { headers[number] = header } else { strays[number] = header }
         }
       } catch .damaged(_, let offset, let flaw) {
         damage.append((number, Damage(path: path, offset: offset, flaw: flaw)))
       }
     }
+    settleNames(segments)
+    for (number, header) in strays {
+      damage.append((number, header.misnamed(LogFileName.segment(number, in: directory))))
+    }
+    let numbers = segments.filter { misnamed[$0] == nil } + misnamed.values.map(\.number) + journalNumbers
+    highestNumber = numbers.max() ?? 0
     try settlePairs(directory, fileSystem)
     try settleReplaced(directory, fileSystem)
   }
@@ -80,9 +93,28 @@ struct LogDirectory {
     }
   }
 
+  /// Finds those among the strays that can have their own names without writing over any other file. Where two are
+  /// the same file, the first can.
+  private mutating func settleNames(_ segments: [UInt64]) {
+    var claimed = Set(journalNumbers)
+    for (number, header) in strays.sorted(by: { $0.key < $1.key })
+    where claimed.insert(header.number).inserted {
+      misnamed[number] = header
+    }
+    // Whoever stays where it is keeps others from their names.
+    let taken = Set(segments)
+    while let stuck = misnamed.first(where: {
+      taken.contains($0.value.number) && misnamed[$0.value.number] == nil
+    }) {
+      misnamed[stuck.key] = nil
+    }
+    strays = strays.filter { misnamed[$0.key] == nil }
+  }
+
   /// Where a segment and a journal have the same number, the segment wins if its digest holds.
   private mutating func settlePairs(_ directory: String, _ fileSystem: any FileSystem) throws(LogError) {
-    for number in journalNumbers where names.contains(LogFileName.digits(number) + ".segment") {
+    for number in journalNumbers
+    where names.contains(LogFileName.digits(number) + ".segment") && misnamed[number] == nil {
       let path = LogFileName.segment(number, in: directory)
       if let header = headers[number], try isWhole(header, directory, fileSystem) {
         obsolete.append(LogFileName.journal(number, in: directory))
@@ -102,6 +134,10 @@ struct LogDirectory {
       if case .segment(let number) = LogFileName(String(damage.path.dropFirst(directory.count + 1))) {
         accounted.insert(number)
       }
+    }
+    for header in misnamed.values {
+      accounted.insert(header.number)
+      accounted.formUnion(header.replaced.map(\.number))
     }
     // Latest first: a file that was replaced itself must not be asked for what it replaced.
     for number in headers.keys.sorted(by: >) {
@@ -125,7 +161,10 @@ struct LogDirectory {
       }
     }
     if highestNumber == 0 { return }
-    let unreadable = damage.sorted { $0.place < $1.place }
+    let unreadable = damage.filter { strays[$0.place] == nil }.sorted { $0.place < $1.place }
+    for (number, header) in misnamed {
+      damage.append((header.place, header.misnamed(LogFileName.segment(number, in: directory))))
+    }
     for number in 1...highestNumber where !accounted.contains(number) {
       guard let (_, other) = unreadable.first(where: { $0.place > number }) else {
         let path = LogFileName.segment(number, in: directory)

@@ -66,9 +66,12 @@ extension Node {
   private func mend(
     from peers: [Node], _ report: inout RepairReport, _ progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> Bool {
+    let renamed = try Self.wrapping { try log.restoreNames() }
+    report.files += renamed
     let found = try Self.wrapping { try log.verify() }
-    guard !found.isEmpty || mark.damage != nil else { return false }
-    let survey = try self.survey(found)
+    guard !found.isEmpty || mark.damage != nil || !renamed.isEmpty else { return false }
+    // What was known of files under other names is not true of them any more.
+    let survey = try self.survey(found, withKnown: renamed.isEmpty)
     let salvage = try Self.wrapping { try log.salvage(survey) }
     var offers: [Offer] = []
     var strangers: [String] = []

@@ -482,4 +482,157 @@ import Testing
     #expect(try pair.verify("a").damage.isEmpty)
     try a.checkInvariants()
   }
+
+  // MARK: Files under other names
+
+  /// `a` and `b`, whose log has three sealed files; each of them has events of each stream.
+  private func threeFiles() throws -> Pair {
+    let pair = try Pair()
+    let a = try pair.bench.open("a")
+    for number in 1...2 {
+      try a.write { transaction throws(NodeError) in
+        for tenant in 0..<4 {
+          for row in 0..<150 {
+            let text = String(repeating: "\(row * 7907 % 1000) ", count: 200)
+            let line: Mutation
+            do {
+              line = try mutation(
+                #"{"op":"create","model":"Row","key":{"tenant":"t\#(tenant)","n":\#(number * 5000 + row)},"fields":{"text":"\#(text)"}}"#
+              )
+            } catch { throw .damaged(what: "\(error)") }
+            try transaction.perform(line)
+          }
+        }
+      }
+      try a.sealIfWanted()
+    }
+    try a.sync(try pair.bench.open("b"))
+    #expect(try pair.logFiles(".segment").count == 3)
+    return pair
+  }
+
+  private func path(_ pair: Pair, _ number: UInt64) -> String {
+    pair.bench.path("a/log/0000000\(number).segment")
+  }
+
+  private func move(_ pair: Pair, _ from: UInt64, to other: UInt64) throws {
+    try FileManager.default.moveItem(atPath: path(pair, from), toPath: path(pair, other))
+  }
+
+  private func copy(_ pair: Pair, _ from: UInt64, over other: UInt64) throws {
+    try FileManager.default.removeItem(atPath: path(pair, other))
+    try FileManager.default.copyItem(atPath: path(pair, from), toPath: path(pair, other))
+  }
+
+  private func expectWhole(_ pair: Pair, _ digests: [String], _ export: [UInt8]) throws {
+    let report = try pair.verify("a")
+    #expect(report.damage.isEmpty && report.losses.isEmpty && !report.isVague)
+    let a = try pair.bench.open("a")
+    try a.checkInvariants()
+    #expect(try a.digestTexts == digests)
+    #expect(try Pair.export(of: a) == export)
+    #expect(try a.commit(Self.row("t9", 1)).count == 1)
+    #expect(try pair.verify("a").damage.isEmpty)
+  }
+
+  /// Two files renamed into each other were each taken for the file of its name: a repair put the events of either into
+  /// the place of the other, where nothing could read them, and removed what was whole.
+  @Test(arguments: [false, true])
+  func filesThatHaveEachOthersNamesAreRenamed(three: Bool) throws {
+    let pair = try threeFiles()
+    let digests = try pair.bench.open("a").digestTexts
+    let export = try Pair.export(of: try pair.bench.open("a"))
+    let files = try pair.logFiles(".segment")
+    let numbers = files.map { UInt64($0.prefix(8)) ?? 0 }
+    let bytes = try numbers.map { try Data(contentsOf: URL(fileURLWithPath: path(pair, $0))) }
+    try move(pair, numbers[0], to: 9)
+    try move(pair, numbers[1], to: numbers[0])
+    if three { try move(pair, numbers[2], to: numbers[1]) }
+    try move(pair, 9, to: three ? numbers[2] : numbers[1])
+    let report = try pair.verify("a")
+    #expect(report.damage.count { $0.what.contains("under another name") } == (three ? 3 : 2))
+    #expect(report.losses.isEmpty && report.commands == ["stemma repair"])
+    let repaired = try pair.repair(from: [])
+    #expect(repaired.isWhole && repaired.files.count == (three ? 3 : 2))
+    #expect(try pair.logFiles(".segment") == files)
+    for (number, content) in zip(numbers, bytes) {
+      #expect(try Data(contentsOf: URL(fileURLWithPath: path(pair, number))) == content)
+    }
+    try expectWhole(pair, digests, export)
+  }
+
+  /// A file that has a number which was never given made all numbers before that one missing.
+  @Test func aFileThatIsOnlyRenamedGetsItsNameBack() throws {
+    let pair = try threeFiles()
+    let digests = try pair.bench.open("a").digestTexts
+    let export = try Pair.export(of: try pair.bench.open("a"))
+    let files = try pair.logFiles(".segment")
+    let number = try #require(files.dropFirst().first.flatMap { UInt64($0.prefix(8)) })
+    try move(pair, number, to: 9)
+    let report = try pair.verify("a")
+    #expect(report.damage.count == 1 && report.losses.isEmpty)
+    #expect(try pair.repair(from: []).isWhole)
+    #expect(try pair.logFiles(".segment") == files)
+    try expectWhole(pair, digests, export)
+  }
+
+  /// One file copied over another: that one is lost, and what stands in its place tells nothing of it, be its header
+  /// whole or not.
+  @Test(arguments: [(0, 1), (1, 0)], ["peer", "nobody", "header"])
+  func aFileCopiedOverAnotherIsALostOne(files: (from: Int, to: Int), help: String) throws {
+    let pair = try threeFiles()
+    let digests = try pair.bench.open("a").digestTexts
+    let export = try Pair.export(of: try pair.bench.open("a"))
+    let names = try pair.logFiles(".segment")
+    let numbers = names.map { UInt64($0.prefix(8)) ?? 0 }
+    try copy(pair, numbers[files.from], over: numbers[files.to])
+    if help == "header" { try pair.damage(names[files.to], at: 0.0001, bytes: 40) }
+    let report = try pair.verify("a")
+    let lost = report.losses.reduce(0) { $0 + $1.count }
+    #expect(lost > 0 && report.rescuable.isEmpty && !report.isVague)
+    // Alone it changes nothing, and says what is missing.
+    let alone = try pair.repair(from: [])
+    #expect(alone.files == [] && alone.missing == report.losses && !alone.isWhole)
+    #expect(try pair.logFiles(".segment") == names && pair.verify("a").losses == report.losses)
+    if help == "nobody" {
+      let given = try pair.bench.open("a").giveUp(isDryRun: false) { _, _ in }
+      #expect(given.record?.events == lost)
+      #expect(try pair.verify("a").damage.isEmpty)
+      let a = try pair.bench.open("a")
+      try a.checkInvariants()
+      #expect(try Pair.export(of: a) == export)
+    } else {
+      let repaired = try pair.repair()
+      #expect(repaired.isWhole && repaired.events == lost)
+      try expectWhole(pair, digests, export)
+    }
+  }
+
+  /// Where no header tells whose name a file has, the order of the streams does: nothing is put where it could not be
+  /// read, and nothing goes but by the word of a person.
+  @Test func whatWouldBreakTheOrderOfAStreamIsNotWritten() throws {
+    let pair = try threeFiles()
+    let digests = try pair.bench.open("a").digestTexts
+    let export = try Pair.export(of: try pair.bench.open("a"))
+    let names = try pair.logFiles(".segment")
+    let numbers = names.map { UInt64($0.prefix(8)) ?? 0 }
+    let exchange = {
+      try move(pair, numbers[0], to: 9)
+      try move(pair, numbers[1], to: numbers[0])
+      try move(pair, 9, to: numbers[1])
+    }
+    try exchange()
+    for name in names.prefix(2) { try pair.damage(name, at: 0.0001, bytes: 40) }
+    let report = try pair.verify("a")
+    #expect(!report.losses.isEmpty && report.rescuable.isEmpty)
+    for peers in [[], ["b"]] {
+      let repaired = try pair.repair(from: peers)
+      #expect(!repaired.isWhole && repaired.files == [])
+      #expect(repaired.missing.reduce(0) { $0 + $1.count } == report.losses.reduce(0) { $0 + $1.count })
+      #expect(try pair.logFiles(".segment") == names)
+    }
+    try exchange()
+    #expect(try pair.repair(from: []).isWhole)
+    try expectWhole(pair, digests, export)
+  }
 }

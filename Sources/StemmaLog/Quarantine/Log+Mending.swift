@@ -69,6 +69,7 @@ extension Log {
   func mended(
     _ file: DamagedFile, _ place: UInt64, _ survey: Survey, _ proven: ProvenOffers, _ salvage: Salvage
   ) throws(LogError) -> MendedFile? {
+    if survey.outOfOrder.contains(place) { return nil }
     let ranges = survey.lost.filter { $0.place == place }
     var streams = proven.events[place] ?? [:]
     let incomplete = Set(ranges.filter { streams[$0.stream] == nil }.map(\.partition))
@@ -98,6 +99,40 @@ extension Log {
     mended.rescued.notes = contents.notes
     mended.contents = contents
     return mended
+  }
+
+  /// Gives the files that have the names of others their own, where that writes over nothing. Returns the names
+  /// that they had. Durable on return.
+  ///
+  /// Interrupted at any point, the log is as it was, or some of the files still have names of others.
+  package func restoreNames() throws(LogError) -> [String] {
+    guard !listing.misnamed.isEmpty else { return [] }
+    try checkWritable()
+    let names = listing.misnamed.keys.sorted().map { LogFileName.digits($0) + ".segment" }
+    let taken = listing.names.compactMap { name -> UInt64? in
+      switch LogFileName(name) {
+      case .segment(let number), .journal(let number): number
+      case .watermark, .partial, .other: nil
+      }
+    }
+    let spare = max(taken.max() ?? 0, listing.highestNumber) + 1
+    var pending = listing.misnamed.mapValues(\.number)
+    while let first = pending.keys.min() {
+      // Files that have each other's names go around through one that nobody has.
+      let (name, own) =
+        pending.sorted { $0.key < $1.key }.first { pending[$0.value] == nil } ?? (first, spare)
+      pending[own] = own == spare ? pending[name] : nil
+      pending[name] = nil
+      // One after the other: a name that is given anew must be free on disk.
+      try poisoning { () throws(LogError) in
+        try fileSystem.rename(
+          LogFileName.segment(name, in: directory), to: LogFileName.segment(own, in: directory))
+        try fileSystem.syncDirectory(directory)
+      }
+    }
+    listing.headers = [:]
+    try load()
+    return names
   }
 
   /// Gives up what damage has taken: writes every damaged file anew, in its old place, from what can be read of

@@ -37,6 +37,9 @@ package struct Survey: Sendable {
     range.isPlaceSure ? range.place.flatMap { files[$0]?.path } : nil
   }
 
+  /// Places of damaged files that cannot have held what the survey says: a stream would not rise over the places.
+  /// They stand for one another; nothing can be put back into them.
+  var outOfOrder: Set<UInt64> = []
   /// By place: damaged files, and what their own footers say that they held.
   var files: [UInt64: DamagedFile] = [:]
   /// The sum of the digests of what can be read of each stream, and the highest sequence of it.
@@ -110,23 +113,23 @@ extension Log {
     var surveyor = Surveyor(held: held)
     let damage = Set(found + recovery.damage)
     let paths = Set(damage.map(\.path))
-    var placed: Set<String> = []
+    var placed: Set<Damage> = []
     surveyor.survey.damage = damage.sorted()
     for view in views {
       switch view {
       case .damaged(let damage, let place):
         // Frames of a journal may stand in the same place, whole; and one file with a header that cannot be read
         // stands for every number that is not accounted for.
-        if surveyor.survey.files[place] == nil, placed.insert(damage.path).inserted {
+        if surveyor.survey.files[place] == nil, placed.insert(damage).inserted {
+          let isStray = damage.flaw == .missing || listing.strays[place]?.misnamed(damage.path) == damage
           surveyor.survey.files[place] = DamagedFile(
-            kind: .nothing(path: damage.path), footer: try inspectedFooter(of: damage.path))
+            kind: .nothing(path: damage.path), footer: isStray ? nil : try inspectedFooter(of: damage.path))
         } else {
           surveyor.ambiguous.insert(damage.path)
         }
       case .journal(let journal):
         if paths.contains(journal.path) {
           surveyor.survey.files[journal.number] = DamagedFile(kind: .journal(journal))
-          placed.insert(journal.path)
         }
         let contents = try journal.contents(around: Omissions())
         surveyor.add(contents, place: journal.number)
@@ -211,6 +214,7 @@ private struct Surveyor {
 
   /// Finds the gaps of every stream, and the files that held them.
   mutating func conclude() {
+    disownFooters()
     var names = Set(present.keys)
     for file in survey.files.values { names.formUnion(file.claims.keys) }
     for (partition, streams) in survey.held?.partitions ?? [:] {
@@ -219,6 +223,7 @@ private struct Surveyor {
       }
     }
     for name in names.sorted() { findGaps(of: name) }
+    findDisorder()
     survey.vague = survey.damage.filter { damage in
       survey.files.contains { place, file in
         switch file.kind {
@@ -228,6 +233,39 @@ private struct Surveyor {
         case .nothing(let path):
           survey.held == nil && path == damage.path && (!file.tellsAll || ambiguous.contains(path))
         }
+      }
+    }
+  }
+
+  /// What a file tells of itself cannot be so where others hold the same events, or later ones stand before it: it has
+  /// the place of another file.
+  private mutating func disownFooters() {
+    for (place, file) in survey.files {
+      guard case .nothing = file.kind else { continue }
+      let isOther = file.claims.contains { name, claim in
+        (present[name] ?? []).contains { run in
+          if run.place == place { return false }
+          return run.place < place ? run.to >= claim.from.rawValue : run.from <= claim.to.rawValue
+        }
+      }
+      guard isOther else { continue }
+      survey.files[place]?.claims = [:]
+      survey.files[place]?.tellsAll = false
+    }
+  }
+
+  /// Finds the files whose losses would break the order of a stream.
+  private mutating func findDisorder() {
+    for (name, ranges) in Dictionary(grouping: survey.lost, by: \.stream) {
+      var runs = present[name] ?? []
+      for range in ranges {
+        guard let place = range.place else { continue }
+        runs.append(Run(from: range.from.rawValue, to: range.to.rawValue, place: place))
+      }
+      runs.sort { $0.from < $1.from }
+      for (before, run) in zip(runs, runs.dropFirst()) where run.from > before.to && run.place < before.place
+      {
+        survey.outOfOrder.formUnion([before.place, run.place])
       }
     }
   }

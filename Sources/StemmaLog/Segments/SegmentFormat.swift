@@ -111,8 +111,21 @@ struct SegmentHeader: Equatable, Sendable {
     self.replaced = replaced
   }
 
-  /// Reads the header of an open file. Throws `.damaged`, `.newerFormat`, `.foreignLog`.
+  /// Reads the header of an open file, which must have the number of its name. Throws `.damaged`, `.newerFormat`,
+  /// `.foreignLog`.
   init(of file: any File, path: String, log: LogID, number: UInt64) throws(LogError) {
+    try self.init(of: file, path: path, log: log)
+    if self.number != number { throw misnamed(path).error }
+  }
+
+  /// What is wrong with a file that has this header and the name of another one.
+  func misnamed(_ path: String) -> Damage {
+    let name = LogFileName.digits(number) + ".segment"
+    return Damage(path: path, offset: 24, flaw: .disagreement("this is \(name) under another name"))
+  }
+
+  /// Reads the header of an open file, whatever its name.
+  init(of file: any File, path: String, log: LogID) throws(LogError) {
     var bytes = try file.read(at: 0, count: Self.size(replaced: 0))
     try FilePreamble.check(bytes, FilePreamble.segment, path: path)
     let count = try locating(path, UInt64(FilePreamble.size)) { [bytes] () throws(Flaw) in
@@ -130,10 +143,6 @@ struct SegmentHeader: Equatable, Sendable {
       return header
     }
     guard self.log == log else { throw .foreignLog(path: path, expected: log, found: self.log) }
-    guard self.number == number else {
-      throw .damaged(
-        path: path, offset: 24, .disagreement("the name says \(number), the header \(self.number)"))
-    }
   }
 
   /// Takes the fields as they stand there; nothing is compared.
