@@ -16,7 +16,9 @@ extension Node {
   /// Records damage that was found, and works out what it took. The writer lock must be held.
   func recordDamage(_ found: [Damage]) throws(NodeError) {
     guard !found.isEmpty, mark.damage?.contains(found) != true else { return }
-    var damage = RecordedDamage(try survey(found))
+    var survey = try survey(found)
+    survey.vague = survey.vague(after: try Self.wrapping { try log.salvage(survey) })
+    var damage = RecordedDamage(survey)
     damage.areTablesPartial = areTablesPartial
     mark.damage = damage
     try saveMark()

@@ -11,6 +11,8 @@ package struct RepairReport: Sendable {
   package var events: UInt64 = 0
   /// Events that the damaged files told themselves.
   package var rescued: UInt64 = 0
+  /// Commits of such events whose notes are left out: nothing proves them, and no peer has them.
+  package var unnoted = 0
   /// What is still missing.
   package var missing: [RecordedDamage.Loss] = []
   /// Partitions of which a peer holds other events than were lost.
@@ -76,16 +78,19 @@ extension Node {
     var offers: [Offer] = []
     var strangers: [String] = []
     for peer in peers {
-      offers.append(try peer.offer(of: salvage.missing))
-      if !salvage.missing.isEmpty, offers.last?.events.isEmpty ?? true { strangers.append(peer.mark.name) }
+      let wanted = salvage.missing + salvage.unnoted
+      let offer = try peer.offer(of: wanted)
+      if !wanted.isEmpty, offer.events.isEmpty { strangers.append(peer.mark.name) }
+      offers.append(offer)
     }
     if report.files.isEmpty { report.strangers = strangers }
     let mended = try Self.wrapping { try log.mend(survey, with: offers, and: salvage) }
     report.files += mended.files.map { String($0.split(separator: "/").last ?? "") }
     report.rescued += mended.rescued
+    if mended.rescued > 0 { report.unnoted += mended.unnotedCommits.count }
     report.events += mended.events - mended.rescued
     // Tables that were made again around the damage no longer tell that there was more.
-    report.isVague = report.isVague || !survey.vague.isEmpty || mark.damage?.isVague == true
+    report.isVague = report.isVague || !survey.vague(after: salvage).isEmpty || mark.damage?.isVague == true
     report.refused = Set(mended.forged.map { $0.partition.description }).sorted()
     let left = try Self.wrapping { try log.verify() }
     if left.isEmpty, mended.missing.isEmpty {

@@ -60,6 +60,7 @@ extension Node {
         finding.report.losses = toll.missing
         finding.report.rescuable = toll.rescuable
         finding.report.isVague = toll.isVague
+        finding.report.unnoted = toll.unnoted
       }
       return finding.report
     }

@@ -111,9 +111,13 @@ struct DamageToll: Sendable {
   /// The damaged files tell these events themselves; a repair puts them back.
   var rescuable: [RecordedDamage.Loss]
   var isVague: Bool
+  /// Commits among `rescuable` whose notes a repair without peers leaves out.
+  var unnoted: Int
 
   init(_ survey: Survey, _ salvage: Salvage) {
+    unnoted = salvage.unnotedCommits.count
     var survey = survey
+    survey.vague = survey.vague(after: salvage)
     isVague = !survey.vague.isEmpty
     survey.lost = salvage.ranges
     rescuable = RecordedDamage(survey).losses

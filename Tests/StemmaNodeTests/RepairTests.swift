@@ -60,6 +60,8 @@ import Testing
       try Data(contentsOf: url).prefix(300).write(to: url)
     }
 
+    func removeTables() throws { try RepairTests.removeTables(bench) }
+
     func logFiles(_ suffix: String) throws -> [String] {
       try FileManager.default.contentsOfDirectory(atPath: bench.path("a/log"))
         .filter { $0.hasSuffix(suffix) }.sorted()
@@ -239,9 +241,66 @@ import Testing
     let after = try stored(in: a)
     #expect(Set(after.map(\.stored.event)) == Set(before.map(\.stored.event)), "\(kind)")
     // Where checksums vouch for the blocks, each event stands where it stood, and says who wrote it and why.
+    #expect((report.unnoted > 0) == (kind == "footer") && repaired.unnoted == report.unnoted, "\(kind)")
     guard kind != "footer" else { return }
     #expect(after.map(\.stored) == before.map(\.stored), "\(kind)")
     #expect(after.map(\.note) == before.map(\.note), "\(kind)")
+  }
+
+  /// Without a footer nothing proves the notes of the blocks. A peer had them, and was not asked: who had written the
+  /// events, and why, was gone for good, and verify called it good.
+  @Test(arguments: [false, true]) func notesThatNothingProvesAreFetched(areTablesLost: Bool) throws {
+    let pair = try Pair()
+    let before = try stored(in: pair.bench.open("a"))
+    let segment = try #require(try pair.logFiles(".segment").first)
+    let url = URL(fileURLWithPath: pair.bench.path("a/log/" + segment))
+    try Data(contentsOf: url).dropLast(30).write(to: url)
+    if areTablesLost { try pair.removeTables() }
+    #expect(try pair.verify("a").unnoted > 0)
+    let repaired = try pair.repair()
+    #expect(repaired.isWhole && repaired.unnoted == 0 && repaired.strangers.isEmpty)
+    let after = try stored(in: pair.bench.open("a"))
+    func notes(_ events: [NotedEvent]) -> [Event: CommitNote?] {
+      Dictionary(uniqueKeysWithValues: events.map { ($0.stored.event, $0.note) })
+    }
+    #expect(notes(after) == notes(before))
+  }
+
+  /// The tables are gone, one bit of a frame is wrong, and all frames number their events: nothing is lost. Giving up
+  /// said that it had given up and rescued, and had mended nothing.
+  @Test(arguments: [false, true]) func whatTheFramesTellIsNotVague(givesUp: Bool) throws {
+    let bench = try Bench()
+    try {
+      let node = try bench.node("a", Self.rows)
+      for number in 0..<3 { try node.commit(Self.row("t0", number)) }
+    }()
+    let journal = URL(fileURLWithPath: bench.path("a/log/00000001.journal"))
+    var bytes = try Data(contentsOf: journal)
+    bytes[bytes.startIndex + 130] ^= 4
+    try bytes.write(to: journal)
+    try Self.removeTables(bench)
+    let found = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(found.isDamaged && !found.isVague && found.losses.isEmpty)
+    if givesUp {
+      let report = try bench.open("a").giveUp(isDryRun: false) { _, _ in }
+      #expect(report.record == nil && report.rescued == 1 && report.files.count == 1)
+    } else {
+      let report = try bench.open("a").repair(from: []) { _, _ in }
+      #expect(report.isWhole && !report.isVague && report.rescued == 1)
+    }
+    let node = try bench.open("a")
+    try node.checkInvariants()
+    #expect(node.notices == [] && node.mark.givenUp.isEmpty && node.mark.pendingGivingUp == nil)
+    #expect(try node.history.count == 3 && node.commit(Self.row("t0", 9)).count == 1)
+    let verified = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(!verified.isDamaged)
+  }
+
+  private static func removeTables(_ bench: Bench) throws {
+    for suffix in ["", "-wal", "-shm"] {
+      let path = bench.path("a/tables.sqlite" + suffix)
+      if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
+    }
   }
 
   private func stored(in node: Node) throws -> [NotedEvent] {

@@ -67,7 +67,8 @@ struct Repair: ParsableCommand {
       Output.line(
         .object([
           ("files", .array(report.files.map { .string($0) })), ("events", .int(Int64(report.events))),
-          ("rescued", .int(Int64(report.rescued))), ("missing", .array(report.missing.map(\.json))),
+          ("rescued", .int(Int64(report.rescued))), ("unnoted", .int(Int64(report.unnoted))),
+          ("missing", .array(report.missing.map(\.json))),
           ("refused", .array(report.refused.map { .string($0) })),
         ]))
     } else {
@@ -79,7 +80,7 @@ struct Repair: ParsableCommand {
       }
       if report.isWhole {
         Output.line(report.files.isEmpty ? "nothing to repair" : summary(report))
-        if report.isVague {
+        if report.isVague, !from.isEmpty {
           Output.line("what these files held could not be told: all that \(from) has was fetched")
         }
       } else {
@@ -88,6 +89,9 @@ struct Repair: ParsableCommand {
           Output.line("what is missing: stemma repair --from PEER, or if nobody has it, --give-up")
         }
       }
+    }
+    if report.unnoted > 0, !format.isJSON {
+      Output.line("left out: \(UnnotedText.words(report.unnoted)); `stemma log` shows none for them")
     }
     Output.flush()
     if !report.isWhole { throw ExitCode.no }
@@ -181,6 +185,13 @@ extension Repair {
         "nothing to give up: \(dryRun ? "`stemma repair` mends" : "repaired") \(files) without a loss")
     }
     Output.flush()
+  }
+}
+
+/// Commits in words whose notes cannot be proven.
+enum UnnotedText {
+  static func words(_ commits: Int) -> String {
+    "the notes of \(counted(commits, "commit")) (who wrote, and why), of which no checksum is left"
   }
 }
 

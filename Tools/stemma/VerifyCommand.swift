@@ -57,6 +57,10 @@ struct Verify: ParsableCommand {
       Output.line("can be rescued from the damaged parts:")
       for line in LossText.lines(report.rescuable, report.mark) { Output.line("  \(printable(line))") }
     }
+    if report.unnoted > 0 {
+      Output.line("a repair leaves out \(UnnotedText.words(report.unnoted));")
+      Output.line("  `stemma repair --from PEER` puts them back")
+    }
     if !report.commands.isEmpty { Output.line("to mend it:") }
     for command in report.commands { Output.line("  \(command)") }
     if report.damage.contains(where: { $0.remedy == .repair }), !report.losses.isEmpty || report.isVague {

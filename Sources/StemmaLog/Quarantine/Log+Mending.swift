@@ -7,6 +7,8 @@ package struct Mended: Sendable {
   /// Events that were put back, and how many of them the damaged files themselves told.
   package var events: UInt64 = 0
   package var rescued: UInt64 = 0
+  /// Commits of events that the damaged files told, and whose notes nothing proves: they are left out.
+  package var unnotedCommits: Set<CommitID> = []
   /// What is still missing.
   package var missing: [LostRange] = []
   /// Streams whose events were offered and are not the ones that were lost: their digests do not sum to what
@@ -38,18 +40,21 @@ extension Log {
   /// made anew.
   ///
   /// `salvage`: what the files tell themselves is put back, too, where it stood. With it, and without any other offer,
-  /// a file of which nobody knows what it held stays.
+  /// a file of which nobody knows what it held stays, unless `takesVague`.
   package func mend(
-    _ survey: Survey, with offers: [Offer], and salvage: Salvage = Salvage()
+    _ survey: Survey, with offers: [Offer], and salvage: Salvage = Salvage(), takesVague: Bool = false
   ) throws(LogError) -> Mended {
     try checkWritable()
     var mended = Mended()
-    let proven = ProvenOffers([salvage.offer] + offers, survey)
+    // What no checksum vouches for comes last: others may know better.
+    let proven = ProvenOffers([salvage.checkedOffer] + offers + [salvage.offer], survey)
+    mended.unnotedCommits = salvage.unnotedCommits
+    for offer in offers { mended.unnotedCommits.subtract(offer.events.map(\.commit)) }
     // What a damaged file tells wrong is damage, and nobody's other history.
     let told = ProvenOffers(offers, survey)
     mended.forged = told.forged.filter(proven.forged.contains).map { ($0.partition, $0.origin) }
     mended.missing = survey.lost.filter { $0.place == nil }
-    let vague = offers.isEmpty ? Set(survey.vague.map(\.path)) : []
+    let vague = offers.isEmpty && !takesVague ? Set(survey.vague(after: salvage).map(\.path)) : []
     for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) where !vague.contains(file.path) {
       guard let part = try self.mended(file, place, survey, proven, salvage) else {
         mended.missing += survey.lost.filter { $0.place == place }

@@ -18,6 +18,12 @@ package struct Salvage: Sendable {
   package fileprivate(set) var ranges: [LostRange] = []
   /// Lost events that are not among these.
   package fileprivate(set) var missing: [LostRange] = []
+  /// Those of `ranges` in which are events of blocks of which no checksum is left, and the commits of these events:
+  /// digests prove events, and nothing proves who wrote them and why.
+  package fileprivate(set) var unnoted: [LostRange] = []
+  package fileprivate(set) var unnotedCommits: Set<CommitID> = []
+  /// Paths of files that have no footer, and yet lost nothing that is not put back: the frames number their events.
+  fileprivate(set) var complete: Set<String> = []
 
   package init() {}
 
@@ -31,6 +37,28 @@ package struct Salvage: Sendable {
       offer.notes.merge(placed[place]?.notes ?? [:]) { kept, _ in kept }
     }
     return offer
+  }
+
+  /// What can be made out of parts whose checksums hold.
+  var checkedOffer: Offer {
+    placed.values.reduce(into: Offer([])) { offer, contents in
+      offer.events += contents.events.map(\.event)
+      offer.notes.merge(contents.notes) { kept, _ in kept }
+    }
+  }
+
+  fileprivate mutating func addUnnoted(_ ranges: [LostRange], at place: UInt64) {
+    let checked = Set((placed[place]?.events ?? []).map { EventName($0.event) })
+    let unchecked = (unplaced[place] ?? []).filter { !checked.contains(EventName($0)) }
+    let streams = Dictionary(grouping: unchecked) {
+      StreamName(partition: $0.partition, origin: $0.dot.origin)
+    }
+    for range in ranges {
+      let events = (streams[range.stream] ?? []).filter { (range.from...range.to).contains($0.dot.sequence) }
+      guard !events.isEmpty else { continue }
+      unnoted.append(range)
+      unnotedCommits.formUnion(events.map(\.commit))
+    }
   }
 
   func events(at place: UInt64) -> [Event] {
@@ -66,8 +94,13 @@ extension Log {
         continue
       }
       salvage.missing += part.missing
-      salvage.ranges += ranges.filter { !part.missing.contains($0) }
+      let found = ranges.filter { !part.missing.contains($0) }
+      salvage.ranges += found
       salvage.rescued[place] = part.rescued
+      salvage.addUnnoted(found, at: place)
+      if part.missing.isEmpty, file.counts(part.contents), salvage.unplaced[place]?.isEmpty != false {
+        salvage.complete.insert(file.path)
+      }
     }
     return salvage
   }
@@ -107,5 +140,20 @@ extension Log {
       guard error.isNotFound else { throw error }
       return nil
     }
+  }
+}
+
+extension Survey {
+  /// Damaged files that may have held more than is known to be lost, where even `salvage` does not tell.
+  package func vague(after salvage: Salvage) -> [Damage] {
+    vague.filter { !salvage.complete.contains($0.path) }
+  }
+}
+
+extension DamagedFile {
+  /// Whether `contents` are all events that the frames of a journal number, up to the last durable byte.
+  fileprivate func counts(_ contents: NumberedEvents) -> Bool {
+    guard case .journal(let journal) = kind, journal.holes.last?.offset != journal.size else { return false }
+    return UInt64(contents.events.count) == journal.end
   }
 }

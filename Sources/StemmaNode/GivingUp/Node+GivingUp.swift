@@ -41,8 +41,20 @@ extension Node {
       }
       try decide(plan.restatement, plan.survey)
       try finishGivingUp(progress)
+      guard mark.pendingGivingUp == nil else {
+        throw .damaged(what: "more was lost meanwhile: `stemma repair --give-up` again")
+      }
       return report
     }
+  }
+
+  /// What is lost, and what else cannot be told, once mending has put back all that can be rescued.
+  private func surveyRest(_ found: [Damage]) throws(NodeError) -> (survey: Survey, salvage: Salvage) {
+    var survey = try survey(found)
+    let salvage = try Self.wrapping { try log.salvage(survey) }
+    survey.lost = salvage.missing
+    survey.vague = survey.vague(after: salvage)
+    return (survey, salvage)
   }
 
   /// Nil if nothing is damaged. The survey is that of a log into which mending has put all that can be rescued.
@@ -51,9 +63,7 @@ extension Node {
   )? {
     let found = try Self.wrapping { try log.verify() }
     if log.isHarmless(found) { return nil }
-    var survey = try self.survey(found)
-    let salvage = try Self.wrapping { try log.salvage(survey) }
-    survey.lost = salvage.missing
+    let (survey, salvage) = try surveyRest(found)
     let restatement = try restatement(of: survey, salvage)
     var report = GivingUpReport()
     report.files = Set(RecordedDamage(survey).places.map(\.file)).sorted()
@@ -66,13 +76,22 @@ extension Node {
   func finishGivingUp(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
     guard let pending = mark.pendingGivingUp else { return }
     do { _ = try log.refresh() } catch { throw .log(error) }
-    let found = try Self.wrapping { try log.verify() }
+    var found = try Self.wrapping { try log.verify() }
     if !pending.isWritten {
-      let survey = try survey(found)
-      try decide(try restatement(of: survey), survey)
+      let (survey, salvage) = try surveyRest(found)
+      try decide(try restatement(of: survey, salvage), survey)
     }
     guard let pending = mark.pendingGivingUp else { return }
     let cut = pending.cut.starts
+    if !log.isHarmless(found) {
+      // Also where nobody knows what else the files held: that is given up, and what they tell is not.
+      let survey = try survey(found)
+      let salvage = try Self.wrapping { try log.salvage(survey) }
+      if salvage.count > 0 {
+        _ = try Self.wrapping { try log.mend(survey, with: [], and: salvage, takesVague: true) }
+        found = try Self.wrapping { try log.verify() }
+      }
+    }
     if !log.isHarmless(found) {
       let survey = try survey(found)
       guard survey.lost.allSatisfy({ cut.covers($0.partition, $0.origin, $0.from) }) else {
@@ -89,7 +108,9 @@ extension Node {
   /// Decides durably what to do, and writes what is said again. The writer lock must be held.
   private func decide(_ restatement: Restatement, _ survey: Survey) throws(NodeError) {
     let fresh = restatement.newOrigins
-    mark.damage = RecordedDamage(survey)
+    var damage = RecordedDamage(survey)
+    damage.areTablesPartial = areTablesPartial
+    mark.damage = damage
     mark.origins += fresh
     mark.pendingGivingUp = PendingGivingUp(
       record: try record(of: survey, restatement), origins: fresh.map(\.rawValue),

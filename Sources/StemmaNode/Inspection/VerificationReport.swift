@@ -37,6 +37,8 @@ extension Node {
     package var losses: [RecordedDamage.Loss] = []
     /// Events that cannot be read either, and that a repair makes out of the damaged files themselves.
     package var rescuable: [RecordedDamage.Loss] = []
+    /// Commits of `rescuable` events whose notes nothing proves: a repair without peers leaves these out.
+    package var unnoted = 0
     /// Whether more may be lost than `losses` says.
     package var isVague = false
     /// What was given up, the oldest first.
@@ -50,8 +52,8 @@ extension Node {
     /// The commands that mend it, in their order. Tables are rebuilt by a repair.
     package var commands: [String] {
       if damage.contains(where: { $0.remedy == .repair }) {
-        if losses.isEmpty, !isVague { return ["stemma repair"] }
         let remotes = mark?.remotes.map(\.name) ?? []
+        if losses.isEmpty, !isVague, unnoted == 0 || remotes.isEmpty { return ["stemma repair"] }
         let peers = remotes.isEmpty ? ["PEER"] : remotes
         return peers.map { "stemma repair --from \($0)" }
       }
@@ -77,7 +79,7 @@ extension Node {
             })
         ),
         ("missing", .array(losses.map(\.json))), ("rescuable", .array(rescuable.map(\.json))),
-        ("isVague", .bool(isVague)),
+        ("unnoted", .int(Int64(unnoted))), ("isVague", .bool(isVague)),
         ("unconfirmed", .int(Int64(unconfirmed))), ("givenUp", .array(givenUp.map(\.json))),
         ("mend", .array(commands.map { .string($0) })),
       ])
