@@ -98,6 +98,25 @@ struct UnfinishedCloneTests {
     try work.stemma("-C", "b", "status").output.contains("unfinished")
   }
 
+  /// It looked empty and whole: verify called it good, and an export was empty without a word.
+  @Test("whatever opens an unfinished clone says that it is one, and verify does not call it good")
+  func isSaidWhereverItIsOpened() throws {
+    let work = try Workplace()
+    try interrupted(work)
+    let sentence = "this node is an unfinished clone; `stemma pull` goes on with it"
+    for command in ["export", "log", "stats"] {
+      let result = try work.attempt("-C", "b", command)
+      #expect(result.status == 0 && result.errors.contains(sentence), "\(command): \(result.errors)")
+    }
+    let verified = try work.attempt("-C", "b", "verify")
+    #expect(verified.status == 1 && verified.output.contains(sentence), "\(verified)")
+    #expect(!verified.output.contains("all good"))
+    let pulled = try work.attempt("-C", "b", "pull")
+    #expect(pulled.status == 0 && !pulled.errors.contains(sentence), "\(pulled.errors)")
+    #expect(try work.attempt("-C", "b", "verify").status == 0)
+    #expect(try !work.attempt("-C", "b", "export").errors.contains("unfinished"))
+  }
+
   /// The only pull that was advised failed for ever.
   @Test("a clone whose source is gone goes on from another node that has all of it")
   func sourceIsGone() throws {

@@ -57,7 +57,8 @@ struct NodeOptions: ParsableArguments {
   /// Opens the node for reading; the tables are brought up to date where that is possible.
   func open() throws -> Node { try open(.read) }
 
-  func openForWriting() throws -> Node { try open(.write) }
+  /// `isQuiet`: the caller says the node's notices himself.
+  func openForWriting(isQuiet: Bool = false) throws -> Node { try open(.write, isQuiet: isQuiet) }
 
   /// Opens the node for commits of its own.
   func openForAppending(segmentSize: Int? = nil) throws -> Node {
@@ -72,7 +73,7 @@ struct NodeOptions: ParsableArguments {
   }
 
   private func open(
-    _ mode: Node.Mode, segmentSize: Int? = nil, delaysOrigin: Bool = false
+    _ mode: Node.Mode, segmentSize: Int? = nil, delaysOrigin: Bool = false, isQuiet: Bool = false
   ) throws -> Node {
     let bar = ProgressBar("rebuilding tables")
     var options = opening(mode, progress: bar)
@@ -80,10 +81,15 @@ struct NodeOptions: ParsableArguments {
     options.delaysOrigin = delaysOrigin
     let node = try Node.open(at: try locate(), options)
     bar.finish()
+    if isQuiet { return node }
     for notice in node.notices { Output.warning(notice) }
+    if node.mark.unfinishedClone != nil { Output.warning(unfinishedClone) }
     return node
   }
 }
+
+/// Of a node that looks empty, or as if it were whole.
+let unfinishedClone = "this node is an unfinished clone; `stemma pull` goes on with it"
 
 /// How results are written.
 struct FormatOptions: ParsableArguments {

@@ -104,7 +104,8 @@ extension Node.TransferReport {
 }
 
 private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws {
-  let node = try options.node.openForWriting()
+  let node = try options.node.openForWriting(isQuiet: true)
+  for notice in node.notices { Output.warning(notice) }
   let peers = try node.peers(options.peer)
   var results: [JSON] = []
   for peer in peers {

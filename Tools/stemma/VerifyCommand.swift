@@ -26,7 +26,7 @@ struct Verify: ParsableCommand {
       write(report)
     }
     Output.flush()
-    if report.isDamaged { throw ExitCode.no }
+    if report.isDamaged || report.isUnfinished { throw ExitCode.no }
   }
 
   private func write(_ report: Node.VerificationReport) {
@@ -43,7 +43,12 @@ struct Verify: ParsableCommand {
       Output.line("given up on \(Timestamp(milliseconds: record.time).utcText):")
       for line in LossText.lines(record, report.mark) { Output.line("  \(printable(line))") }
     }
+    if report.isUnfinished { Output.line(unfinishedClone) }
     guard report.isDamaged else {
+      if report.isUnfinished {
+        return Output.line(
+          "\(counted(Int(report.events), "event")) in \(counted(report.files, "file")) so far, undamaged")
+      }
       Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file")): all good")
       return
     }
@@ -67,4 +72,9 @@ struct Verify: ParsableCommand {
       Output.line("if nobody has the lost events: stemma repair --give-up")
     }
   }
+}
+
+extension Node.VerificationReport {
+  /// Whether the node is a clone that has not fetched all that it was to hold.
+  fileprivate var isUnfinished: Bool { mark?.unfinishedClone != nil }
 }
