@@ -85,8 +85,8 @@ package enum Explanations {
     case .noSuchEvent(let text): "there is no event `\(text)` in this node; `stemma log` lists them"
     case .beyondTheEnd(let text, let last):
       "`\(text)` lies beyond the end of the log; \(last.map { "the last event is @\($0)" } ?? "it has no events")"
-    case .daysOrEvent(let text, let event, let partition):
-      "`\(text)` may be so many days ago, or the event \(event) in \(partition); write the days as hours"
+    case .daysOrEvent(let text, let events):
+      "`\(text)` may be so many days ago, or the event \(list(events, "or")); write the days as hours"
         + (Int(text.dropLast()).map { " (\($0 * 24)h)" } ?? "") + ", or more digits of the digest"
     case .severalEvents(let text, let names, let takesPartition):
       "`\(text)` may be \(list(names, "or")); name it by its position or digest (`stemma log` shows them)"

@@ -16,7 +16,7 @@ struct EventNameTests {
   @Test("the first digits of a digest are never silently a number of days")
   func digestsThatLookLikeDays() throws {
     let work = try Shop.open()
-    try work.stemma("-C", "shop", "import", "-", input: Self.visits(2000))
+    try work.stemma("-C", "shop", "import", "-", input: Self.visits(12_000))
     let events = try work.stemma("-C", "shop", "log", "--ndjson").objects()
     let digests = events.map { $0.text("digest") ?? "" }
     func event(_ digest: String) throws -> String {
@@ -43,6 +43,16 @@ struct EventNameTests {
         refused.errors.contains("\(named.text("event") ?? "") in \(named.text("partition") ?? "")"),
         "\(refused.errors)")
       #expect(refused.errors.contains("days") && refused.errors.contains("h)"), "\(refused.errors)")
+    }
+
+    // Two that begin so make days no likelier.
+    let beginnings = Dictionary(
+      grouping: digests.compactMap { $0.prefixMatch(of: /[0-9]{3,4}d/).map { String($0.0) } }, by: \.self)
+    let shared = try #require(beginnings.filter { $0.value.count > 1 }.keys.min())
+    let several = try work.attempt("-C", "shop", "log", "--since", shared)
+    #expect(several.status == 64 && several.output.isEmpty, "\(several.output.prefix(200))")
+    for event in events where event.text("digest")?.hasPrefix(shared) ?? false {
+      #expect(several.errors.contains(event.text("event") ?? "?"), "\(several.errors)")
     }
 
     // What no event is called is days.

@@ -94,19 +94,19 @@ extension Node {
     return found
   }
 
-  /// The event whose digest begins so; nil if there is none, or it is not the only one that can be read.
-  func onlyEvent(digest prefix: String) throws(NodeError) -> NotedEvent? {
-    do throws(NodeError) { return try event(digest: prefix) } catch {
-      switch error {
-      case .inspection(.noSuchEvent), .inspection(.severalEvents), .missing: return nil
-      default: throw error
-      }
-    }
+  /// What the events are called, and where, that can be read and whose digests begin so.
+  func names(ofEventsWithDigest prefix: String) throws(NodeError) -> [String] {
+    names(of: try events(digest: prefix, Omissions()))
   }
 
   private func event(digest prefix: String) throws(NodeError) -> NotedEvent {
     let omissions = Omissions()
-    let found = try Self.wrapping { () throws -> [NotedEvent] in
+    let found = try events(digest: prefix, omissions)
+    return try only(found, prefix, omissions, isUnique: prefix.utf8.count >= 8)
+  }
+
+  private func events(digest prefix: String, _ omissions: Omissions) throws(NodeError) -> [NotedEvent] {
+    try Self.wrapping { () throws -> [NotedEvent] in
       var found: [NotedEvent] = []
       var digester = EventDigester()
       var reader = log.events(around: omissions)
@@ -116,7 +116,14 @@ extension Node {
       }
       return found
     }
-    return try only(found, prefix, omissions, isUnique: prefix.utf8.count >= 8)
+  }
+
+  /// Each with its partition, and its position where two are called the same.
+  private func names(of found: [NotedEvent]) -> [String] {
+    let description = description
+    let names = found.map { "\(description.name($0.event.dot)) in \($0.event.partition)" }
+    if Set(names).count == names.count { return names }
+    return zip(names, found).map { "\($0), @\($1.stored.position)" }
   }
 
   /// The event that was found. `isUnique`: no other one is called so, so that it does not matter what is missing.
@@ -127,12 +134,7 @@ extension Node {
     if found.isEmpty || !isUnique, let missing = try missingEvents(omissions) { throw .missing(missing) }
     guard let first = found.first else { throw .inspection(.noSuchEvent(text)) }
     guard found.count == 1 else {
-      let description = description
-      var names = found.map { "\(description.name($0.event.dot)) in \($0.event.partition)" }
-      if Set(names).count < names.count {
-        names = zip(names, found).map { "\($0), @\($1.stored.position)" }
-      }
-      throw .inspection(.severalEvents(text, names, takesPartition: takesPartition))
+      throw .inspection(.severalEvents(text, names(of: found), takesPartition: takesPartition))
     }
     return first
   }

@@ -12,7 +12,7 @@ package enum InspectionError: Error {
   /// A position behind the last one; nil: there is no event.
   case beyondTheEnd(String, last: String?)
   /// A number of days, and the first digits of this event's digest.
-  case daysOrEvent(String, event: String, in: Partition)
+  case daysOrEvent(String, [String])
   /// Several events are meant: their names with their partitions. Whether a partition can be named where the event was.
   case severalEvents(String, [String], takesPartition: Bool)
   case noSuchCommit(String)

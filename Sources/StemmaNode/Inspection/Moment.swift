@@ -141,10 +141,9 @@ extension Node {
     _ text: String, toTheEnd: Bool = false, in partition: String? = nil, takesPartition: Bool = false
   ) throws(NodeError) -> Moment {
     if let moment = Moment(time: text, wall: ports.clock.milliseconds(), toTheEnd: toTheEnd) {
-      if Moment.resemblesDigest(text), let event = try onlyEvent(digest: text) {
-        throw .inspection(
-          .daysOrEvent(text, event: description.name(event.event.dot), in: event.event.partition))
-      }
+      guard Moment.resemblesDigest(text) else { return moment }
+      let events = try names(ofEventsWithDigest: text)
+      guard events.isEmpty else { throw .inspection(.daysOrEvent(text, events)) }
       return moment
     }
     if let position = Position(text) {
