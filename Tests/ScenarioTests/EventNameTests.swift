@@ -64,6 +64,19 @@ struct EventNameTests {
     #expect(try work.attempt("-C", "shop", "log", "--since", "10000d").status != 0)
   }
 
+  @Test("a commit is undone in all partitions, and so refuses to be undone in one")
+  func partitionOfACommit() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Customer", "id=ada", "name=first")
+    let refused = try work.attempt("-C", "shop", "undo", "shop.1", "--partition", "Customer", "-n")
+    #expect(refused.status == 64 && refused.output.isEmpty, "\(refused.output)")
+    #expect(refused.errors.contains("`shop.1` is a commit, which is undone whole"), "\(refused.errors)")
+    for words in [["shop:1", "--partition", "Customer"], ["shop.1"]] {
+      let shown = try Tool.run(Tool.path, ["-C", "shop", "undo", "-n"] + words, in: work.path)
+      #expect(shown.status == 0 && shown.output.contains("- Customer[ada]"), "\(words): \(shown.errors)")
+    }
+  }
+
   @Test("where all that is asked for is in one partition, the name of an event counts there")
   func partitionOfWhatIsAskedFor() throws {
     let work = try Shop.open()

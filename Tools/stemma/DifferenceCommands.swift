@@ -225,6 +225,9 @@ struct Undo: ParsableCommand {
   func run() throws {
     let node = try n ? options.open() : options.openForAppending()
     let isCommit = !node.description.commits(named: change).isEmpty
+    if isCommit, partition != nil {
+      throw Failure("`\(change)` is a commit, which is undone whole; --partition goes with an event", .usage)
+    }
     let events =
       try isCommit
       ? node.commit(named: change) : [node.event(named: change, partition: partition, takesPartition: true)]
