@@ -40,9 +40,12 @@ package enum Explanations {
     case .malformedInput(_, let what): what
     case .cannotRead(let path, let code): "cannot read \(path): \(system(code))"
     case .importLine(let source, let line, let reason, let resume, let earlier):
-      "\(source):\(line): \(text(of: reason)); nothing of its commit was written; "
-        + (earlier.map { "an earlier import is durable through line \($0), " } ?? remedy(of: reason))
-        + "go on with --from-line \(resume)"
+      "\(source):\(line): \(text(of: reason)); "
+        + (resume.map {
+          "nothing of its commit was written; "
+            + (earlier.map { "an earlier import is durable through line \($0), " } ?? remedy(of: reason))
+            + "go on with --from-line \($0)"
+        } ?? "this was only tried, and nothing was written")
     case .unknownRemote(let name, let known):
       "`\(name)` is neither a remote\(known.isEmpty ? "" : " (there are \(known.joined(separator: ", ")))") nor a directory with a node"
     case .notAPeer(let path, let reason): "\(path): \(reason)"

@@ -33,9 +33,9 @@ package enum NodeError: Error {
 
   case lineTooLong(source: String, line: Int, limit: Int)
   case malformedInput(source: String, what: String)
-  /// A line of an import that could not be taken. `resume` is the line to go on with; `earlier`: through which
-  /// line an earlier import of the same source is durable, if that is where to go on.
-  indirect case importLine(source: String, line: Int, NodeError, resume: Int, earlier: Int?)
+  /// A line of an import that could not be taken. `resume` is the line to go on with, nil where it was only tried;
+  /// `earlier`: through which line an earlier import of the same source is durable, if that is where to go on.
+  indirect case importLine(source: String, line: Int, NodeError, resume: Int?, earlier: Int?)
 
   case unknownRemote(String, known: [String])
   case notAPeer(path: String, reason: String)

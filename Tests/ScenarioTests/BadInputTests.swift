@@ -135,6 +135,13 @@ struct BadInputTests {
     text += line.bytes
     text += Data("\n\(Self.author("d"))\n".utf8)
     try write(work, "bad.ndjson", text)
+    // Where it is only tried, nothing is there to go on from.
+    let tried = try work.attempt("-C", "node", "import", "--dry-run", "--batch", "2", "bad.ndjson")
+    #expect(tried.status == line.status, "\(tried.errors)")
+    #expect(tried.errors.hasPrefix("stemma: bad.ndjson:4: "), "\(tried.errors)")
+    #expect(tried.errors.hasSuffix("; this was only tried, and nothing was written\n"), "\(tried.errors)")
+    #expect(!tried.errors.contains("--from-line"), "\(tried.errors)")
+
     let result = try work.attempt("-C", "node", "import", "--batch", "2", "bad.ndjson")
     #expect(result.status == line.status, "\(result.errors)")
     let error = try #require(result.errors.split(separator: "\n").last)

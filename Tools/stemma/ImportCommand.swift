@@ -29,7 +29,7 @@ struct Import: ParsableCommand {
   @Option(help: ArgumentHelp("Begin with this line; the first is 1.", valueName: "line")) var fromLine: Int =
     1
   @Flag(help: "Let `create` change a record that exists.") var upsert = false
-  @Flag(help: "Check everything, write nothing.") var dryRun = false
+  @Flag(help: "Check everything, write nothing but the file of --reject.") var dryRun = false
   @Option(
     help: ArgumentHelp(
       "Write refused lines here and go on; rows of SQLite files as NDJSON.", valueName: "file"),

@@ -62,6 +62,10 @@ package struct Import {
         if options.isDryRun { try rehearse(reading) } else { try write(reading) }
       } catch let error as SourceError { throw reading.failure(error.line, error.reason) }
     } catch NodeError.importLine(let source, let line, let reason, let resume, _) {
+      // Nothing of what was only tried is there to go on from.
+      guard !options.isDryRun, let resume else {
+        throw NodeError.importLine(source: source, line: line, reason, resume: nil, earlier: nil)
+      }
       // A first line that exists already: an earlier import of this file may have been cut short, and its commits
       // say how far it came. Nothing is guessed from any other error, or of a stream without a name.
       var earlier: Int?
