@@ -163,6 +163,8 @@ struct ConflictCommandTests {
       (["--model", "Customer", "--field", "number"], 65), (["--model", "Customer", "--field", "name"], 0),
       (["--field", "cart", "--check"], 1), (["--field", "existence", "--check"], 1),
       (["--model", "Badge", "--field", "team", "--check"], 0),
+      (["--field", "id"], 64), (["--model", "Visit", "--field", "site"], 64), (["--field", "members"], 65),
+      (["--model", "Team", "--field", "badges", "--check"], 65),
       (["--model", "Visit", "--key", "bad=1"], 64),
       (["--model", "Customer", "--key", "id=ada", "--key", "bad=1", "--check"], 64),
     ] as [([String], Int32)] {
@@ -171,6 +173,16 @@ struct ConflictCommandTests {
     }
     let typo = try work.attempt("-C", "field", "conflicts", "--model", "Customer", "--field", "nmae")
     #expect(typo.errors.contains("Customer has no field `nmae`; did you mean `name`?"), "\(typo.errors)")
+    for (words, part) in [
+      (["--model", "Customer", "--field", "crat"], "Customer has no field `crat`; did you mean `cart`?"),
+      (["--model", "Customer", "--field", "zzz"], "there are cart, id, name"),
+      (["--field", "id"], "`id` is a part of the key of Team, which is never in conflict"),
+      (["--model", "Team", "--field", "badges"], "stored by Badge; write --model Badge --field team"),
+      (["--field", "posts"], "`posts` of Member is stored by MemberPost; write --model MemberPost --field"),
+    ] {
+      let refused = try Tool.run(Tool.path, ["-C", "field", "conflicts"] + words, in: work.path)
+      #expect(refused.errors.contains(part), "\(words): \(refused.errors)")
+    }
     let log = try work.attempt(
       "-C", "field", "log", "--model", "Customer", "--key", "id=ada", "--key", "bad=1")
     #expect(log.status == 64 && log.errors.contains("`bad=1` is more than the key"), "\(log.errors)")

@@ -99,6 +99,14 @@ struct LogCommandTests {
         "`site` is a part of the key of Visit, which no event writes; {key}"
       ),
       (["log", "--field", "rom", "--model", "Visit"], 65, "Visit has no field `rom`; did you mean `room`?"),
+      (
+        ["log", "--field", "cart"], 65,
+        "`cart` of Customer is stored by Cart; write --model Cart --field customerId"
+      ),
+      (
+        ["log", "--field", "posts"], 65,
+        "`posts` of Member is stored by MemberPost; write --model MemberPost\n"
+      ),
       (["log", "--until", "@9.0"], 66, "`@9.0` lies beyond the end of the log; the last event is @"),
       (["log", "--oneline", "--json"], 64, "--oneline"), (["log", "--stat", "-p"], 64, "--stat"),
     ] {

@@ -40,8 +40,15 @@ struct ConflictOptions: ParsableArguments {
     }
     if let field, field != FieldDecision.existence {
       let models = filter.model.map { [$0] } ?? node.schema.models
-      guard try models.contains(where: { try RecordWords(node, model: $0.name).isKnown(field) }) else {
-        throw EventSelection.unknownField(field, models, filter.model, .badData)
+      try FieldChoice.refuseKeyPart(field, models, "which is never in conflict; --key selects by it")
+      let owners = try models.filter { try RecordWords(node, model: $0.name).isKnown(field) }
+      if owners.isEmpty { throw FieldChoice.unknown(field, models, filter.model, .badData) }
+      // Of many there cannot be too many, and what is stored is the other side's.
+      let isToMany = owners.allSatisfy {
+        $0.relationship(named: field).map { $0.kind == .hasMany || $0.kind == .manyToMany } ?? false
+      }
+      if isToMany {
+        try FieldChoice.refuseStoredElsewhere(field, node.schema, owners) { $0.relationship.name }
       }
     }
     return filter

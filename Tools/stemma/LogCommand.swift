@@ -233,7 +233,7 @@ struct EventSelection: ParsableArguments {
     completion: .operations)
   var op: [String] = []
   @Option(
-    help: "Only events that write this field, or one by which this relationship refers.",
+    help: "Only events that write this field, or one in which this relationship is stored.",
     completion: .fieldNames)
   var field: String?
   @Option(help: ArgumentHelp("Only events since then.", valueName: "when")) var since: String?
@@ -286,7 +286,7 @@ struct EventSelection: ParsableArguments {
   /// the log has it.
   private func storedNames(ofField name: String, _ node: Node, _ model: Model?) throws -> Set<String> {
     let models = model.map { [$0] } ?? node.schema.models
-    try refuseKeyPart(name, models, "--key selects by it")
+    try FieldChoice.refuseKeyPart(name, models, "which no event writes; --key selects by it")
     if let known = models.lazy.compactMap({ $0.field(named: name) }).first {
       return [model == nil ? name : known.storedName]
     }
@@ -296,25 +296,21 @@ struct EventSelection: ParsableArguments {
     }
     if !references.isEmpty { return Set(references) }
     if try isWritten(name, model, node) { return [name] }
-    throw Self.unknownField(name, models, model, .badData)
+    try FieldChoice.refuseStoredElsewhere(name, node.schema, models) { stored in
+      let keyParts = stored.child.keyFields.map { stored.child.fields[$0].name }
+      return stored.relationship.referenceFields.first { !keyParts.contains($0) }
+    }
+    throw FieldChoice.unknown(name, models, model, .badData)
   }
 
   /// Refuses fields of a `--format` that no event can have.
   func check(fields: [String], _ node: Node, _ model: Model?) throws {
     let models = model.map { [$0] } ?? node.schema.models
     for name in fields where name != Event.existenceField {
-      try refuseKeyPart(name, models, "{key} shows it")
+      try FieldChoice.refuseKeyPart(name, models, "which no event writes; {key} shows it")
       if models.contains(where: { $0.field(named: name) != nil }) { continue }
-      guard try isWritten(name, model, node) else { throw Self.unknownField(name, models, model, .usage) }
+      guard try isWritten(name, model, node) else { throw FieldChoice.unknown(name, models, model, .usage) }
     }
-  }
-
-  /// Refuses what is only a part of keys, which no event writes.
-  private func refuseKeyPart(_ name: String, _ models: [Model], _ way: String) throws {
-    let owners = models.filter { $0.field(named: name) != nil }
-    let isPart = owners.allSatisfy { model in model.keyFields.contains { model.fields[$0].name == name } }
-    guard let owner = owners.first, isPart else { return }
-    throw Failure("`\(name)` is a part of the key of \(owner.name), which no event writes; \(way)", .usage)
   }
 
   private func isWritten(_ name: String, _ model: Model?, _ node: Node) throws -> Bool {
@@ -334,13 +330,6 @@ struct EventSelection: ParsableArguments {
       isWritten = true
     }
     return isWritten
-  }
-
-  static func unknownField(_ name: String, _ models: [Model], _ model: Model?, _ code: ExitCode) -> Failure {
-    let known = Set(models.flatMap { $0.fields.map(\.name) }).sorted()
-    let all = known.count > 12 ? "`stemma schema show` lists all" : nil
-    let who = model.map { "\($0.name) has no" } ?? "no model has a"
-    return Failure("\(who) field `\(name)`\(Explanations.suggestion(name, known, else: all))", code)
   }
 
   private func operation(_ name: String) throws -> StemmaEvents.Operation {
