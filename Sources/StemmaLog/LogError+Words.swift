@@ -37,7 +37,7 @@ extension Flaw: CustomStringConvertible {
     case .cutShort(let expected, let found):
       "it is cut short: \(expected) bytes were expected, there are \(found)"
     case .checksum(let expected, let found):
-      "the checksum of the bytes is \(String(found, radix: 16)), it should be \(String(expected, radix: 16))"
+      "the checksum of the bytes is \(found.eightDigits), it should be \(expected.eightDigits)"
     case .digest: "the digest does not fit the bytes of the file"
     case .malformed(let field): "\(field) has a value that it cannot have"
     case .disagreement(let subject): subject
@@ -47,5 +47,13 @@ extension Flaw: CustomStringConvertible {
     case .gap: "events that stood here were lost, and are not found again yet"
     case .block(let error): error.description
     }
+  }
+}
+
+extension UInt32 {
+  /// As checksums are written.
+  var eightDigits: String {
+    let digits = String(self, radix: 16)
+    return String(repeating: "0", count: 8 - digits.count) + digits
   }
 }

@@ -153,8 +153,9 @@ struct InspectCommandTests {
     #expect(try work.bytes(path) == bytes)
   }
 
-  /// It said "at byte", and showed the beginning of the block, wherever in it the wrong bytes stood.
-  @Test("of several wrong bytes it is said between which they stand, and equal ones are shown")
+  /// It said "at byte", and showed the beginning of the block, wherever in it the wrong bytes stood; then it took
+  /// the longest run of equal bytes for them, which blocks have by themselves.
+  @Test("of several wrong bytes it is said between which they stand, and none is pointed at")
   func severalWrongBytes() throws {
     let work = try open()
     let path = "shop/log/00000001.segment"
@@ -167,13 +168,55 @@ struct InspectCommandTests {
     for index in start + 200..<start + 240 { zeroed[index] = 0 }
     var mixed = whole
     for index in start + 200..<start + 240 { mixed[index] ^= UInt8(index % 251) | 1 }
-    for (bytes, isRun) in [(zeroed, true), (mixed, false)] {
+    for bytes in [zeroed, mixed] {
       try bytes.write(to: URL(fileURLWithPath: work.file(path)))
       let output = try work.attempt("inspect", path).output
       #expect(output.contains("damaged in bytes \(start)–\(end): the checksum"), "\(output)")
-      #expect(output.contains(" are all the same") == isRun, "\(output)")
-      #expect(output.contains("00<00<00<") == isRun, "\(output)")
+      #expect(!output.contains(" are all the same") && !output.contains("<"), "\(output)")
     }
+  }
+
+  /// The footer was called damaged where only the trailer was, and was no footer where it was itself.
+  @Test("of a footer and a trailer the one that is damaged is named, and the other one read")
+  func damagedEnd() throws {
+    let work = try open()
+    let path = "shop/log/00000001.segment"
+    let whole = try work.stemma("inspect", path, "--json").object().array("parts")
+    let before = try work.bytes(path)
+    func place(_ name: String) throws -> Int {
+      try #require(whole.first { $0.text("part") == name }?.number("offset"))
+    }
+    for (name, offset, count) in [
+      ("trailer", 0, 12), ("trailer", 8, 4), ("trailer", 24, 4), ("trailer", 16, 60), ("footer", 0, 12),
+      ("footer", 2, 40),
+    ] {
+      var bytes = before
+      let start = try place(name) + offset
+      for index in start..<start + count { bytes[index] = 0x58 }
+      try bytes.write(to: URL(fileURLWithPath: work.file(path)))
+      let parts = try work.attempt("inspect", path, "--json").object().array("parts")
+      let damaged = parts.filter { !$0.array("damage").isEmpty }.map { $0.text("part") ?? "" }
+      #expect(damaged == [name], "\(name) \(offset): \(parts)")
+      for key in ["part", "offset", "bytes"] {
+        #expect(parts.map { "\($0[key] ?? "")" } == whole.map { "\($0[key] ?? "")" }, "\(name) \(offset)")
+      }
+    }
+  }
+
+  @Test("where neither the footer nor the trailer tells where the footer begins, that is said")
+  func damagedFooterAndTrailer() throws {
+    let work = try open()
+    let path = "shop/log/00000001.segment"
+    let parts = try work.stemma("inspect", path, "--json").object().array("parts")
+    var bytes = try work.bytes(path)
+    for name in ["footer", "trailer"] {
+      let start = try #require(parts.first { $0.text("part") == name }?.number("offset"))
+      for index in start..<start + 40 { bytes[index] = 0x58 }
+    }
+    try bytes.write(to: URL(fileURLWithPath: work.file(path)))
+    let result = try work.attempt("inspect", path)
+    #expect(result.output.contains("it cannot be told where the footer begins"), "\(result.output)")
+    #expect(result.lines.last?.hasSuffix("2 parts damaged: other bytes, trailer") == true, "\(result.output)")
   }
 
   private func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }

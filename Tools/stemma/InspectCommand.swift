@@ -199,13 +199,8 @@ private final class PartReport {
     let place =
       flaw.range.map { "in bytes \($0.lowerBound)–\($0.upperBound - 1)" } ?? "at byte \(flaw.offset)"
     Output.line("  " + Output.styled(printable("damaged \(place): \(what)"), .red))
-    if let run = flaw.run {
-      Output.line(
-        "  bytes \(run.lowerBound)–\(run.upperBound - 1) are all the same, which they hardly were before")
-      writeBytes(around: flaw, at: run.lowerBound)
-    } else if flaw.range == nil {
-      writeBytes(around: flaw, at: flaw.offset)
-    }
+    // Which of many bytes are wrong no checksum tells.
+    if flaw.range == nil { writeBytes(around: flaw, at: flaw.offset) }
   }
 
   /// Lines of sixteen bytes: that of the damage, and the one before and behind it.
@@ -221,8 +216,7 @@ private final class PartReport {
       var letters = ""
       for (place, byte) in line.enumerated() {
         let position = offset + UInt64(place)
-        let isWrong =
-          flaw.byte != nil && position == flaw.offset || flaw.run?.contains(position) ?? false
+        let isWrong = flaw.byte != nil && position == flaw.offset
         digits += isWrong ? Output.styled(hex(byte), .red) + "<" : hex(byte) + " "
         letters += (0x20..<0x7F).contains(byte) ? String(UnicodeScalar(byte)) : "."
       }

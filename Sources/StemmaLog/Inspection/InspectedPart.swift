@@ -93,8 +93,6 @@ package struct InspectedFlaw: Sendable {
   package var byte: WrongByte?
   /// Of a block with more than one wrong byte: in which bytes of the file they stand.
   package var range: Range<UInt64>?
-  /// A run of equal bytes among these, as no packed block has: the likely place.
-  package var run: Range<UInt64>?
 }
 
 /// The one byte in which a part differs from what its checksum was made of.

@@ -23,8 +23,8 @@ struct SegmentInspection {
   static func wholeFooter(of source: InspectedFile) throws(LogError) -> SegmentFooter? {
     var inspection = SegmentInspection(source: source, request: InspectionRequest()) { _ in }
     _ = try inspection.readHeader()
-    guard let trailer = try inspection.findTrailer(), let found = try inspection.findFooter(trailer),
-      found.flaw == nil
+    guard let trailer = try inspection.findTrailer(), let found = try inspection.footerByTrailer(trailer),
+      found.isCertain
     else { return nil }
     return found.footer
   }
@@ -41,29 +41,13 @@ struct SegmentInspection {
     let found = try findTrailer()
     let end = found?.offset ?? source.size
     guard let found, let index = try findFooter(found) else {
-      let (place, body) = (place, body)
-      let rest = try BlockScan(source).report(min(headerSize, end)..<end, request) { part in
-        var part = part
-        part.place = place
-        body(part)
-      }
-      guard request.block == nil else { return }
-      if rest < end {
-        var part = InspectedPart(.unknown, at: rest, end - rest)
-        part.complain(
-          found == nil
-            ? .disagreement("these bytes are no whole block, and the file has no end: it was cut")
-            : .malformed("footer"))
-        body(part)
-      }
-      if let found { body(found.part) }
-      return
+      return try reportWithoutFooter(found, before: end)
     }
     var tally = StreamTally()
     try reportBlocks(index, found.trailer, &tally)
     guard request.block == nil else { return }
-    body(footerPart(index, found.trailer, tally))
-    body(try filterPart(index, found.trailer, tally))
+    body(footerPart(index, found, tally))
+    body(try filterPart(at: index.offset + UInt64(index.length), found))
     body(try completed(found))
     let behind = found.offset + UInt64(SegmentTrailer.size)
     if behind < source.size {
@@ -71,6 +55,48 @@ struct SegmentInspection {
       part.complain(.malformed("end of the file"))
       body(part)
     }
+  }
+
+  /// The blocks one behind the other, and what stands behind them: where a whole trailer says where the footer is,
+  /// that it is damaged, else only what is known.
+  private func reportWithoutFooter(_ found: FoundTrailer?, before end: UInt64) throws(LogError) {
+    let footer = found.flatMap { claimedFooter($0) }
+    let limit = footer?.lowerBound ?? end
+    let (place, body) = (place, body)
+    let rest = try BlockScan(source).report(min(headerSize, limit)..<limit, request) { part in
+      var part = part
+      part.place = place
+      body(part)
+    }
+    guard request.block == nil else { return }
+    if rest < limit {
+      var part = InspectedPart(.unknown, at: rest, limit - rest)
+      let reason =
+        found == nil
+        ? ", and the file has no end: it was cut"
+        : footer == nil ? "; the trailer is damaged, so it cannot be told where the footer begins" : ""
+      part.complain(.disagreement("these bytes are no whole block" + reason))
+      body(part)
+    }
+    guard let found else { return }
+    if let footer {
+      var part = InspectedPart(.footer, at: footer.lowerBound, footer.upperBound - footer.lowerBound)
+      let crc = try source.bytes(at: footer.lowerBound, count: found.trailer.footerLength).crc32c
+      part.complain(
+        crc == found.trailer.footerCRC
+          ? .malformed("footer") : .checksum(expected: found.trailer.footerCRC, found: crc))
+      body(part)
+      body(try filterPart(at: footer.upperBound, found))
+    }
+    body(found.part)
+  }
+
+  /// Where the footer lies by a trailer that is whole.
+  private func claimedFooter(_ found: FoundTrailer) -> Range<UInt64>? {
+    let (footer, filter) = (UInt64(found.trailer.footerLength), UInt64(found.trailer.filterLength))
+    guard found.part.flaws.isEmpty, footer + filter <= found.offset else { return nil }
+    let start = found.offset - filter - footer
+    return start..<start + footer
   }
 
   // MARK: Header
@@ -150,7 +176,7 @@ struct SegmentInspection {
     part.say("events", trailer.events)
     part.say("end", trailer.end)
     part.say("rawBytes", trailer.rawBytes)
-    part.say("chain", String(trailer.chain, radix: 16))
+    part.say("chain", trailer.chain.eightDigits)
     part.say("digest", trailer.digest.description)
     return FoundTrailer(offset: offset, trailer: trailer, part: part)
   }
@@ -180,13 +206,22 @@ struct SegmentInspection {
     var offset: UInt64
     /// Where the first block begins; negative if the file has lost its beginning.
     var start: Int64
+    var length: Int
     var footer: SegmentFooter
+    /// Whether its checksum holds, as it stands in the trailer.
+    var isCertain: Bool
     var flaw: Flaw?
+  }
+
+  /// The footer by the trailer, or, if that is damaged, by the blocks.
+  private func findFooter(_ found: FoundTrailer) throws(LogError) -> FoundFooter? {
+    if let footer = try footerByTrailer(found) { return footer }
+    return found.part.flaws.isEmpty ? nil : try footerBehindBlocks(found)
   }
 
   /// The footer where the trailer says, or right before what follows it; one whose checksum does not hold is
   /// taken if it decodes all the same: the blocks have checksums of their own.
-  private func findFooter(_ found: FoundTrailer) throws(LogError) -> FoundFooter? {
+  private func footerByTrailer(_ found: FoundTrailer) throws(LogError) -> FoundFooter? {
     let trailer = found.trailer
     guard trailer.footerLength <= LogLimits.footer, trailer.filterLength <= LogLimits.footer else {
       return nil
@@ -205,18 +240,44 @@ struct SegmentInspection {
         let isWhole = crc == trailer.footerCRC
         guard isWhole || start - stored == Int64(headerSize) else { continue }
         return FoundFooter(
-          offset: offset, start: start - stored, footer: footer,
-          flaw: isWhole ? nil : .checksum(expected: trailer.footerCRC, found: crc))
+          offset: offset, start: start - stored, length: trailer.footerLength, footer: footer,
+          isCertain: isWhole,
+          // A damaged trailer need not have the checksum any more.
+          flaw: isWhole || !found.part.flaws.isEmpty
+            ? nil : .checksum(expected: trailer.footerCRC, found: crc))
       } catch { continue }
     }
     return nil
   }
 
+  /// The footer where the blocks end, if it says of them that they end there: a damaged trailer need not tell.
+  private func footerBehindBlocks(_ found: FoundTrailer) throws(LogError) -> FoundFooter? {
+    guard headerSize > 0 else { return nil }
+    let scan = BlockScan(source)
+    var offset = headerSize
+    while offset < found.offset, let size = try scan.size(at: offset, before: found.offset) {
+      offset += UInt64(size)
+    }
+    guard offset < found.offset else { return nil }
+    let count = Int(min(found.offset - offset, UInt64(2 * LogLimits.footer)))
+    let bytes = try source.bytes(at: offset, count: count)
+    var reader = FieldReader(bytes)
+    do throws(Flaw) {
+      let footer = try SegmentFooter(reading: &reader, from: 0)
+      guard let last = footer.blocks.last, headerSize + last.offset + UInt64(last.length) == offset else {
+        return nil
+      }
+      return FoundFooter(
+        offset: offset, start: Int64(headerSize), length: bytes.count - reader.remaining, footer: footer,
+        isCertain: false, flaw: nil)
+    } catch { return nil }
+  }
+
   private func footerPart(
-    _ index: FoundFooter, _ trailer: SegmentTrailer, _ tally: StreamTally
+    _ index: FoundFooter, _ found: FoundTrailer, _ tally: StreamTally
   ) -> InspectedPart {
     // A damaged trailer may claim more than there is.
-    let length = min(UInt64(trailer.footerLength), source.size - min(index.offset, source.size))
+    let length = min(UInt64(index.length), source.size - min(index.offset, source.size))
     var part = InspectedPart(.footer, at: index.offset, length)
     if let flaw = index.flaw { part.complain(flaw) }
     let footer = index.footer
@@ -226,23 +287,25 @@ struct SegmentInspection {
     part.say("events", footer.blocks.reduce(0) { $0 + UInt64($1.events) })
     guard tally.isWhole else { return part }
     if let what = tally.disagreement(with: footer.partitions) { part.complain(.disagreement(what)) }
-    if tally.rawBytes != trailer.rawBytes {
+    if found.part.flaws.isEmpty, tally.rawBytes != found.trailer.rawBytes {
       part.complain(.disagreement("raw bytes in the trailer and in the blocks"))
     }
     return part
   }
 
-  private func filterPart(
-    _ index: FoundFooter, _ trailer: SegmentTrailer, _ tally: StreamTally
-  ) throws(LogError) -> InspectedPart {
-    let offset = index.offset + UInt64(trailer.footerLength)
-    let bytes = try source.bytes(at: offset, count: trailer.filterLength)
+  /// A damaged trailer does not tell how long it is: then it ends where the trailer begins.
+  private func filterPart(at offset: UInt64, _ found: FoundTrailer) throws(LogError) -> InspectedPart {
+    let trailer = found.trailer
+    let isTold = found.part.flaws.isEmpty
+    let rest = Int(clamping: found.offset - min(offset, found.offset))
+    let length = isTold ? trailer.filterLength : min(rest, LogLimits.footer)
+    let bytes = try source.bytes(at: offset, count: length)
     var part = InspectedPart(.filter, at: offset, UInt64(bytes.count))
     do throws(Flaw) {
-      guard bytes.count == trailer.filterLength else {
-        throw .cutShort(expected: UInt64(trailer.filterLength), found: UInt64(bytes.count))
+      guard bytes.count == length else {
+        throw .cutShort(expected: UInt64(length), found: UInt64(bytes.count))
       }
-      guard bytes.crc32c == trailer.filterCRC else {
+      guard !isTold || bytes.crc32c == trailer.filterCRC else {
         throw .checksum(expected: trailer.filterCRC, found: bytes.crc32c)
       }
       _ = try KeyFilter(decoding: bytes)

@@ -54,26 +54,6 @@ extension InspectedPart {
       return complain(.checksum(expected: expected, found: found), byte: byte)
     }
     complain(.checksum(expected: expected, found: found), at: start)
-    let last = flaws.count - 1
-    flaws[last].range = start..<start + UInt64(length)
-    flaws[last].run = Self.run(in: covered[front...]).map { run in
-      start + UInt64(run.lowerBound - front)..<start + UInt64(run.upperBound - front)
-    }
-  }
-
-  /// The fewest equal bytes that are taken for damage: lost sectors read as zeros, and what is written over by
-  /// mistake is seldom as mixed as packed bytes, of which a run of eight is one in 2^56.
-  private static let leastRun = 8
-
-  /// The longest run of equal bytes; nil if all are short.
-  private static func run(in bytes: ArraySlice<UInt8>) -> Range<Int>? {
-    var longest = 0..<0
-    var start = bytes.startIndex
-    for index in bytes.indices where bytes[index] != bytes[start] {
-      if index - start > longest.count { longest = start..<index }
-      start = index
-    }
-    if bytes.endIndex - start > longest.count { longest = start..<bytes.endIndex }
-    return longest.count >= leastRun ? longest : nil
+    flaws[flaws.count - 1].range = start..<start + UInt64(length)
   }
 }

@@ -155,6 +155,12 @@ package struct SegmentFooter: Hashable, Sendable {
   /// As above, without comparing where the blocks end. `start`: where the first one begins.
   init(decoding bytes: [UInt8], from start: UInt64) throws(Flaw) {
     var reader = FieldReader(bytes)
+    try self.init(reading: &reader, from: start)
+    guard reader.remaining == 0 else { throw .malformed("end of the footer") }
+  }
+
+  /// As above; other bytes may follow. A footer says itself where it ends.
+  init(reading reader: inout FieldReader, from start: UInt64) throws(Flaw) {
     var origins: [Origin] = []
     for _ in 0..<(try reader.count("origins", each: 8)) { origins.append(Origin(try reader.uint64())) }
     var models: [String] = []
@@ -172,7 +178,6 @@ package struct SegmentFooter: Hashable, Sendable {
       offset += UInt64(block.length)
       blocks.append(block)
     }
-    guard reader.remaining == 0 else { throw .malformed("end of the footer") }
     guard partitions.allSatisfy({ $0.blocks.upperBound <= blocks.count }) else {
       throw .malformed("blocks of a partition")
     }
