@@ -113,6 +113,7 @@ extension TableDeclaration {
     if let conditional = member.as(IfConfigDeclSyntax.self) { checkConditional(conditional, &misuses) }
     guard let variable = member.as(VariableDeclSyntax.self) else { return }
     checkLazy(variable, &misuses)
+    checkAttributes(variable, &misuses)
     if variable.isInstance { checkEphemeral(variable, &misuses) }
   }
 

@@ -37,6 +37,7 @@ struct MemberReader {
       note(member.decl)
       TableDeclaration.checkMember(member.decl, &misuses)
       guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { continue }
+      misuses.checkArguments(of: variable.attributes)
       TableDeclaration.checkMarks(variable, &misuses)
       let relationship = try misuses.collect { try TableDeclaration.Relationship(variable) }
       if let relationship { relationships.append(relationship) }

@@ -32,7 +32,8 @@ private let refused: [AccessorDeclSyntax] = ["get { Swift.preconditionFailure() 
 extension TableDeclaration.Relationship {
   /// Whether it says what an accessor is made of; what is missing is said by `@Table`.
   fileprivate var isExpandable: Bool {
-    switch kind {
+    guard attribute.unreadable.isEmpty else { return false }
+    return switch kind {
     case .belongsTo, .hasMany: !fields.isEmpty
     case .hasOne: !fields.isEmpty && isOptional
     case .manyToMany: join != nil

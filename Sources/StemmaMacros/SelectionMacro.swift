@@ -17,6 +17,7 @@ struct SelectionMacro {
       guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance,
         !variable.isRelationship
       else { continue }
+      misuses.checkArguments(of: variable.attributes)
       let columns = try misuses.collect { try TableDeclaration.columns(variable) } ?? []
       for column in columns {
         MemberReader.checkConstant(column, isKey, &misuses)

@@ -44,7 +44,7 @@ extension TypeSyntax {
 }
 
 extension AttributeSyntax {
-  private var expressions: LabeledExprListSyntax { arguments?.as(LabeledExprListSyntax.self) ?? [] }
+  var expressions: LabeledExprListSyntax { arguments?.as(LabeledExprListSyntax.self) ?? [] }
 
   /// The arguments without a label.
   var unlabelled: [ExprSyntax] { expressions.filter { $0.label == nil }.map(\.expression) }
@@ -59,7 +59,8 @@ extension AttributeSyntax {
     expressions.first { $0.label?.text == label }?.expression
   }
 
-  func flag(_ label: String) -> Bool { expression(label)?.trimmedDescription == "true" }
+  /// Whether a labelled argument says anything but `false`.
+  func flag(_ label: String) -> Bool { expression(label).map { $0.trimmedDescription != "false" } ?? false }
 }
 
 extension FunctionDeclSyntax {

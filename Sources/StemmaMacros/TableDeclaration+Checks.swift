@@ -28,7 +28,7 @@ extension TableDeclaration {
       for field in index.fields where column(ofProperty: field) == nil {
         misuses.add("unknownField", unknown(field), at: index.attribute)
       }
-      if index.fields.isEmpty {
+      if index.fields.isEmpty, index.attribute.unreadable.isEmpty {
         misuses.add("noFields", "name the properties of the index: @Index(\"title\")", at: index.attribute)
       }
     }
@@ -102,6 +102,8 @@ extension TableDeclaration {
         fix: .replace(
           "write `\(relationship.target)?`", type, by: TypeSyntax(stringLiteral: "\(relationship.target)?")))
     }
+    // What it names is not known, and its own words are said.
+    guard relationship.attribute.unreadable.isEmpty else { return }
     guard relationship.kind != .manyToMany else {
       if relationship.join == nil {
         misuses.add(

@@ -99,6 +99,8 @@ struct TableDeclaration {
       $0.expression.fieldName
     }
     var misuses = Misuses()
+    misuses.checkArguments(of: node)
+    misuses.checkArguments(of: declaration.attributes)
     var reader = MemberReader(declaration)
     try reader.read(&misuses)
     members = reader.members
@@ -143,13 +145,9 @@ extension TableDeclaration.Relationship {
       self.variable = variable
       self.kind = kind
       fields = attribute.strings
-      deleteRule = attribute.expression("onDelete")
-        .flatMap { $0.as(MemberAccessExprSyntax.self)?.declName.baseName.text }
-      join = attribute.expression("through").flatMap {
-        $0.as(MemberAccessExprSyntax.self)?.base?.trimmedDescription
-      }
-      joinRelationship = attribute.expression("by")
-        .flatMap { $0.as(StringLiteralExprSyntax.self)?.representedLiteralValue }
+      deleteRule = attribute.expression("onDelete")?.deleteRule
+      join = attribute.expression("through")?.metatypeName
+      joinRelationship = attribute.label("by")
       isOptional = type.wrapped != nil
       target = try Self.target(type, kind)
       return

@@ -1,0 +1,75 @@
+import SwiftSyntax
+
+/// What is said by attributes. A macro sees an argument as it is written, and no value: one that it cannot read must not
+/// be passed over, or a rule that somebody gave would not hold.
+extension Misuses {
+  /// The attributes that stand on a property, or on the struct.
+  mutating func checkArguments(of attributes: AttributeListSyntax) {
+    for name in ["Column", "Index"] + TableDeclaration.Relationship.Kind.allCases.map(\.rawValue) {
+      for attribute in attributes.all(name) { checkArguments(of: attribute) }
+    }
+  }
+
+  mutating func checkArguments(of attribute: AttributeSyntax) {
+    let name = attribute.attributeName.trimmedDescription
+    for argument in attribute.unreadable {
+      let text = argument.with(\.trailingComma, nil).trimmedDescription
+      add(
+        "unreadable", "@\(name) cannot read `\(text)`: write it out, as a macro sees no values", at: attribute
+      )
+    }
+  }
+}
+
+extension TableDeclaration {
+  /// A property is one column, and what is not stored is none. (Beside `@Ephemeral`, `lazy` and relationships the checks
+  /// of these say it.)
+  static func checkAttributes(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
+    for attribute in variable.attributes.all("Column").dropFirst() {
+      misuses.add(
+        "secondColumn", "a property is one column; say all of it in one @Column", at: attribute)
+    }
+    let isStored = variable.isInstance && variable.bindings.contains(where: \.isStored)
+    let isLazy = variable.modifiers.contains { $0.name.tokenKind == .keyword(.lazy) }
+    guard !isStored, !isLazy, !variable.isRelationship, variable.attributes.named("Ephemeral") == nil,
+      let property = variable.bindings.first?.name
+    else { return }
+    for name in ["Column", "Index"] {
+      guard let attribute = variable.attributes.named(name) else { continue }
+      misuses.add(
+        "storedMark", "`\(property)` is not stored in a record; leave out @\(name)", at: attribute)
+    }
+  }
+}
+
+extension AttributeSyntax {
+  /// The arguments that are no literals of what they stand for.
+  var unreadable: [LabeledExprSyntax] { expressions.filter { !$0.isReadable } }
+}
+
+extension LabeledExprSyntax {
+  fileprivate var isReadable: Bool {
+    switch label?.text {
+    case "primaryKey": expression.is(BooleanLiteralExprSyntax.self)
+    case "onDelete": expression.deleteRule != nil
+    case "as", "through": expression.metatypeName != nil
+    case "partition":
+      expression.is(NilLiteralExprSyntax.self)
+        || expression.as(ArrayExprSyntax.self)?.elements.allSatisfy { $0.expression.fieldName != nil }
+          ?? false
+    // What is generated says them again, as they are written.
+    case "policy", "deletes": true
+    default: expression.fieldName != nil
+    }
+  }
+}
+
+extension ExprSyntax {
+  /// The case of a delete rule, from `.restrict` and `DeleteRule.restrict`.
+  var deleteRule: String? {
+    guard let access = self.as(MemberAccessExprSyntax.self),
+      [nil, "DeleteRule", "Stemma.DeleteRule"].contains(access.base?.trimmedDescription)
+    else { return nil }
+    return access.declName.baseName.text
+  }
+}

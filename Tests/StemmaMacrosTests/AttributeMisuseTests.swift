@@ -1,0 +1,159 @@
+import Testing
+
+/// What an attribute says that would otherwise be passed over.
+@Suite("Misuses of attributes")
+struct AttributeMisuseTests {
+  @Test(
+    "an argument of @Table that is no literal",
+    arguments: ["tableName", "model: name", "partition: [field]", "partition: fields", "\"book\" + suffix"])
+  func tableArgument(_ argument: String) {
+    expectMisuse(
+      """
+      @Table(\(argument)) struct Book {
+        let id: Int
+      }
+      """, unreadable("Table", argument), line: 1, column: 1)
+  }
+
+  @Test(
+    "an argument of @Column that is no literal",
+    arguments: ["columnName", "\"book\\(number)\"", "primaryKey: isKey", "as: stored"])
+  func columnArgument(_ argument: String) {
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Column(\(argument)) let id: Int
+      }
+      """, unreadable("Column", argument), line: 2, column: 3)
+  }
+
+  @Test("a key that is marked by what is no literal, where no other is")
+  func keyArgument() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Column(primaryKey: isKey) let number: Int
+      }
+      """, unreadable("Column", "primaryKey: isKey"), line: 2, column: 3)
+  }
+
+  @Test("an argument of @Column that is no literal, in a group")
+  func partArgument() {
+    expectMisuse(
+      """
+      @Selection struct Print {
+        @Column(columnName) var year: Int
+      }
+      """, unreadable("Column", "columnName"), line: 2, column: 3)
+  }
+
+  @Test("an argument of an index that is no literal", arguments: ["other", "name: indexName"])
+  func indexArgument(_ argument: String) {
+    expectMisuse(
+      """
+      @Table @Index("id", \(argument)) struct Book {
+        let id: Int
+      }
+      """, unreadable("Index", argument), line: 1, column: 8)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Index(\(argument)) var title: String
+      }
+      """, unreadable("Index", argument), line: 3, column: 3)
+  }
+
+  @Test("an index that names nothing but what is no literal")
+  func onlyIndexArgument() {
+    expectMisuse(
+      """
+      @Table @Index(field) struct Book {
+        let id: Int
+      }
+      """, unreadable("Index", "field"), line: 1, column: 8)
+  }
+
+  @Test(
+    "an argument of a relationship to many that is no literal",
+    arguments: [
+      "HasMany(\"teamId\", onDelete: rule)", "HasMany(\"teamId\", onDelete: Rules.restrict)",
+      "HasMany(field)", "HasMany(\"teamId\", field)", "ManyToMany(through: join)",
+      "ManyToMany(through: Join.self, by: side)",
+    ])
+  func relationshipArgument(_ attribute: String) {
+    let arguments = attribute.dropLast().split(separator: "(")[1]
+    let last = arguments.split(separator: ", ").last.map(String.init) ?? ""
+    expectMisuse(
+      """
+      @Table struct Team {
+        let id: Int
+        @\(attribute) var members: Related<Member>
+      }
+      """, unreadable(String(attribute.prefix { $0 != "(" }), last), line: 3, column: 3)
+  }
+
+  @Test("an argument of a reference that is no literal")
+  func referenceArgument() {
+    expectMisuse(
+      """
+      @Table struct Member {
+        let id: Int
+        var teamId: Int
+        @BelongsTo(field) var team: Team
+      }
+      """, unreadable("BelongsTo", "field"), line: 4, column: 3)
+  }
+
+  private func unreadable(_ name: String, _ argument: String) -> String {
+    "@\(name) cannot read `\(argument)`: write it out, as a macro sees no values"
+  }
+
+  @Test("two attributes for one column")
+  func twoColumns() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Column("name") @Column(as: Title.self) var title: String
+      }
+      """, secondColumn, line: 3, column: 19)
+    expectMisuse(
+      """
+      @Selection struct Print {
+        @Column("name") @Column("other") var title: String
+      }
+      """, secondColumn, line: 2, column: 19)
+  }
+
+  private let secondColumn = "a property is one column; say all of it in one @Column"
+
+  @Test(
+    "what is said of a column, on a property that is computed",
+    arguments: ["@Column(\"name\")", "@Column(primaryKey: true)", "@Index"])
+  func computed(_ attribute: String) {
+    let name = attribute.dropFirst().prefix { $0 != "(" }
+    let message = "`title` is not stored in a record; leave out @\(name)"
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        \(attribute) var title: String { "" }
+      }
+      """, message, line: 3, column: 3)
+    expectMisuse(
+      """
+      @Selection struct Print {
+        var year: Int
+        \(attribute) var title: String { "" }
+      }
+      """, message, line: 3, column: 3)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        \(attribute) static let title = ""
+      }
+      """, message, line: 3, column: 3)
+  }
+}
