@@ -128,9 +128,16 @@ struct MemberReader {
     for part in group.columns where part.isOptional {
       misuses.add("optionalKey", "the key part `\(part.property)` cannot be nil", at: part.place)
     }
-    for part in group.columns { Self.checkKeyType(part, &misuses) }
-    if group.columns.isEmpty {
-      misuses.add("noPrimaryKey", "the key `\(group.selection)` has no part", at: nested.name)
+    for part in group.columns {
+      Self.checkKeyType(part, &misuses)
+      if part.representation != nil {
+        misuses.add(
+          "representedKey", "the key part `\(part.property)` is stored as it is; leave out `as:`",
+          at: part.place)
+      }
+      if part.property == "primaryKey", group.property != "primaryKey" {
+        misuses.add("clash", "@Table writes `primaryKey`; call this one otherwise", at: part.place)
+      }
     }
     guard !nested.isHashable else { return }
     let name = nested.name.trimmed
@@ -158,10 +165,15 @@ struct MemberReader {
 
   /// What a declaration's members are called.
   static func declaredNames(_ declaration: some DeclGroupSyntax) -> Set<String> {
-    guard let declaration = declaration.as(StructDeclSyntax.self) else { return [] }
+    Set(declaredMembers(declaration).keys)
+  }
+
+  /// The same, and where each stands.
+  static func declaredMembers(_ declaration: some DeclGroupSyntax) -> [String: Syntax] {
+    guard let declaration = declaration.as(StructDeclSyntax.self) else { return [:] }
     var reader = MemberReader(declaration)
     for member in declaration.memberBlock.members { reader.note(member.decl) }
-    return Set(reader.members.keys)
+    return reader.members
   }
 
   private mutating func note(_ declaration: DeclSyntax) {

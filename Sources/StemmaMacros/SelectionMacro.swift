@@ -25,7 +25,32 @@ struct SelectionMacro {
       }
       parts += columns
     }
+    check(declaration, parts, &misuses)
     return parts
+  }
+
+  /// Whether a key can be made of it.
+  private static func canBeKey(
+    _ declaration: some DeclGroupSyntax, _ parts: [TableDeclaration.Column]
+  ) -> Bool {
+    (declaration.as(StructDeclSyntax.self)?.isHashable ?? false)
+      && parts.allSatisfy { !$0.isOptional && $0.representation == nil }
+  }
+
+  /// One that has nothing, and members that would be written again.
+  private static func check(
+    _ declaration: some DeclGroupSyntax, _ parts: [TableDeclaration.Column], _ misuses: inout Misuses
+  ) {
+    if parts.isEmpty, !misuses.hasErrors, let name = declaration.as(StructDeclSyntax.self)?.name {
+      misuses.add("emptySelection", "`\(name.text)` has no property that is stored", at: name)
+    }
+    let members = MemberReader.declaredMembers(declaration)
+    let generated =
+      ["Columns", "init(_: RowReader)"] + (canBeKey(declaration, parts) ? ["parts", "write(to:)"] : [])
+    for member in generated {
+      guard let place = members[member] else { continue }
+      misuses.add("clash", "@Selection writes `\(member)`; call this one otherwise", at: place)
+    }
   }
 }
 
@@ -48,7 +73,9 @@ extension SelectionMacro: MemberMacro {
     if !access.isEmpty, !hasOwn, !misuses.hasErrors {
       members.append(TableDeclaration.memberwise(access, parts.map(TableDeclaration.Stored.column)))
     }
-    if let name = declaration.as(StructDeclSyntax.self)?.name.text, !parts.isEmpty {
+    if let name = declaration.as(StructDeclSyntax.self)?.name.text, !parts.isEmpty,
+      !MemberReader.declaredNames(declaration).contains("Columns")
+    {
       members.append(columns(of: name, parts, access))
     }
     return members
@@ -112,8 +139,10 @@ extension SelectionMacro: ExtensionMacro {
         }
       }
       """)
-    let canBeKey = selection.isHashable && parts.allSatisfy { !$0.isOptional && $0.representation == nil }
-    return canBeKey ? [try key(type, parts, access, misuses), reading] : [reading]
+    let isKey =
+      canBeKey(selection, parts)
+      && MemberReader.declaredNames(selection).isDisjoint(with: ["parts", "write(to:)"])
+    return isKey ? [try key(type, parts, access, misuses), reading] : [reading]
   }
 
   /// Of an initialiser of what is refused: its properties cannot all be set.

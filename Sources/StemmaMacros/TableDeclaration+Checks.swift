@@ -24,6 +24,13 @@ extension TableDeclaration {
         "partition", "a partition is named by the first parts of the key, [\(parts)], in this order",
         at: declaration.name)
     }
+    checkIndexes(&misuses)
+    for relationship in relationships { check(relationship, &misuses) }
+    checkSetters(&misuses)
+  }
+
+  private func checkIndexes(_ misuses: inout Misuses) {
+    var names: Set<String> = []
     for index in indexes {
       for field in index.fields where column(ofProperty: field) == nil {
         misuses.add("unknownField", unknown(field), at: index.attribute)
@@ -31,9 +38,22 @@ extension TableDeclaration {
       if index.fields.isEmpty, index.attribute.unreadable.isEmpty {
         misuses.add("noFields", "name the properties of the index: @Index(\"title\")", at: index.attribute)
       }
+      if let twice = index.fields.indices.first(where: { index.fields[..<$0].contains(index.fields[$0]) }) {
+        misuses.add(
+          "fieldTwice", "an index names each property once; `\(index.fields[twice])` is named twice",
+          at: index.attribute)
+      }
+      // As the reader of schemas does, by columns; SQLite folds the case.
+      let columns = index.fields.compactMap { column(ofProperty: $0)?.name }
+      let name =
+        index.name
+        ?? "by" + columns.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined(separator: "And")
+      if !index.fields.isEmpty, !names.insert(name.lowercased()).inserted {
+        misuses.add(
+          "sameIndex", "\(self.name) has an index `\(name)` already; give this one another name",
+          at: index.attribute)
+      }
     }
-    for relationship in relationships { check(relationship, &misuses) }
-    checkSetters(&misuses)
   }
 
   /// Two references whose setters would be one, as those of `team` and `Team`, or whose fields are the same.

@@ -156,4 +156,36 @@ struct AttributeMisuseTests {
       }
       """, message, line: 3, column: 3)
   }
+
+  @Test("an index that names a field twice")
+  func fieldTwice() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Index("title") var title: String
+      }
+      """, "an index names each property once; `title` is named twice", line: 3, column: 3)
+  }
+
+  @Test(
+    "two indexes of one name",
+    arguments: [
+      ("@Index(\"title\", name: \"first\")", "@Index(\"year\", name: \"First\")", "First"),
+      ("@Index(\"title\")", "@Index(\"title\")", "byTitle"),
+      ("@Index(\"title\", \"year\")", "@Index(\"id\", name: \"byTitleAndYear\")", "byTitleAndYear"),
+    ])
+  func sameIndex(_ first: String, _ second: String, _ name: String) {
+    expectMisuse(
+      """
+      @Table
+      \(first)
+      \(second)
+      struct Book {
+        let id: Int
+        var title: String
+        var year: Int
+      }
+      """, "Book has an index `\(name)` already; give this one another name", line: 3, column: 1)
+  }
 }

@@ -157,7 +157,7 @@ struct DeclarationMisuseTests {
         let id: ID
       }
       """,
-      "the key `ID` has no part", line: 2, column: 21)
+      "`ID` has no property that is stored", line: 2, column: 21)
   }
 
   @Test("a relationship with a value")

@@ -303,4 +303,66 @@ struct GroupMisuseTests {
       "`firstId` stands in the group `print`; a reference field is a property of Book itself, or a part of its key",
       line: 7, column: 3)
   }
+
+  @Test("a part of a key that is stored as something else")
+  func representedPart() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Selection struct ID: Hashable {
+          let shelf: String
+          @Column(as: Date.UnixTimeRepresentation.self) let day: Date
+        }
+        let id: ID
+      }
+      """, "the key part `day` is stored as it is; leave out `as:`", line: 4, column: 55)
+  }
+
+  @Test(
+    "a member that @Selection writes",
+    arguments: [
+      ("struct Columns {}", "Columns", 10), ("let parts: Int", "parts", 7),
+      ("func write(to record: inout RecordWriter) {}", "write(to:)", 8),
+    ])
+  func clash(_ member: String, _ name: String, _ column: Int) {
+    expectMisuse(
+      """
+      @Selection struct ID: Hashable {
+        let number: Int
+        \(member)
+      }
+      """, "@Selection writes `\(name)`; call this one otherwise", line: 3, column: column)
+  }
+
+  @Test("a part of a key that is called as the key is in a record")
+  func clashPart() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Selection struct ID: Hashable {
+          let primaryKey: Int
+        }
+        let id: ID
+      }
+      """, "@Table writes `primaryKey`; call this one otherwise", line: 3, column: 9)
+  }
+
+  @Test("a selection of nothing")
+  func empty() {
+    expectMisuse(
+      """
+      @Selection struct Load {
+        var sum: Int { 0 }
+      }
+      """, "`Load` has no property that is stored", line: 1, column: 19)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+        }
+        var print: Print
+      }
+      """, "`Print` has no property that is stored", line: 3, column: 21)
+  }
 }
