@@ -15,6 +15,10 @@ struct RelationshipArticleTests {
       """
       create Team #1 mantra="Go Frontend!"
       """
+    } rows: {
+      """
+      teams id=#1 mantra="Go Frontend!"
+      """
     }
     let tim = try await witness.expect {
       try await store.insert(Member.Draft(name: "Tim", team: team))
@@ -86,6 +90,11 @@ struct RelationshipArticleTests {
       """
       create Cart #2 customerId=#1 items=["Tomato","Ice","Mint"]
       """
+    } rows: {
+      """
+      customers id=#1 name="Rene"
+      carts id=#2 items="[\\"Tomato\\",\\"Ice\\",\\"Mint\\"]" customerId=#1
+      """
     }
     #expect(try await customer.activeCart?.id == cart.id)
     // Update a "Has One" relationship between records
@@ -97,6 +106,12 @@ struct RelationshipArticleTests {
     } appends: {
       """
       link Cart #2 customer: customerId=#3
+      """
+    } rows: {
+      """
+      customers id=#1 name="Rene"
+      customers id=#3 name="Ada"
+      carts id=#2 items="[\\"Tomato\\",\\"Ice\\",\\"Mint\\"]" customerId=#3
       """
     }
     // Load related data in "Has One" relationships
@@ -163,6 +178,13 @@ struct RelationshipArticleTests {
       """
       link ArticleTag #3 tag: tagId=#4
       """
+    } rows: {
+      """
+      articles id=#1 title="Merging"
+      tags id=#2 name="data"
+      tags id=#4 name="sync"
+      articleTags id=#3 postId=#1 tagId=#4
+      """
     }
     try await witness.expect {
       try await store.delete(join)
@@ -202,6 +224,15 @@ struct RelationshipArticleTests {
       create ArticleTag #5 postId=#1 tagId=#2
       create ArticleTag #6 postId=#1 tagId=#3
       """
+    } rows: {
+      """
+      articles id=#1 title="Merging"
+      tags id=#2 name="data"
+      tags id=#3 name="sync"
+      articleTags id=#5 postId=#1 tagId=#2
+      articleTags id=#6 postId=#1 tagId=#3
+      persons id=#4 name="Ana"
+      """
     }
     #expect(try await article.tags.fetch().map(\.name) == ["data", "sync"])
     #expect(try await article.tags.rows().where { $0.name == "sync" }.fetchAll(store).count == 1)
@@ -212,6 +243,16 @@ struct RelationshipArticleTests {
     } appends: {
       """
       create Rating articleId=#1 personId=#4
+      """
+    } rows: {
+      """
+      articles id=#1 title="Merging"
+      tags id=#2 name="data"
+      tags id=#3 name="sync"
+      articleTags id=#5 postId=#1 tagId=#2
+      articleTags id=#6 postId=#1 tagId=#3
+      ratings articleId=#1 personId=#4
+      persons id=#4 name="Ana"
       """
     }
     let eager = try #require(
@@ -279,6 +320,12 @@ struct RelationshipArticleTests {
       link Post #3 author: authorId=#2
       unlink Post #3 editor: editorId=null
       """
+    } rows: {
+      """
+      posts id=#3 title="One" content="…" authorId=#2
+      persons id=#1 name="Ana"
+      persons id=#2 name="Ben"
+      """
     }
     try await witness.expect {
       post.setAuthor(nil)
@@ -311,6 +358,12 @@ struct RelationshipArticleTests {
       """
       create Post #3 authorId=#1 content="…" title="One"
       """
+    } rows: {
+      """
+      posts id=#3 title="One" content="…" authorId=#1
+      persons id=#1 name="Ana"
+      persons id=#2 name="Ben"
+      """
     }
     #expect(try await post.author.name == "Ana")
     #expect(try await post.editor == nil)
@@ -324,6 +377,12 @@ struct RelationshipArticleTests {
       link Post #3 author: authorId=#2
       link Post #3 editor: editorId=#2
       update Post #3 title="Two"
+      """
+    } rows: {
+      """
+      posts id=#3 title="Two" content="…" authorId=#2 editorId=#2
+      persons id=#1 name="Ana"
+      persons id=#2 name="Ben"
       """
     }
     #expect(try await ben.authoredPosts.fetch().map(\.title) == ["Two"])
@@ -361,6 +420,12 @@ struct RelationshipArticleTests {
       """
       create Novel #1 authorDoB="1980-02-29" authorName="Ana" content="…" title="One"
       """
+    } rows: {
+      """
+      novels id=#1 title="One" content="…" authorName="Ana" authorDoB="1980-02-29"
+      writers name="Ana" dateOfBirth="1980-02-29"
+      writers name="Ana" dateOfBirth="1991-01-01"
+      """
     }
     #expect(try await novel.author?.id == ana.id)
     try await witness.expect {
@@ -369,6 +434,12 @@ struct RelationshipArticleTests {
     } appends: {
       """
       link Novel #1 author: authorDoB="1991-01-01" authorName="Ana"
+      """
+    } rows: {
+      """
+      novels id=#1 title="One" content="…" authorName="Ana" authorDoB="1991-01-01"
+      writers name="Ana" dateOfBirth="1980-02-29"
+      writers name="Ana" dateOfBirth="1991-01-01"
       """
     }
     #expect(try await namesake.authoredPosts.fetch().map(\.title) == ["One"])
