@@ -29,6 +29,9 @@ struct SelectionMacro {
     return parts
   }
 
+  /// What is written of one that can be a key.
+  static let keyMembers = ["parts", "write(to:)"]
+
   /// Whether a key can be made of it.
   private static func canBeKey(
     _ declaration: some DeclGroupSyntax, _ parts: [TableDeclaration.Column]
@@ -46,7 +49,7 @@ struct SelectionMacro {
     }
     let members = MemberReader.declaredMembers(declaration)
     let generated =
-      ["Columns", "init(_: RowReader)"] + (canBeKey(declaration, parts) ? ["parts", "write(to:)"] : [])
+      ["Columns", "init(_: RowReader)"] + (canBeKey(declaration, parts) ? keyMembers : [])
     for member in generated {
       guard let place = members[member] else { continue }
       misuses.add("clash", "@Selection writes `\(member)`; call this one otherwise", at: place)
@@ -141,7 +144,7 @@ extension SelectionMacro: ExtensionMacro {
       """)
     let isKey =
       canBeKey(selection, parts)
-      && MemberReader.declaredNames(selection).isDisjoint(with: ["parts", "write(to:)"])
+      && MemberReader.declaredNames(selection).isDisjoint(with: keyMembers)
     return isKey ? [try key(type, parts, access, misuses), reading] : [reading]
   }
 

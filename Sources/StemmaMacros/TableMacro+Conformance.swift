@@ -135,6 +135,8 @@ extension TableDeclaration {
     let found = reader.key(&misuses)
     let isKey =
       !found.columns.isEmpty && !found.type.isOptionalType
+      && !(found.selection.flatMap { reader.selections[$0] }.map(MemberReader.declaredNames) ?? [])
+        .contains(where: SelectionMacro.keyMembers.contains)
       && !reader.stored.contains { $0.property == found.property && declaration.isHidden($0) }
       && !misuses.diagnostics.contains {
         let id = ($0.diagMessage as? Misuse)?.id
