@@ -85,6 +85,61 @@ import Stemma
   @BelongsTo("tenant", "customerNumber") var customer: Customer?
 }
 
+// Rules that attributes say: of deletion, of conflicts, and of which side of a join model is meant.
+
+/// Rules of all kinds.
+@Table(policy: .optimistic, deletes: .updateWins) public struct Choir: Codable, Hashable {
+  /// Its key.
+  public let id: Int
+  /// What it is called.
+  public var name: String
+  /// As long as there are any, it stays.
+  @HasMany("choirId", onDelete: .restrict) public var singers: Related<Singer>
+}
+
+/// A value of a model with relationships can be encoded: what it leads to is no part of it.
+@Table(deletes: .updateWins) public struct Singer: Codable, Hashable {
+  /// Its key.
+  public let id: Int
+  /// The reference, which is encoded.
+  public var choirId: Int?
+  /// What the reference leads to, which is not.
+  @BelongsTo("choirId") public var choir: Choir?
+  /// Those whom it teaches.
+  @ManyToMany(through: Lesson.self, by: "teacher") public var pupils: Related<Singer>
+  /// Those who teach it.
+  @ManyToMany(through: Lesson.self, by: "pupil") public var teachers: Related<Singer>
+  /// Another rule, spelled with its type.
+  @HasOne("singerId", onDelete: DeleteRule.restrict) public var songbook: Songbook?
+}
+
+/// Who teaches whom.
+@Table public struct Lesson: Codable {
+  /// Both sides.
+  @Selection public struct ID: Hashable, Codable {
+    /// One of them.
+    public let teacherId: Int
+    /// The other.
+    public let pupilId: Int
+  }
+  /// The pair.
+  public let id: ID
+  /// Who teaches.
+  @BelongsTo("teacherId") public var teacher: Singer
+  /// Who learns.
+  @BelongsTo("pupilId") public var pupil: Singer
+}
+
+/// What a singer has one of.
+@Table public struct Songbook {
+  /// Its key.
+  public let id: Int
+  /// Whose it is.
+  public var singerId: Int
+  /// The singer.
+  @BelongsTo("singerId") public var singer: Singer
+}
+
 func relationships(_ store: Store) async throws {
   var employee = try await store.insert(Employee.Draft(name: "Ana"))
   var other = try await store.insert(Employee.Draft(name: "Ben", manager: employee, mentor: employee))

@@ -1,3 +1,4 @@
+import Foundation
 import Shapes
 import Stemma
 import Testing
@@ -28,6 +29,27 @@ struct PublicModelTests {
     let berth = try await store.insert(Berth.Draft(deck: 1, number: 7))
     #expect(berth.deck == 1 && berth.note == nil)
     #expect(try await store.find(Berth.self, Berth.ID(deck: 1, number: 7)).number == 7)
+  }
+
+  @Test(
+    "a value of a model with relationships is encoded without them, and what is decoded is a value like any other"
+  )
+  func codable() async throws {
+    let store = try await Store.temporary(
+      models: Choir.self, Singer.self, Lesson.self, Songbook.self)
+    let choir = try await store.insert(Choir(id: 1, name: "Low"))
+    let singer = try await store.insert(Singer(id: 2, choirId: choir.id))
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let text = try encoder.encode(singer)
+    #expect(String(decoding: text, as: UTF8.self) == #"{"choirId":1,"id":2}"#)
+    var decoded = try JSONDecoder().decode(Singer.self, from: text)
+    #expect(decoded == singer)
+    #expect(try await singer.choir?.name == "Low")
+    // It belongs to no store.
+    await #expect(throws: StoreError.self) { try await decoded.choir }
+    decoded.setChoir(nil)
+    #expect(decoded.choirId == nil)
   }
 
   @Test("what its own module alone knows of a model is stored like the rest, and others save the rest")
