@@ -14,8 +14,9 @@ package enum Models {
   ]
   package static let odd: [any Stemma.Table.Type] = [
     UUIDModel.self, DoubleModel.self, Texts.self, RelatedModel.self, SendableModel.self, AnyModel.self,
-    DraftModel.self, ColumnsModel.self, RelationshipsModel.self, PrimaryKeyModel.self, StemmaModel.self,
-    Stamps.self, CodableModel.self, HashableModel.self, KeyValueModel.self, TableModel.self,
+    DraftModel.self, ColumnsModel.self, Depot.self, Parts.self, RelationshipsModel.self,
+    PrimaryKeyModel.self, StemmaModel.self, Stamps.self, CodableModel.self, HashableModel.self,
+    KeyValueModel.self, TableModel.self,
     ColumnModel.self, ID2.self, Foundation.self, Optional.self, Array.self, Result.self, Error.self,
     Store.self, Transaction.self, Void.self, Never.self, Character.self, Data.self, Decimal.self,
     TypeModel.self, ProtocolModel.self, KeyModel.self, Words.self, SwiftModel.self,

@@ -143,6 +143,23 @@ struct ColumnsModel {
   var key2: String?
 }
 
+@Table
+struct Depot {
+  @Selection struct ID: Hashable {
+    let site: String
+    @Column("parts") let partsField: Int
+    @Column("hashValue") let hashValueField: Int
+  }
+  let id: ID
+}
+
+@Table
+struct Parts {
+  let id: String.ID
+  var parts: Int?
+  var hashValue: Int?
+}
+
 @Table(model: "Relationships")
 struct RelationshipsModel {
   let id: String.ID

@@ -23,9 +23,10 @@ struct SwiftNames {
 
   /// The property of a field, without ticks: as macros are told it.
   ///
-  /// A field that is called as a type would hide the type from what macros write.
-  func property(_ name: String, besides others: [String]) -> String {
-    isTaken(name) ? Self.free(Naming.lowerCamel(name) + "Field", Set(others)) : name
+  /// A field that is called as a type would hide the type from what macros write. `isPart`: of a key with several.
+  func property(_ name: String, besides others: [String], isPart: Bool) -> String {
+    isTaken(name) || isPart && Self.takenParts.contains(name)
+      ? Self.free(Naming.lowerCamel(name) + "Field", Set(others)) : name
   }
 
   /// Whether no property can have the name.
@@ -76,6 +77,9 @@ struct SwiftNames {
   private static let takenMembers: Set<String> = [
     "self", "init", "await", "let", "var", "inout", "primaryKey",
   ]
+
+  /// What a struct of key parts has besides.
+  private static let takenParts: Set<String> = ["parts", "hashValue"]
 
   /// Likewise of cases: static members of an enum with raw values that is a column.
   private static let takenCases: Set<String> = [

@@ -76,7 +76,9 @@ package struct SwiftSource {
   /// The property of a field.
   private func property(_ name: String, _ model: Model?) -> String {
     guard let model else { return name }
-    return names.property(name, besides: model.fields.map(\.name) + model.relationships.map(\.name))
+    return names.property(
+      name, besides: model.fields.map(\.name) + model.relationships.map(\.name),
+      isPart: model.keyFields.count > 1 && model.keyFields.contains { model.fields[$0].name == name })
   }
 
   /// Properties as macros are told them.
