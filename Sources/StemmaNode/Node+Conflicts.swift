@@ -83,7 +83,8 @@ extension Node {
       var cursor = try reader.conflicts(
         filter.model.map { [$0.name] }, key: filter.model == nil ? nil : filter.key, isInScope: isInScope)
       while let conflict = try cursor.next() {
-        if filter.contains(conflict) { try body(try describe(conflict)) }
+        let model = schema.model(named: conflict.model)
+        if filter.contains(conflict, of: model) { try body(try describe(conflict)) }
       }
     }
   }

@@ -154,6 +154,30 @@ struct ConflictCommandTests {
     #expect(try work.attempt("-C", "field", "get", "Team", "blue").status == 66)
   }
 
+  /// A script that asked for a reference by the name of its relationship heard that nothing is open.
+  @Test("a reference of one field goes by the name of its relationship, too")
+  func referenceOfOneField() throws {
+    let work = try Shop.open()
+    for team in ["red", "blue", "green"] {
+      try work.stemma("-C", "shop", "create", "Team", "id=\(team)", "name=\(team)")
+    }
+    try work.stemma("-C", "shop", "create", "Badge", "id=b", "team=red")
+    try work.stemma("clone", "shop", "field", "--name", "field")
+    try work.stemma("-C", "shop", "link", "Badge", "b", "team", "blue")
+    try work.stemma("-C", "field", "link", "Badge", "b", "team", "green")
+    try work.stemma("-C", "field", "sync")
+    let conflict = try #require(work.stemma("-C", "field", "conflicts", "--json").array().first)
+    for name in [try #require(conflict.text("field")), "team"] {
+      let check = try work.attempt(
+        "-C", "field", "conflicts", "--check", "--model", "Badge", "--field", name)
+      #expect(check.status == 1, "\(name): \(check.output)")
+      let shown = try work.stemma("-C", "field", "conflicts", "show", "Badge", "b", name)
+      #expect(shown.output.contains("green"), "\(name): \(shown.output)")
+    }
+    let other = try work.attempt("-C", "field", "conflicts", "--check", "--model", "Team", "--field", "name")
+    #expect(other.status == 0, "\(other.output)")
+  }
+
   /// Scripts that asked with a word that nothing is called heard that nothing is open.
   @Test("a field that no model has, or more than a key, is refused and not free of conflicts")
   func unknownFields() throws {

@@ -16,20 +16,24 @@ package struct ConflictFilter: Sendable {
 
   package init(model: Model? = nil) { self.model = model }
 
-  func contains(_ conflict: OpenConflict) -> Bool {
+  /// `model`: that of the conflict.
+  func contains(_ conflict: OpenConflict, of model: Model?) -> Bool {
     guard kinds.contains(conflict.kind) else { return false }
     if let key, conflict.key != key { return false }
     if let first = conflict.choices.first, !scope.contains(first.event.partition) { return false }
     guard let field else { return true }
     if conflict.field == field || conflict.kind == .delete && field == FieldDecision.existence { return true }
-    // Reference fields are one register, which has the name of its relationship.
-    return conflict.kind == .value
-      && conflict.choices.contains { choice in
-        if case .fields(let assignments) = choice.value {
-          assignments.contains { $0.field == field }
-        } else {
-          false
-        }
+    // Several reference fields are one register, which has the name of its relationship; one has its own name.
+    guard conflict.kind == .value else { return false }
+    if let relationship = model?.relationship(named: field), relationship.storesReference {
+      return relationship.referenceFields.contains { $0 == conflict.field }
+    }
+    return conflict.choices.contains { choice in
+      if case .fields(let assignments) = choice.value {
+        assignments.contains { $0.field == field }
+      } else {
+        false
       }
+    }
   }
 }
