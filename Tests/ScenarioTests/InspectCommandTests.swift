@@ -203,6 +203,30 @@ struct InspectCommandTests {
     }
   }
 
+  /// The footer has the checksums of the blocks: one wrong byte of it called a whole block damaged, and `repair` then
+  /// left out its events.
+  @Test("a wrong byte of the footer is damage of the footer alone, and `repair` makes a new one")
+  func wrongByteOfFooter() throws {
+    let work = try open()
+    let path = "shop/log/00000001.segment"
+    let before = try work.bytes(path)
+    let footer = try #require(
+      work.stemma("inspect", path, "--json").object().array("parts").first { $0.text("part") == "footer" })
+    let (start, count) = (try #require(footer.number("offset")), try #require(footer.number("bytes")))
+    let export = try work.stemma("-C", "shop", "export").output
+    for offset in stride(from: start, to: start + count, by: max(1, count / 40)) {
+      var bytes = before
+      bytes[offset] ^= 0x21
+      try bytes.write(to: URL(fileURLWithPath: work.file(path)))
+      let parts = try work.attempt("inspect", path, "--json").object().array("parts")
+      let damaged = parts.filter { !$0.array("damage").isEmpty }.map { $0.text("part") ?? "" }
+      #expect(damaged == ["footer"], "\(offset): \(parts)")
+    }
+    try work.stemma("-C", "shop", "repair")
+    try work.stemma("-C", "shop", "verify")
+    #expect(try work.stemma("-C", "shop", "export").output == export)
+  }
+
   @Test("where neither the footer nor the trailer tells where the footer begins, that is said")
   func damagedFooterAndTrailer() throws {
     let work = try open()

@@ -208,9 +208,8 @@ struct SegmentInspection {
     var start: Int64
     var length: Int
     var footer: SegmentFooter
-    /// Whether its checksum holds, as it stands in the trailer.
+    /// Whether its checksum holds, as it stands in the trailer; if not, that is damaged.
     var isCertain: Bool
-    var flaw: Flaw?
   }
 
   /// The footer by the trailer, or, if that is damaged, by the blocks.
@@ -219,8 +218,9 @@ struct SegmentInspection {
     return found.part.flaws.isEmpty ? nil : try footerBehindBlocks(found)
   }
 
-  /// The footer where the trailer says, or right before what follows it; one whose checksum does not hold is
-  /// taken if it decodes all the same: the blocks have checksums of their own.
+  /// The footer where the trailer says, or right before what follows it. With a whole trailer its checksum must hold:
+  /// it has the checksums of the blocks, and one wrong byte of it would call a whole block damaged. A damaged trailer
+  /// need not have the footer's checksum any more: then it must say where the blocks begin.
   private func footerByTrailer(_ found: FoundTrailer) throws(LogError) -> FoundFooter? {
     let trailer = found.trailer
     guard trailer.footerLength <= LogLimits.footer, trailer.filterLength <= LogLimits.footer else {
@@ -238,13 +238,10 @@ struct SegmentInspection {
         let length = footer.blocks.last.map { $0.offset + UInt64($0.length) } ?? 0
         guard let start = Int64(exactly: offset), let stored = Int64(exactly: length) else { continue }
         let isWhole = crc == trailer.footerCRC
-        guard isWhole || start - stored == Int64(headerSize) else { continue }
+        guard isWhole || !found.part.flaws.isEmpty && start - stored == Int64(headerSize) else { continue }
         return FoundFooter(
           offset: offset, start: start - stored, length: trailer.footerLength, footer: footer,
-          isCertain: isWhole,
-          // A damaged trailer need not have the checksum any more.
-          flaw: isWhole || !found.part.flaws.isEmpty
-            ? nil : .checksum(expected: trailer.footerCRC, found: crc))
+          isCertain: isWhole)
       } catch { continue }
     }
     return nil
@@ -269,7 +266,7 @@ struct SegmentInspection {
       }
       return FoundFooter(
         offset: offset, start: Int64(headerSize), length: bytes.count - reader.remaining, footer: footer,
-        isCertain: false, flaw: nil)
+        isCertain: false)
     } catch { return nil }
   }
 
@@ -279,7 +276,6 @@ struct SegmentInspection {
     // A damaged trailer may claim more than there is.
     let length = min(UInt64(index.length), source.size - min(index.offset, source.size))
     var part = InspectedPart(.footer, at: index.offset, length)
-    if let flaw = index.flaw { part.complain(flaw) }
     let footer = index.footer
     part.say("blocks", UInt64(footer.blocks.count))
     part.say("partitions", UInt64(footer.partitions.count))
