@@ -3,8 +3,10 @@
 #endif
 #include "CStemma.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -99,4 +101,39 @@ int stemma_identity(int descriptor, struct stemma_file_identity *identity) {
 #endif
 #endif
   return 0;
+}
+
+// The signatures are those of libdeflate.h, version 1; its header is not needed.
+static struct {
+  void *(*allocate)(void);
+  void (*deallocate)(void *);
+  int (*decompress)(void *, const void *, size_t, void *, size_t, size_t *, size_t *);
+} libdeflate;
+
+static void load_libdeflate(void) {
+#if defined(__APPLE__)
+  void *library = dlopen("libdeflate.0.dylib", RTLD_NOW | RTLD_LOCAL);
+#else
+  void *library = dlopen("libdeflate.so.0", RTLD_NOW | RTLD_LOCAL);
+#endif
+  if (!library) return;
+  void *allocate = dlsym(library, "libdeflate_alloc_decompressor");
+  void *deallocate = dlsym(library, "libdeflate_free_decompressor");
+  void *decompress = dlsym(library, "libdeflate_deflate_decompress_ex");
+  if (!allocate || !deallocate || !decompress) return;
+  memcpy(&libdeflate.deallocate, &deallocate, sizeof deallocate);
+  memcpy(&libdeflate.decompress, &decompress, sizeof decompress);
+  memcpy(&libdeflate.allocate, &allocate, sizeof allocate);
+}
+
+int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_t count) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, load_libdeflate);
+  if (!libdeflate.allocate) return -1;
+  void *decompressor = libdeflate.allocate();
+  if (!decompressor) return -1;
+  size_t taken = 0, given = 0;
+  int outcome = libdeflate.decompress(decompressor, bytes, length, target, count, &taken, &given);
+  libdeflate.deallocate(decompressor);
+  return outcome == 0 && taken == length && given == count;
 }

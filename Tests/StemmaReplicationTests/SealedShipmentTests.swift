@@ -4,6 +4,7 @@ import StemmaSchema
 import StemmaSimulation
 import Testing
 
+@testable import StemmaLog
 @testable import StemmaReplication
 
 /// Sealed files that travel as they are, and when they do not.
@@ -300,6 +301,108 @@ import Testing
       _ = try reader.read(Piece.encode(sender: LogID(1), streams: streams, sealed: sealed))
     }
     #expect(reader.knowledge.isEmpty)
+  }
+
+  /// A deflate stream with a code for distances that the format reserves: libdeflate reads it, zlib does not. A node
+  /// that took it as it is could not hand it on to every other.
+  @Test(arguments: [29, 30])
+  func streamsThatNotEverybodyReadsAreRefused(distanceCode: UInt32) throws {
+    var maker = EventMaker(seed: 5)
+    var events = maker.commit(1)
+    events[0].assignments[1].value = .string(String(repeating: "x", count: 40_000))
+    let (bytes, sizes) = try AdoptedEvents(events).sealed(digests: events.map(\.digest.hash))
+    let sealed = try SealedContents(bytes[...], sizes)
+    let block = try craftedBlock(of: events, distanceCode)
+    var footer = sealed.footer
+    footer.blocks[0].length = block.count
+    footer.blocks[0].crc = CRC32C.of(block)
+    var changed = sizes
+    changed.footer = footer.encoded().count
+    let crafted = try SealedContents((block + footer.encoded() + bytes.suffix(sizes.filter))[...], changed)
+    let streams = footer.partitions.flatMap { partition in
+      partition.streams.map { stream in
+        ShippedStream(
+          range: StreamRange(
+            partition: partition.partition, origin: stream.origin, from: stream.from, to: stream.to,
+            hash: stream.hash), hashBefore: .zero)
+      }
+    }
+    let piece = Piece.encode(sender: LogID(1), streams: streams, sealed: crafted)
+    var reader = reader(Knowledge())
+    if distanceCode < 30 {
+      #expect(try reader.read(piece).eventCount == 1)
+    } else {
+      #expect(throws: ReplicationError.self) { _ = try reader.read(piece) }
+    }
+  }
+
+  /// A block of these events whose values are deflated by hand: byte by byte, but for ten that are the same as
+  /// 24,577 bytes before.
+  private func craftedBlock(of events: [Event], _ distanceCode: UInt32) throws -> [UInt8] {
+    var writer = BlockWriter(level: 0)
+    for (index, event) in events.enumerated() { writer.append(event, arrival: UInt64(index)) }
+    let plain = writer.finish()
+    var place = 2
+    var numbers: [Int] = []
+    // The number of events, and of each stream twice its size: level 0 deflates nothing.
+    while numbers.count < 4 {
+      var number = 0
+      var shift = 0
+      repeat {
+        number |= Int(plain[place] & 0x7F) << shift
+        shift += 7
+        place += 1
+      } while plain[place - 1] >= 0x80
+      numbers.append(number)
+    }
+    let values = Array(plain.suffix(numbers[3] / 2))
+    let copied = try #require(
+      (24_577..<values.count - 10).first { values[$0..<$0 + 10] == values[$0 - 24_577..<$0 - 24_567] })
+    var stream = FixedCodes()
+    for byte in values[..<copied] { stream.append(literal: byte) }
+    stream.appendCopyOfTen(distanceCode)
+    for byte in values[(copied + 10)...] { stream.append(literal: byte) }
+    stream.end()
+    var block = Array(plain[..<2])
+    for number in numbers[..<3] { block.appendVarint(number) }
+    block.appendVarint(numbers[3] | 1)
+    block.appendVarint(stream.bytes.count)
+    return block + plain[place..<plain.count - values.count] + stream.bytes
+  }
+
+  /// One deflate block with the fixed codes (RFC 1951, 3.2.6).
+  private struct FixedCodes {
+    private(set) var bytes: [UInt8] = []
+    private var bits = 0
+
+    /// The last block, with fixed codes.
+    init() { append(3, 3) }
+
+    mutating func append(literal byte: UInt8) {
+      if byte < 144 { appendCode(0x30 + UInt32(byte), 8) } else { appendCode(0x190 + UInt32(byte) - 144, 9) }
+    }
+
+    /// Ten bytes again, from where the code says; its extra bits are zeros.
+    mutating func appendCopyOfTen(_ distanceCode: UInt32) {
+      appendCode(8, 7)
+      appendCode(distanceCode, 5)
+      append(0, 13)
+    }
+
+    mutating func end() { appendCode(0, 7) }
+
+    /// Codes begin with their highest bit.
+    private mutating func appendCode(_ code: UInt32, _ length: Int) {
+      for bit in (0..<length).reversed() { append(code >> UInt32(bit) & 1, 1) }
+    }
+
+    private mutating func append(_ number: UInt32, _ length: Int) {
+      for bit in 0..<length {
+        if bits % 8 == 0 { bytes.append(0) }
+        bytes[bytes.count - 1] |= UInt8(number >> UInt32(bit) & 1) << UInt8(bits % 8)
+        bits += 1
+      }
+    }
   }
 
   @Test func keysOfAnotherPartitionAreRefused() throws {

@@ -10,8 +10,11 @@ package struct BlockReader: Sendable {
   private let limit: Int
 
   /// Takes a whole block from outside. `limit`: the most bytes that each stream may have raw, and that keys,
-  /// names and texts may come to when they are unpacked.
-  package init(_ bytes: ArraySlice<UInt8>, limit: Int = Limits.blockStream) throws(EventsError) {
+  /// names and texts may come to when they are unpacked. `strictly`: for a block that comes from elsewhere and is kept
+  /// as it is, so that every node can read it.
+  package init(
+    _ bytes: ArraySlice<UInt8>, limit: Int = Limits.blockStream, strictly: Bool = false
+  ) throws(EventsError) {
     let head = try bytes.withUnsafeBytes { raw in
       Result { () throws(EventsError) -> Head in try Head(raw, limit: limit) }
     }.get()
@@ -22,7 +25,8 @@ package struct BlockReader: Sendable {
     var start = bytes.startIndex + head.size
     var streams: [StoredStream] = []
     for size in head.streams {
-      streams.append(StoredStream(bytes: bytes[start..<start + size.stored], size: size))
+      streams.append(
+        StoredStream(bytes: bytes[start..<start + size.stored], size: size, isStrict: strictly))
       start += size.stored
     }
     valueStream = streams[2]
@@ -163,7 +167,7 @@ package struct BlockReader: Sendable {
       Result { () throws(EventsError) -> Head in try Head(raw, limit: limit) }
     }.get()
     let stored = StoredStream(
-      bytes: bytes[head.size..<head.size + head.streams[0].stored], size: head.streams[0])
+      bytes: bytes[head.size..<head.size + head.streams[0].stored], size: head.streams[0], isStrict: false)
     let stream = try stored.inflate("keys")
     defer { withExtendedLifetime(stream) {} }
     var reader = ByteReader(stream.bytes)
@@ -235,15 +239,19 @@ private struct StoredStream: Sendable {
   let bytes: ArraySlice<UInt8>
   let count: Int
   let isDeflated: Bool
+  let isStrict: Bool
 
-  init(bytes: ArraySlice<UInt8>, size: Head.Size) {
+  init(bytes: ArraySlice<UInt8>, size: Head.Size, isStrict: Bool) {
     self.bytes = bytes
+    self.isStrict = isStrict
     count = size.raw
     isDeflated = size.isDeflated
   }
 
   func inflate(_ subject: String) throws(EventsError) -> Memory {
-    let memory = bytes.withUnsafeBytes { isDeflated ? inflated($0, count: count) : Memory($0) }
+    let memory = bytes.withUnsafeBytes {
+      isDeflated ? inflated($0, count: count, strictly: isStrict) : Memory($0)
+    }
     guard let memory else { throw .malformed(subject, "not the deflate stream it should be") }
     return memory
   }

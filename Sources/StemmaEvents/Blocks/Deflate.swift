@@ -1,3 +1,4 @@
+import CStemma
 import CZlib
 
 /// Memory at a fixed address, so that values inside can be handed to C in place. Filled once, by whoever makes
@@ -68,23 +69,35 @@ final class Deflater {
 
 /// Inflates raw deflate that must give exactly `count` bytes and end with its input; nil if not. Never
 /// writes beyond `count`, whatever the input says.
-func inflated(_ source: UnsafeRawBufferPointer, count: Int) -> Memory? {
+///
+/// - Parameter strictly: what zlib refuses is refused. Otherwise libdeflate reads, where the machine has it: it takes
+///   some streams that no compressor writes, so what is passed on byte for byte must have been read strictly once, or
+///   another node could not read it.
+func inflated(_ source: UnsafeRawBufferPointer, count: Int, strictly: Bool) -> Memory? {
   var isWhole = false
   let memory = Memory(count: count) { target in
-    // zlib remembers the address of its stream, so it must not move between the calls.
-    let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
-    stream.initialize(to: z_stream())
-    defer { stream.deallocate() }
-    guard inflateInit2_(stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else { return }
-    defer { inflateEnd(stream) }
-    stream.pointee.next_in = UnsafeMutablePointer(
-      mutating: source.bindMemory(to: UInt8.self).baseAddress)
-    stream.pointee.avail_in = UInt32(source.count)
-    stream.pointee.next_out = target.bindMemory(to: UInt8.self).baseAddress
-    stream.pointee.avail_out = UInt32(target.count)
     isWhole =
-      inflate(stream, Z_FINISH) == Z_STREAM_END
-      && stream.pointee.avail_in == 0 && stream.pointee.avail_out == 0
+      !strictly
+      && stemma_inflate_quickly(source.baseAddress, source.count, target.baseAddress, target.count) == 1
+      || inflate(source, into: target)
   }
   return isWhole ? memory : nil
+}
+
+/// With zlib. Tells whether the stream gave exactly as many bytes as `target` has and ended with its input.
+private func inflate(_ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) -> Bool {
+  // zlib remembers the address of its stream, so it must not move between the calls.
+  let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+  stream.initialize(to: z_stream())
+  defer { stream.deallocate() }
+  guard inflateInit2_(stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+    return false
+  }
+  defer { inflateEnd(stream) }
+  stream.pointee.next_in = UnsafeMutablePointer(mutating: source.bindMemory(to: UInt8.self).baseAddress)
+  stream.pointee.avail_in = UInt32(source.count)
+  stream.pointee.next_out = target.bindMemory(to: UInt8.self).baseAddress
+  stream.pointee.avail_out = UInt32(target.count)
+  return CZlib.inflate(stream, Z_FINISH) == Z_STREAM_END
+    && stream.pointee.avail_in == 0 && stream.pointee.avail_out == 0
 }

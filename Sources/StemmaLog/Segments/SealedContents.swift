@@ -55,7 +55,7 @@ package struct SealedContents: Sendable {
     let found = CRC32C.of(stored)
     guard found == entry.crc else { throw .checksum(expected: entry.crc, found: found) }
     do throws(EventsError) {
-      let block = try BlockReader(stored)
+      let block = try BlockReader(stored, strictly: true)
       guard block.count == entry.events else { throw .malformed("block", "\(block.count) events") }
       return block
     } catch { throw .block(error) }

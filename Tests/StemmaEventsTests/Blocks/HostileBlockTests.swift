@@ -49,7 +49,16 @@ import StemmaSimulation
         default: if mutated.count > 1 { mutated.remove(at: index) }
         }
       }
-      if try survives(mutated) { read += 1 }
+      let survived = try survives(mutated)
+      if survived { read += 1 }
+      // What is kept as it came is read by zlib alone; whatever that takes is taken from own files, too.
+      let strict = Result { () throws(EventsError) in
+        try BlockReader(mutated[...], limit: 1 << 20, strictly: true).events()
+      }
+      if case .success(let events) = strict {
+        #expect(survived)
+        #expect(try BlockReader(mutated, limit: 1 << 20).events() == events)
+      }
     }
     #expect(read < 300, "seed \(seed)")
   }

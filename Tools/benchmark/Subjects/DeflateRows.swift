@@ -1,8 +1,8 @@
 import Foundation
 import Measuring
 
-/// libdeflate, which writes and reads the same streams as zlib, on the streams of a log. Not a part of Stemma: what it
-/// would bring. Loaded if the machine has it (Debian: libdeflate0).
+/// libdeflate, which writes and reads the same streams as zlib, on the streams of a log: Stemma reads blocks with it,
+/// and does not write with it. Loaded if the machine has it (Debian: libdeflate0).
 func measureDeflate(_ bench: Bench) throws {
   guard let library = Deflate() else {
     return bench.say("libdeflate is not installed (Debian: libdeflate0): deflate is left out")
