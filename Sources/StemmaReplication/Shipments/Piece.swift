@@ -103,13 +103,13 @@ extension Piece {
     eventCount: Int
   ) -> [UInt8] {
     var bytes = header(.sealed, sender)
-    bytes.reserveCapacity(bytes.count + sealed.count + 64 * (streams.count + 4))
-    bytes += sealed
     var footer = footer(streams, eventCount: eventCount)
     footer.append(sizes.footer)
     footer.append(sizes.filter)
     footer.append(sizes.end)
     footer.append(sizes.rawBytes)
+    bytes.reserveCapacity(bytes.count + sealed.count + footer.bytes.count + PieceLayout.trailerSize)
+    bytes += sealed
     return end(bytes, footer)
   }
 
@@ -136,18 +136,20 @@ extension Piece {
     return footer
   }
 
-  private static func end(_ content: [UInt8], _ footer: WireWriter) -> [UInt8] {
+  private static func end(_ content: consuming [UInt8], _ footer: WireWriter) -> [UInt8] {
     var bytes = content
+    bytes.reserveCapacity(bytes.count + footer.bytes.count + PieceLayout.trailerSize)
     bytes += footer.bytes
     bytes.appendFixed(UInt32(footer.bytes.count))
     return seal(bytes)
   }
 
   /// Ends a piece, whose bytes up to its footer's length are given, with the digests over them.
-  static func seal(_ content: [UInt8]) -> [UInt8] {
+  static func seal(_ content: consuming [UInt8]) -> [UInt8] {
     var bytes = content
-    bytes.appendFixed(CRC32C.of(content))
-    bytes += SHA256.hash(data: content)
+    let digest = SHA256.hash(data: bytes)
+    bytes.appendFixed(CRC32C.of(bytes))
+    bytes += digest
     return bytes
   }
 
