@@ -11,10 +11,14 @@ package struct RepairReport: Sendable {
   package var events: UInt64 = 0
   /// Events that the damaged files told themselves.
   package var rescued: UInt64 = 0
-  /// Commits of such events whose notes are left out: nothing proves them, and no peer has them.
-  package var unnoted = 0
+  /// Commits of such events whose notes nothing proves, and no peer has: these are left out, or, where that was not
+  /// asked for, the events are `rescuable` still.
+  package var unnoted: Int { unnotedCommits.count }
+  fileprivate var unnotedCommits: Set<CommitID> = []
   /// What is still missing.
   package var missing: [RecordedDamage.Loss] = []
+  /// What is missing no more than that the damaged files tell it, and were left as they are.
+  package var rescuable: [RecordedDamage.Loss] = []
   /// Partitions of which a peer holds other events than were lost.
   package var refused: [String] = []
   /// Whether the damaged files may have held more than anybody here could tell.
@@ -37,16 +41,18 @@ extension Node {
   /// of which they have everything are put back, and the rest stays lost, and is named in the report. Repeating is
   /// harmless, after a crash too. Where nobody here can tell what a file held, all that the peers have and this node
   /// lacks is pulled then.
+  /// - Parameter takesUnnoted: puts events back also where nothing proves the notes of their commits, and no peer has them:
+  ///   without these notes, which nobody fetches again. Otherwise such a file stays as it is.
   /// - Throws: `.notAPeer`, or `.log` if a file cannot be read or written.
   package func repair(
-    from remotes: [RemotePeer], progress: @escaping (UInt64, UInt64) -> Void
+    from remotes: [RemotePeer], takesUnnoted: Bool = false, progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> RepairReport {
     var peers: [Node] = []
     for remote in remotes { peers.append(try peerForReading(remote)) }
     var report = try locked { () throws(NodeError) in
       var report = RepairReport()
       // A file that was mended may tell of more that another one has lost: as long as there are such, it goes on.
-      while try mend(from: peers, &report, progress) {}
+      while try mend(from: peers, takesUnnoted: takesUnnoted, &report, progress) {}
       return report
     }
     guard report.isVague, report.isWhole else { return report }
@@ -57,16 +63,17 @@ extension Node {
     return report
   }
 
-  /// Mends what the damaged files tell themselves. The writer lock must be held.
+  /// Mends what the damaged files tell themselves, without notes that nothing proves. The writer lock must be held.
   func rescue(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
     var report = RepairReport()
-    while try mend(from: [], &report, progress) {}
+    while try mend(from: [], takesUnnoted: true, &report, progress) {}
   }
 
   /// Mends what the peers have of all that is lost now, and adds to `report`. True if something was mended and
   /// something is left.
   private func mend(
-    from peers: [Node], _ report: inout RepairReport, _ progress: @escaping (UInt64, UInt64) -> Void
+    from peers: [Node], takesUnnoted: Bool, _ report: inout RepairReport,
+    _ progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> Bool {
     let renamed = try Self.wrapping { try log.restoreNames() }
     report.files += renamed
@@ -84,10 +91,12 @@ extension Node {
       offers.append(offer)
     }
     if report.files.isEmpty { report.strangers = strangers }
-    let mended = try Self.wrapping { try log.mend(survey, with: offers, and: salvage) }
+    let mended = try Self.wrapping {
+      try log.mend(survey, with: offers, and: salvage, takesUnnoted: takesUnnoted)
+    }
     report.files += mended.files.map { String($0.split(separator: "/").last ?? "") }
     report.rescued += mended.rescued
-    if mended.rescued > 0 { report.unnoted += mended.unnotedCommits.count }
+    report.unnotedCommits.formUnion(mended.unnotedCommits)
     report.events += mended.events - mended.rescued
     // Tables that were made again around the damage no longer tell that there was more.
     report.isVague = report.isVague || !survey.vague(after: salvage).isEmpty || mark.damage?.isVague == true
@@ -95,25 +104,30 @@ extension Node {
     let left = try Self.wrapping { try log.verify() }
     if left.isEmpty, mended.missing.isEmpty {
       report.missing = []
+      report.rescuable = []
       report.isLeftDamaged = false
       try finishRepair(wasVague: report.isVague, progress)
       return false
     }
-    try keepDamage(left, isVague: report.isVague)
-    report.missing = mark.damage?.losses ?? []
+    let toll = try keepDamage(left, isVague: report.isVague)
+    report.missing = toll.missing
+    report.rescuable = toll.rescuable
     report.isLeftDamaged = !left.isEmpty
     return mended.events > 0
   }
 
   /// Notes what is still damaged after a mending, and takes into the tables what it brought.
-  private func keepDamage(_ left: [Damage], isVague: Bool) throws(NodeError) {
+  private func keepDamage(_ left: [Damage], isVague: Bool) throws(NodeError) -> DamageToll {
     let areTablesPartial = areTablesPartial
-    var damage = RecordedDamage(try survey(left, withKnown: false))
+    let survey = try survey(left, withKnown: false)
+    let toll = DamageToll(survey, try Self.wrapping { try log.salvage(survey) })
+    var damage = RecordedDamage(survey)
     damage.isVague = damage.isVague || isVague
     damage.areTablesPartial = areTablesPartial
     mark.damage = damage
     try saveMark()
     try Self.wrapping { try followAroundDamage(fromStart: true) }
+    return toll
   }
 
   /// The log is whole again; the record of the damage goes only when the tables follow it. `givenUp`: what was given

@@ -111,7 +111,7 @@ struct DamageToll: Sendable {
   /// The damaged files tell these events themselves; a repair puts them back.
   var rescuable: [RecordedDamage.Loss]
   var isVague: Bool
-  /// Commits among `rescuable` whose notes a repair without peers leaves out.
+  /// Commits among `rescuable` whose notes nothing proves.
   var unnoted: Int
 
   init(_ survey: Survey, _ salvage: Salvage) {

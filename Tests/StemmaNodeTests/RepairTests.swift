@@ -17,11 +17,12 @@ import Testing
     let digests: [String]
     let export: [UInt8]
 
-    init() throws {
-      bench = try Bench(segmentSize: 400_000)
+    /// `count`: records of each of four partitions.
+    init(_ count: Int = 500) throws {
+      bench = try Bench(segmentSize: 800 * count)
       let a = try bench.node("a", RepairTests.rows)
       for tenant in 0..<4 {
-        let lines = try (0..<500).map { number in
+        let lines = try (0..<count).map { number in
           try mutation(
             #"{"op":"create","model":"Row","key":{"tenant":"t\#(tenant)","n":\#(number)},"fields":{"text":"\#(String(repeating: "\(number * 7919 % 1000) ", count: 80))"}}"#
           )
@@ -73,9 +74,9 @@ import Testing
 
     func repair(from names: String...) throws -> RepairReport { try repair(from: names) }
 
-    func repair(from names: [String]) throws -> RepairReport {
-      try bench.open("a").repair(from: names.map { RemotePeer(name: $0, address: bench.path($0)) }) { _, _ in
-      }
+    func repair(from names: [String], takesUnnoted: Bool = false) throws -> RepairReport {
+      let peers = names.map { RemotePeer(name: $0, address: bench.path($0)) }
+      return try bench.open("a").repair(from: peers, takesUnnoted: takesUnnoted) { _, _ in }
     }
 
     func repair() throws -> RepairReport {
@@ -228,11 +229,12 @@ import Testing
     let count = report.rescuable.reduce(0) { $0 + $1.count }
     #expect(report.isDamaged && report.losses.isEmpty && !report.isVague, "\(kind)")
     #expect(count > 0 && report.events + count == 2002, "\(kind)")
-    #expect(report.commands == ["stemma repair"])
+    #expect(report.commands == [kind == "footer" ? "stemma repair --from PEER" : "stemma repair"])
     let planned = try pair.bench.open("a").giveUp(isDryRun: true) { _, _ in }
     #expect(planned.record == nil && planned.rescued == count && planned.files.count == 1, "\(kind)")
+    #expect(planned.unnoted == report.unnoted, "\(kind)")
 
-    let repaired = try pair.repair(from: [])
+    let repaired = try pair.repair(from: [], takesUnnoted: true)
     #expect(repaired.isWhole && repaired.rescued == count && repaired.events == 0, "\(kind)")
     let a = try pair.bench.open("a")
     try a.checkInvariants()
@@ -247,16 +249,31 @@ import Testing
     #expect(after.map(\.note) == before.map(\.note), "\(kind)")
   }
 
-  /// Without a footer nothing proves the notes of the blocks. A peer had them, and was not asked: who had written the
-  /// events, and why, was gone for good, and verify called it good.
+  /// Without a footer nothing proves the notes of the blocks. A peer had them, and was not asked, or not at first: who had
+  /// written the events, and why, was gone for good, and verify called it good.
   @Test(arguments: [false, true]) func notesThatNothingProvesAreFetched(areTablesLost: Bool) throws {
-    let pair = try Pair()
+    let pair = try Pair(40)
     let before = try stored(in: pair.bench.open("a"))
     let segment = try #require(try pair.logFiles(".segment").first)
     let url = URL(fileURLWithPath: pair.bench.path("a/log/" + segment))
     try Data(contentsOf: url).dropLast(30).write(to: url)
     if areTablesLost { try pair.removeTables() }
-    #expect(try pair.verify("a").unnoted > 0)
+    let found = try pair.verify("a")
+    #expect(found.unnoted > 0)
+    let files = try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") }
+    let alone = try pair.repair(from: [])
+    #expect(!alone.isWhole && alone.files.isEmpty && alone.rescued == 0)
+    #expect(try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") } == files)
+    if !areTablesLost { #expect(alone.unnoted == found.unnoted && alone.rescuable == found.rescuable) }
+    // A peer that has only some of them is not enough either.
+    if !areTablesLost {
+      let some = try pair.bench.node("some", Self.rows, scope: ["tenant=t0"])
+      _ = try some.exchange(
+        with: RemotePeer(name: "b", address: pair.bench.path("b")), pulls: true, pushes: false, partitions: []
+      ) { _, _ in }
+      let rest = try pair.repair(from: "some")
+      #expect(!rest.isWhole && rest.files.isEmpty && rest.unnoted < found.unnoted)
+    }
     let repaired = try pair.repair()
     #expect(repaired.isWhole && repaired.unnoted == 0 && repaired.strangers.isEmpty)
     let after = try stored(in: pair.bench.open("a"))
@@ -264,6 +281,17 @@ import Testing
       Dictionary(uniqueKeysWithValues: events.map { ($0.stored.event, $0.note) })
     }
     #expect(notes(after) == notes(before))
+  }
+
+  @Test func notesThatNothingProvesAreGivenUpInSoManyWords() throws {
+    let pair = try Pair(40)
+    let segment = try #require(try pair.logFiles(".segment").first)
+    let url = URL(fileURLWithPath: pair.bench.path("a/log/" + segment))
+    try Data(contentsOf: url).dropLast(30).write(to: url)
+    let unnoted = try pair.verify("a").unnoted
+    let report = try pair.bench.open("a").giveUp(isDryRun: false) { _, _ in }
+    #expect(report.record == nil && report.rescued > 0 && report.unnoted == unnoted && unnoted > 0)
+    #expect(try pair.verify("a").damage.isEmpty && pair.bench.open("a").digestTexts == pair.digests)
   }
 
   /// The tables are gone, one bit of a frame is wrong, and all frames number their events: nothing is lost. Giving up

@@ -10,7 +10,8 @@ struct Repair: ParsableCommand {
       Takes what can be made out of the damaged files themselves, fetches exactly the other lost events from a peer, \
       or from several, checks them all against the hashes of their streams, writes the damaged files anew and \
       rebuilds the tables. Without --from it does what the files allow. Where events are missing, it puts back the \
-      partitions of which it has all that a file lost, and exits with 1; another peer may have the rest.
+      partitions of which it has all that a file lost, and exits with 1; another peer may have the rest. Where no checksum is left of \
+      who wrote the events and why, it leaves the file as it is unless a peer has that, too, or --without-notes is given.
 
       With --fork: a node was copied or set back, and wrote again under numbers for which a peer holds other events. \
       Those that this node holds are written again under new names, which depend on nothing but the events. Every \
@@ -32,6 +33,8 @@ struct Repair: ParsableCommand {
       "A remote's name, or another node's directory; several times: what one lacks another may have.",
       valueName: "peer"))
   var from: [String] = []
+  @Flag(help: "Put events back without their notes where nothing proves these, and no peer has them.")
+  var withoutNotes = false
   @Flag(help: "Mend a fork instead: write this node's branch of it again under new names.") var fork = false
   @Flag(help: "Declare the lost events lost, and go on without them.") var giveUp = false
   @Flag(name: [.customShort("n"), .long], help: "With --give-up: only say what would be given up.")
@@ -42,6 +45,9 @@ struct Repair: ParsableCommand {
   func validate() throws {
     if giveUp, fork || !from.isEmpty {
       throw ValidationError("--give-up goes with neither --from nor --fork")
+    }
+    if withoutNotes, fork || giveUp {
+      throw ValidationError("--without-notes goes with neither --fork nor --give-up, which goes without them")
     }
     if fork, format.isJSON, from.count > 1 { throw ValidationError("--fork --json takes one --from") }
     if dryRun, !giveUp { throw ValidationError("--dry-run goes with --give-up") }
@@ -58,7 +64,7 @@ struct Repair: ParsableCommand {
       return
     }
     let bar = ProgressBar("rebuilding tables")
-    let report = try node.repair(from: peers) { bar.update($0, of: $1) }
+    let report = try node.repair(from: peers, takesUnnoted: withoutNotes) { bar.update($0, of: $1) }
     bar.finish()
     for name in report.strangers {
       Output.warning("\(name) has none of the lost events: is it the right peer?")
@@ -69,6 +75,7 @@ struct Repair: ParsableCommand {
           ("files", .array(report.files.map { .string($0) })), ("events", .int(Int64(report.events))),
           ("rescued", .int(Int64(report.rescued))), ("unnoted", .int(Int64(report.unnoted))),
           ("missing", .array(report.missing.map(\.json))),
+          ("rescuable", .array(report.rescuable.map(\.json))),
           ("refused", .array(report.refused.map { .string($0) })),
         ]))
     } else {
@@ -78,6 +85,9 @@ struct Repair: ParsableCommand {
       for line in LossText.lines(report.missing, node.mark) {
         Output.line("still missing: \(printable(line))")
       }
+      for line in LossText.lines(report.rescuable, node.mark) {
+        Output.line("left as it is: \(printable(line))")
+      }
       if report.isWhole {
         Output.line(report.files.isEmpty ? "nothing to repair" : summary(report))
         if report.isVague, !from.isEmpty {
@@ -85,13 +95,19 @@ struct Repair: ParsableCommand {
         }
       } else {
         if !report.files.isEmpty { Output.line(summary(report)) }
-        if self.from.isEmpty {
+        if self.from.isEmpty, !report.missing.isEmpty || report.isVague {
           Output.line("what is missing: stemma repair --from PEER, or if nobody has it, --give-up")
         }
       }
     }
     if report.unnoted > 0, !format.isJSON {
-      Output.line("left out: \(UnnotedText.words(report.unnoted)); `stemma log` shows none for them")
+      let words = UnnotedText.words(report.unnoted)
+      if withoutNotes {
+        Output.line("left out: \(words); `stemma log` shows none for them")
+      } else {
+        Output.line("what needs \(from.isEmpty ? "a" : "another") peer: \(words);")
+        Output.line("  stemma repair --from PEER, or if nobody has them, --without-notes")
+      }
     }
     Output.flush()
     if !report.isWhole { throw ExitCode.no }
@@ -166,7 +182,8 @@ extension Repair {
       Output.line(
         .object([
           ("files", .array(report.files.map { .string($0) })), ("givenUp", report.record?.json ?? .null),
-          ("rescued", .int(Int64(report.rescued))), ("dryRun", .bool(dryRun)),
+          ("rescued", .int(Int64(report.rescued))), ("unnoted", .int(Int64(report.unnoted))),
+          ("dryRun", .bool(dryRun)),
         ]))
     } else if let record = report.record {
       Output.line(dryRun ? "would give up:" : "gave up:")
@@ -176,13 +193,17 @@ extension Repair {
           "\(dryRun ? "would rescue" : "rescued") \(counted(Int(report.rescued), "event")) from damaged parts"
         )
       }
+      if report.unnoted > 0 { Output.line("  " + UnnotedText.words(report.unnoted)) }
       if dryRun { Output.line("nothing was changed") }
     } else if report.files.isEmpty {
       Output.line("nothing to give up")
     } else {
       let files = counted(report.files.count, "file")
       Output.line(
-        "nothing to give up: \(dryRun ? "`stemma repair` mends" : "repaired") \(files) without a loss")
+        report.unnoted == 0
+          ? "nothing to give up: \(dryRun ? "`stemma repair` mends" : "repaired") \(files) without a loss"
+          : "no event to give up: \(dryRun ? "would repair" : "repaired") \(files) without \(UnnotedText.words(report.unnoted))"
+      )
     }
     Output.flush()
   }

@@ -63,8 +63,8 @@ struct Verify: ParsableCommand {
       for line in LossText.lines(report.rescuable, report.mark) { Output.line("  \(printable(line))") }
     }
     if report.unnoted > 0 {
-      Output.line("a repair leaves out \(UnnotedText.words(report.unnoted));")
-      Output.line("  `stemma repair --from PEER` puts them back")
+      Output.line("what needs a peer: \(UnnotedText.words(report.unnoted));")
+      Output.line("  if nobody has them: stemma repair --without-notes")
     }
     if !report.commands.isEmpty { Output.line("to mend it:") }
     for command in report.commands { Output.line("  \(command)") }

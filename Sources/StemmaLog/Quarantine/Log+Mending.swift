@@ -7,7 +7,8 @@ package struct Mended: Sendable {
   /// Events that were put back, and how many of them the damaged files themselves told.
   package var events: UInt64 = 0
   package var rescued: UInt64 = 0
-  /// Commits of events that the damaged files told, and whose notes nothing proves: they are left out.
+  /// Commits of events that the damaged files told, and whose notes nothing proves and nobody has offered: their notes
+  /// are left out, or their files stay as they are.
   package var unnotedCommits: Set<CommitID> = []
   /// What is still missing.
   package var missing: [LostRange] = []
@@ -25,6 +26,8 @@ struct MendedFile {
   var events: UInt64
   var rescued = NumberedEvents()
   var contents = NumberedEvents()
+  /// Commits of events that it told itself, and of which no checksum is left: nothing proves their notes.
+  var unprovenCommits: Set<CommitID> = []
 }
 
 extension Log {
@@ -40,16 +43,17 @@ extension Log {
   /// made anew.
   ///
   /// `salvage`: what the files tell themselves is put back, too, where it stood. With it, and without any other offer,
-  /// a file of which nobody knows what it held stays, unless `takesVague`.
+  /// a file of which nobody knows what it held stays, unless `takesVague`; and so does one that tells events of which
+  /// nothing proves the notes, if no offer has their commits, unless `takesUnnoted`.
   package func mend(
-    _ survey: Survey, with offers: [Offer], and salvage: Salvage = Salvage(), takesVague: Bool = false
+    _ survey: Survey, with offers: [Offer], and salvage: Salvage = Salvage(), takesVague: Bool = false,
+    takesUnnoted: Bool = false
   ) throws(LogError) -> Mended {
     try checkWritable()
     var mended = Mended()
     // What no checksum vouches for comes last: others may know better.
     let proven = ProvenOffers([salvage.checkedOffer] + offers + [salvage.offer], survey)
-    mended.unnotedCommits = salvage.unnotedCommits
-    for offer in offers { mended.unnotedCommits.subtract(offer.events.map(\.commit)) }
+    let noted = Set(offers.flatMap { $0.events.map(\.commit) })
     // What a damaged file tells wrong is damage, and nobody's other history.
     let told = ProvenOffers(offers, survey)
     mended.forged = told.forged.filter(proven.forged.contains).map { ($0.partition, $0.origin) }
@@ -60,6 +64,9 @@ extension Log {
         mended.missing += survey.lost.filter { $0.place == place }
         continue
       }
+      let unnoted = part.unprovenCommits.subtracting(noted)
+      mended.unnotedCommits.formUnion(unnoted)
+      if !unnoted.isEmpty, !takesUnnoted { continue }
       mended.missing += part.missing
       mended.files.append(try rewrite(file, place: place, part.contents, part.gaps))
       mended.rescued += UInt64(part.rescued.events.count)
@@ -88,6 +95,7 @@ extension Log {
     var mended = MendedFile(missing: missing, gaps: gaps, events: UInt64(events.count))
     let commits = Set(events.values.map(\.commit))
     contents.notes.merge(proven.notes.filter { commits.contains($0.key) }) { kept, _ in kept }
+    mended.unprovenCommits = salvage.unprovenCommits(at: place) { events[EventName($0)] == $0 }
     let told = Set(salvage.events(at: place).filter { events[EventName($0)] == $0 }.map(EventName.init))
     var taken = Set(contents.events.map(\.arrival))
     for found in salvage.placed[place]?.events ?? [] where events[EventName(found.event)] == found.event {

@@ -19,7 +19,7 @@ package struct Salvage: Sendable {
   /// Lost events that are not among these.
   package fileprivate(set) var missing: [LostRange] = []
   /// Those of `ranges` in which are events of blocks of which no checksum is left, and the commits of these events:
-  /// digests prove events, and nothing proves who wrote them and why.
+  /// digests prove events, and nothing proves who wrote them and why. Mending needs an offer of these commits.
   package fileprivate(set) var unnoted: [LostRange] = []
   package fileprivate(set) var unnotedCommits: Set<CommitID> = []
   /// Paths of files that have no footer, and yet lost nothing that is not put back: the frames number their events.
@@ -47,17 +47,24 @@ package struct Salvage: Sendable {
     }
   }
 
-  fileprivate mutating func addUnnoted(_ ranges: [LostRange], at place: UInt64) {
+  /// Events of blocks of which no checksum is left.
+  private func unprovenEvents(at place: UInt64) -> [Event] {
     let checked = Set((placed[place]?.events ?? []).map { EventName($0.event) })
-    let unchecked = (unplaced[place] ?? []).filter { !checked.contains(EventName($0)) }
-    let streams = Dictionary(grouping: unchecked) {
+    return (unplaced[place] ?? []).filter { !checked.contains(EventName($0)) }
+  }
+
+  /// The commits of those of them that are put back.
+  func unprovenCommits(at place: UInt64, of isPutBack: (Event) -> Bool) -> Set<CommitID> {
+    Set(unprovenEvents(at: place).filter(isPutBack).map(\.commit))
+  }
+
+  fileprivate mutating func addUnnoted(_ ranges: [LostRange], at place: UInt64) {
+    let streams = Dictionary(grouping: unprovenEvents(at: place)) {
       StreamName(partition: $0.partition, origin: $0.dot.origin)
     }
     for range in ranges {
       let events = (streams[range.stream] ?? []).filter { (range.from...range.to).contains($0.dot.sequence) }
-      guard !events.isEmpty else { continue }
-      unnoted.append(range)
-      unnotedCommits.formUnion(events.map(\.commit))
+      if !events.isEmpty { unnoted.append(range) }
     }
   }
 
@@ -98,6 +105,7 @@ extension Log {
       salvage.ranges += found
       salvage.rescued[place] = part.rescued
       salvage.addUnnoted(found, at: place)
+      salvage.unnotedCommits.formUnion(part.unprovenCommits)
       if part.missing.isEmpty, file.counts(part.contents), salvage.unplaced[place]?.isEmpty != false {
         salvage.complete.insert(file.path)
       }

@@ -11,6 +11,8 @@ package struct GivingUpReport: Sendable {
   package var files: [String] = []
   /// Events that the damaged files told themselves: not given up.
   package var rescued: UInt64 = 0
+  /// Commits of these events whose notes nothing proves: the notes are given up.
+  package var unnoted = 0
 }
 
 extension Node {
@@ -68,6 +70,7 @@ extension Node {
     var report = GivingUpReport()
     report.files = Set(RecordedDamage(survey).places.map(\.file)).sorted()
     report.rescued = salvage.count
+    report.unnoted = salvage.unnotedCommits.count
     if !survey.lost.isEmpty || !survey.vague.isEmpty { report.record = try record(of: survey, restatement) }
     return (report, restatement, survey)
   }
@@ -88,7 +91,9 @@ extension Node {
       let survey = try survey(found)
       let salvage = try Self.wrapping { try log.salvage(survey) }
       if salvage.count > 0 {
-        _ = try Self.wrapping { try log.mend(survey, with: [], and: salvage, takesVague: true) }
+        _ = try Self.wrapping {
+          try log.mend(survey, with: [], and: salvage, takesVague: true, takesUnnoted: true)
+        }
         found = try Self.wrapping { try log.verify() }
       }
     }

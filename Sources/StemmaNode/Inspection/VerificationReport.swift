@@ -37,7 +37,7 @@ extension Node {
     package var losses: [RecordedDamage.Loss] = []
     /// Events that cannot be read either, and that a repair makes out of the damaged files themselves.
     package var rescuable: [RecordedDamage.Loss] = []
-    /// Commits of `rescuable` events whose notes nothing proves: a repair without peers leaves these out.
+    /// Commits of `rescuable` events whose notes nothing proves: a repair asks peers for them.
     package var unnoted = 0
     /// Whether more may be lost than `losses` says.
     package var isVague = false
@@ -53,7 +53,7 @@ extension Node {
     package var commands: [String] {
       if damage.contains(where: { $0.remedy == .repair }) {
         let remotes = mark?.remotes.map(\.name) ?? []
-        if losses.isEmpty, !isVague, unnoted == 0 || remotes.isEmpty { return ["stemma repair"] }
+        if losses.isEmpty, !isVague, unnoted == 0 { return ["stemma repair"] }
         let peers = remotes.isEmpty ? ["PEER"] : remotes
         return peers.map { "stemma repair --from \($0)" }
       }
