@@ -211,6 +211,12 @@ package enum Explanations {
     return error.description + wayToWrite(path, code)
   }
 
+  /// Of a node that looks empty, or as if it were whole.
+  package static let unfinishedClone = "this node is an unfinished clone; `stemma pull` goes on with it"
+  /// Of another one.
+  package static let unfinishedPeer =
+    "it is an unfinished clone, which may lack events; `stemma pull` there goes on with it"
+
   /// Of a file that is not there, where another one may stand in its place.
   static func missing(unless other: String) -> String {
     let name = other.split(separator: "/").last ?? ""

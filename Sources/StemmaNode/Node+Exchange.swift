@@ -210,7 +210,8 @@ extension Node {
   ///
   /// - Returns: what was fetched; the clone is unfinished if partitions were left out that lost events to damage
   ///   (`TransferReport.missing`).
-  /// - Throws: `.unfinishedClone` if the node was made and the transfer failed; `.alreadyANode`.
+  /// - Throws: `.unfinishedClone` if the node was made and the transfer failed; `.alreadyANode`; `.notAPeer` if the source is
+  ///   an unfinished clone itself.
   package static func clone(
     from source: String, to directory: String, partitions: [String], name: String?,
     options: OpeningOptions = OpeningOptions(mode: .write), progress: @escaping (UInt64, UInt64) -> Void
@@ -218,6 +219,10 @@ extension Node {
     var reading = options
     reading.mode = .read
     let peer = try open(at: source, reading)
+    // Nobody could tell the copy from one of all that there is.
+    guard peer.mark.unfinishedClone == nil else {
+      throw .notAPeer(path: source, reason: Explanations.unfinishedPeer + ", and nothing was cloned")
+    }
     let scope: Scope
     do throws(ReplicationError) {
       scope = partitions.isEmpty ? peer.mark.scope : try Scope(patterns: partitions)
@@ -277,11 +282,12 @@ extension Node {
   /// another node that has no less than what came of it. True if it was another one.
   @discardableResult
   private func finishClone(from peer: Node) throws(NodeError) -> Bool {
-    guard let source = mark.unfinishedClone, peer.mark.damage == nil else { return false }
+    guard let source = mark.unfinishedClone, peer.mark.unfinishedClone == nil, peer.mark.damage == nil
+    else { return false }
     let isOther = source != peer.mark.logID
     if isOther {
       let scopes = [Scope.everything, mark.scope]
-      guard peer.mark.unfinishedClone == nil, scopes.contains(peer.mark.scope) else { return false }
+      guard scopes.contains(peer.mark.scope) else { return false }
       let (held, theirs) = (try reading { try $0.knowledge() }, try peer.reading { try $0.knowledge() })
       guard held.eventCount > 0, held.lag(against: theirs).allSatisfy({ $0.ahead == 0 }) else { return false }
     }
@@ -318,6 +324,10 @@ extension Node {
     var report = try exchange(session(with: peer, task, run, progress))
     if pulls, partitions.isEmpty, try finishClone(from: peer) {
       report.notices.append("this clone counts as whole now: it has all that \(peer.mark.name) has")
+    }
+    if mark.unfinishedClone != nil { report.notices.append(Explanations.unfinishedClone) }
+    if peer.mark.unfinishedClone != nil {
+      report.notices.append("\(peer.mark.name): \(Explanations.unfinishedPeer)")
     }
     report.notices += omitted
     return report

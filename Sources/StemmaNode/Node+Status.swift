@@ -54,7 +54,7 @@ extension Node {
         "partitions hold about one record each; `@partition` on the models would make fewer and larger ones")
     }
     if mark.unfinishedClone != nil {
-      notices.append("this node is an unfinished clone; `stemma pull` goes on with it")
+      notices.append(Explanations.unfinishedClone)
     }
     notices += mark.givenUp.map(\.sentence)
     var clock = HybridClock()

@@ -108,6 +108,9 @@ struct UnfinishedCloneTests {
       let result = try work.attempt("-C", "b", command)
       #expect(result.status == 0 && result.errors.contains(sentence), "\(command): \(result.errors)")
     }
+    // Status has it among its notes, and not beside them, too.
+    let status = try work.attempt("-C", "b", "status")
+    #expect(status.output.contains(sentence) && !status.errors.contains(sentence), "\(status)")
     let verified = try work.attempt("-C", "b", "verify")
     #expect(verified.status == 1 && verified.output.contains(sentence), "\(verified)")
     #expect(!verified.output.contains("all good"))
@@ -115,6 +118,36 @@ struct UnfinishedCloneTests {
     #expect(pulled.status == 0 && !pulled.errors.contains(sentence), "\(pulled.errors)")
     #expect(try work.attempt("-C", "b", "verify").status == 0)
     #expect(try !work.attempt("-C", "b", "export").errors.contains("unfinished"))
+  }
+
+  /// A copy of it counted as whole, and so did what was pulled from it.
+  @Test("an unfinished clone is not cloned, and whoever exchanges with it, or compares, is told what it is")
+  func isNoSource() throws {
+    let work = try Workplace()
+    try interrupted(work)
+    try work.rows("other")
+    let unfinished = "it is an unfinished clone, which may lack events; `stemma pull` there goes on with it"
+    let cloned = try work.attempt("clone", "b", "c")
+    #expect(cloned.status == 69 && cloned.errors.contains(unfinished), "\(cloned.errors)")
+    #expect(!FileManager.default.fileExists(atPath: work.file("c")))
+    for words in [["pull", "b"], ["push", "b"], ["diff", "b"]] {
+      let result = try Tool.run(Tool.path, ["-C", "other"] + words, in: work.path)
+      #expect(result.status == 0 && result.errors.contains(unfinished), "\(words): \(result.errors)")
+    }
+    // Of a partial pull, and of a push, it says so itself.
+    let own = "this node is an unfinished clone; `stemma pull` goes on with it"
+    for words in [["push", "other"], ["pull", "--partition", "tenant=t0"]] {
+      let result = try Tool.run(Tool.path, ["-C", "b"] + words, in: work.path)
+      #expect(result.status == 0 && result.errors.contains(own), "\(words): \(result.errors)")
+    }
+    let verified = try work.attempt("-C", "b", "verify", "--json").object()
+    #expect(verified["isUnfinished"] as? Bool == true && verified["mend"] as? [String] == ["stemma pull"])
+    try work.stemma("-C", "b", "remote", "remove", "source")
+    #expect(
+      try work.attempt("-C", "b", "verify", "--json").object()["mend"] as? [String] == ["stemma pull PEER"])
+    try work.stemma("-C", "b", "pull", "a")
+    try work.stemma("clone", "b", "c")
+    #expect(try work.export("c") == work.export("a"))
   }
 
   /// The only pull that was advised failed for ever.

@@ -41,8 +41,8 @@ struct NodeCommandTests {
     #expect(
       try work.stemma("-C", "copy", "verify", "--json").object().members
         == [
-          "events", "files", "damage", "missing", "rescuable", "unnoted", "isVague", "unconfirmed", "givenUp",
-          "mend",
+          "events", "files", "damage", "missing", "rescuable", "unnoted", "isVague", "isUnfinished",
+          "unconfirmed", "givenUp", "mend",
         ])
     #expect(try work.stemma("-C", "copy", "rebuild", "--json").object().members == ["events", "records"])
   }

@@ -91,7 +91,11 @@ struct Diff: ParsableCommand {
     }
   }
 
-  private func open(_ address: String) throws -> Node { try Node.open(at: address, options.opening(.read)) }
+  private func open(_ address: String) throws -> Node {
+    let node = try Node.open(at: address, options.opening(.read))
+    if node.mark.unfinishedClone != nil { Output.warning("\(address): \(Explanations.unfinishedPeer)") }
+    return node
+  }
 
   /// Nil if the text names neither a remote nor a directory with a node.
   private func peerAddress(_ text: String, _ node: Node) throws -> String? {

@@ -83,13 +83,10 @@ struct NodeOptions: ParsableArguments {
     bar.finish()
     if isQuiet { return node }
     for notice in node.notices { Output.warning(notice) }
-    if node.mark.unfinishedClone != nil { Output.warning(unfinishedClone) }
+    if node.mark.unfinishedClone != nil { Output.warning(Explanations.unfinishedClone) }
     return node
   }
 }
-
-/// Of a node that looks empty, or as if it were whole.
-let unfinishedClone = "this node is an unfinished clone; `stemma pull` goes on with it"
 
 /// How results are written.
 struct FormatOptions: ParsableArguments {

@@ -43,7 +43,7 @@ struct Verify: ParsableCommand {
       Output.line("given up on \(Timestamp(milliseconds: record.time).utcText):")
       for line in LossText.lines(record, report.mark) { Output.line("  \(printable(line))") }
     }
-    if report.isUnfinished { Output.line(unfinishedClone) }
+    if report.isUnfinished { Output.line(Explanations.unfinishedClone) }
     guard report.isDamaged else {
       if report.isUnfinished {
         return Output.line(
@@ -72,9 +72,4 @@ struct Verify: ParsableCommand {
       Output.line("if nobody has the lost events: stemma repair --give-up")
     }
   }
-}
-
-extension Node.VerificationReport {
-  /// Whether the node is a clone that has not fetched all that it was to hold.
-  fileprivate var isUnfinished: Bool { mark?.unfinishedClone != nil }
 }

@@ -49,8 +49,16 @@ extension Node {
     /// Whether there is something that does not mend itself.
     package var isDamaged: Bool { damage.contains { $0.remedy != .none } }
 
+    /// Whether the node is a clone that has not fetched all that it was to hold.
+    package var isUnfinished: Bool { mark?.unfinishedClone != nil }
+
     /// The commands that mend it, in their order. Tables are rebuilt by a repair.
     package var commands: [String] {
+      let remotes = mark?.remotes ?? []
+      return mendingCommands + (isUnfinished ? ["stemma pull" + (remotes.isEmpty ? " PEER" : "")] : [])
+    }
+
+    private var mendingCommands: [String] {
       if damage.contains(where: { $0.remedy == .repair }) {
         let remotes = mark?.remotes.map(\.name) ?? []
         if losses.isEmpty, !isVague, unnoted == 0 { return ["stemma repair"] }
@@ -80,6 +88,7 @@ extension Node {
         ),
         ("missing", .array(losses.map(\.json))), ("rescuable", .array(rescuable.map(\.json))),
         ("unnoted", .int(Int64(unnoted))), ("isVague", .bool(isVague)),
+        ("isUnfinished", .bool(isUnfinished)),
         ("unconfirmed", .int(Int64(unconfirmed))), ("givenUp", .array(givenUp.map(\.json))),
         ("mend", .array(commands.map { .string($0) })),
       ])
