@@ -19,7 +19,7 @@ private final class Participant {
   /// What the node holds, kept up to date while pieces are adopted.
   private var held: Knowledge
   private let progress: (UInt64, UInt64) -> Void
-  private var adoptedEvents: UInt64 = 0
+  private(set) var adoptedEvents: UInt64 = 0
   /// What was read of the log before the transfer; opening a peer for the exchange is a part of it.
   private var bytesReadBefore: UInt64
 
@@ -128,9 +128,10 @@ extension Node {
     /// Of a clone: why it did not come to its end.
     package var missing: NodeError?
 
-    init(_ summary: TransferSummary) {
-      partitions = summary.partitions.map(\.description)
-      events = summary.events
+    /// `adopted`: how many events the receiver lacked still when they came; another one may have brought the rest.
+    init(_ summary: TransferSummary, adopted: UInt64) {
+      partitions = adopted == 0 ? [] : summary.partitions.map(\.description)
+      events = adopted
       bytesRead = summary.bytesRead
       bytesShipped = summary.bytesShipped
     }
@@ -419,8 +420,8 @@ extension Node {
     try acknowledge(summary, by: peer.node)
     if let theirs = peer.summary { try peer.node.acknowledge(theirs, by: self) }
     var report = ExchangeReport()
-    report.pulled = summary.pulled.map(TransferReport.init)
-    report.pushed = summary.pushed.map(TransferReport.init)
+    report.pulled = summary.pulled.map { TransferReport($0, adopted: own.adoptedEvents) }
+    report.pushed = summary.pushed.map { TransferReport($0, adopted: peer.adoptedEvents) }
     report.notices = notices + peer.node.notices.map { "\(peer.node.mark.name): \($0)" }
     report.notices +=
       givenUpSentences(in: summary.pushed, self) + givenUpSentences(in: summary.pulled, peer.node)

@@ -33,15 +33,19 @@ import Testing
       let path = bench.path(name)
       let peers = [b.directory, c.directory]
       let failures = Mutex<[String]>([])
+      let reported = Mutex<UInt64>(0)
       DispatchQueue.concurrentPerform(iterations: 4) { turn in
         do {
           let node = try Node.open(at: path, Self.options())
-          _ = try node.exchange(
+          let report = try node.exchange(
             with: RemotePeer(name: "p", address: peers[turn % 2]), pulls: true, pushes: false, partitions: [],
             progress: { _, _ in })
+          reported.withLock { $0 += report.pulled?.events ?? 0 }
         } catch { failures.withLock { $0.append("\(error)") } }
       }
       #expect(failures.withLock { $0 } == [])
+      // Each reported all that it had been sent.
+      #expect(reported.withLock { $0 } == 180, "round \(round)")
       let a = try bench.open(name)
       #expect(try a.history.count == 180, "round \(round)")
       #expect(Set(try a.history).count == 180)
