@@ -19,6 +19,9 @@ extension Node {
     /// Whether a copy of a node begins its own origin with its first event, and not as soon as it is opened for writing:
     /// for who only appends, and tells no peer who he is.
     package var delaysOrigin = false
+    /// Whether a reader changes no file of the node at all: tables that are behind the log are taken as they are then, and
+    /// made in a temporary place where none can be used.
+    package var leavesFiles = false
     /// Told while tables are rebuilt: events done, and of how many.
     package var progress: (UInt64, UInt64) -> Void = { _, _ in }
 
@@ -124,7 +127,8 @@ extension Node {
   /// moment: a reader waits half a second at most, then takes the tables as they are, and `notices` says so.
   package static func open(at directory: String, _ options: OpeningOptions) throws(NodeError) -> Node {
     guard options.mode == .read else { return try openForWriting(directory, options) }
-    if let node = try openForReading(directory, options, accepts: .current) { return node }
+    let first: Acceptance = options.leavesFiles ? .asTheyAre : .current
+    if let node = try openForReading(directory, options, accepts: first) { return node }
     var patient = options
     patient.wait = min(options.wait, 0.5)
     do throws(NodeError) { return try openForWriting(directory, patient) } catch {
@@ -144,6 +148,8 @@ extension Node {
     case behind
     /// If there are none that can be used, some in a temporary place: nothing can be written in the directory.
     case any(isDiskFull: Bool)
+    /// The same, and whatever can be used.
+    case asTheyAre
   }
 
   static func readMark(_ directory: String, _ ports: Ports) throws(NodeError) -> NodeMark {
@@ -170,10 +176,14 @@ extension Node {
     let schema = try readSchema(directory, options.ports)
     var refusal: String?
     var takesBehind = false
+    var takesAll = false
     switch accepted {
     case .current: break
     case .behind: takesBehind = true
     case .any(let isDiskFull): refusal = isDiskFull ? "the disk is full" : "the directory cannot be written"
+    case .asTheyAre:
+      refusal = "nothing is changed"
+      takesAll = true
     }
     return try wrapping {
       let log = try Log.open(
@@ -184,9 +194,10 @@ extension Node {
       var tables: Tables?
       var notices: [String] = []
       do throws(TablesError) {
-        let opened = try Tables.open(at: path(directory, tablesFileName), schema: schema, mode: .readOnly)
+        let opened = try Tables.open(
+          at: path(directory, tablesFileName), schema: schema, mode: .readOnly, leavesFiles: takesAll)
         let isCurrent = try opened.read { reader throws(TablesError) in try reader.token() } == end
-        let isUsable = !mark.isUnfinished && (isCurrent || takesBehind)
+        let isUsable = takesAll || !mark.isUnfinished && (isCurrent || takesBehind)
         if isUsable || isDamaged { tables = opened }
         if !isCurrent, takesBehind {
           notices.append("another process is writing: the records are shown as they were a moment ago")
@@ -217,29 +228,33 @@ extension Node {
     because refusal: String
   ) throws -> Node {
     let folder = try TemporaryFolder(options.ports)
+    let (tables, isAroundDamage) = try makeTables(in: folder, schema, log, mark, options, mode: .readOnly)
     let node = Node(
-      directory: directory, mark: mark, schema: schema, options: options, log: log,
-      tables: try makeTables(in: folder, schema, log, mark, options, mode: .readOnly))
+      directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
     node.temporary = folder
-    if !log.recovery.damage.isEmpty || mark.damage != nil { node.tablesRemember = false }
+    node.tablesRemember = !isAroundDamage
     node.notices.append("\(refusal): tables were made from the log in a temporary place")
     return node
   }
 
-  /// Makes tables from the log, around its damage, for as long as `folder` is there.
+  /// Makes tables from the log, around its damage if there is any, for as long as `folder` is there.
   static func makeTables(
     in folder: TemporaryFolder, _ schema: Schema, _ log: Log, _ mark: NodeMark, _ options: OpeningOptions,
     mode: Tables.Mode
-  ) throws(NodeError) -> Tables {
+  ) throws(NodeError) -> (tables: Tables, isAroundDamage: Bool) {
     let path = folder.path + "/" + tablesFileName
+    var isAroundDamage = false
     do throws(NodeError) {
       _ = try rebuild(path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
     } catch {
-      guard error.logDamage != nil else { throw error }
+      guard let damage = error.logDamage else { throw error }
+      isAroundDamage = !damage.flaw.isDoubled
       _ = try rebuildAroundDamage(
         path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
     }
-    do { return try Tables.open(at: path, schema: schema, mode: mode) } catch { throw .tables(error) }
+    do { return (try Tables.open(at: path, schema: schema, mode: mode), isAroundDamage) } catch {
+      throw .tables(error)
+    }
   }
 
   private static func openForWriting(_ directory: String, _ options: OpeningOptions) throws(NodeError) -> Node

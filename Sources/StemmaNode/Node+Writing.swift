@@ -83,7 +83,8 @@ extension Node {
     } catch {
       guard !isBegun, case .tables(let refusal) = error, refusal.isRefusalToOpen else { throw error }
       let folder = try Self.wrapping { try TemporaryFolder(ports) }
-      try rehearse(in: try Self.makeTables(in: folder, schema, log, mark, options, mode: .readWrite), body)
+      let made = try Self.makeTables(in: folder, schema, log, mark, options, mode: .readWrite)
+      try rehearse(in: made.tables, body)
     }
   }
 

@@ -51,12 +51,14 @@ package final class Tables: Sendable {
   /// the log).
   ///
   /// Costs a look at each stream for `readWrite`.
+  /// `leavesFiles`: no file appears beside that of a reader, as SQLite makes them to keep writers apart; nobody must
+  /// write meanwhile. Where there is a log of transactions they are there already, and the one of locks may change.
   ///
   /// - Throws: `needsRebuild` if the file is missing (`readOnly`), damaged, of another format, made for another
   ///   schema, or a state of the past; for `readWrite`, if it does not know of all streams what a writer knew last.
   ///   Damage that the header and Stemma's own tables do not show is found when the rows are read.
   package static func open(
-    at path: String, schema: Schema, mode: Mode, wait: TimeInterval = busyLimit
+    at path: String, schema: Schema, mode: Mode, wait: TimeInterval = busyLimit, leavesFiles: Bool = false
   ) throws(TablesError) -> Tables {
     let isNew = !FileIdentity.exists(path)
     if isNew {
@@ -67,7 +69,7 @@ package final class Tables: Sendable {
     let tableSet = TableSet(schema)
     let tables = Tables(
       path: path, mode: mode, tableSet: tableSet,
-      database: try connect(path, mode, wait: wait))
+      database: try connect(path, mode, wait: wait, leavesFiles: leavesFiles))
     if isNew {
       try tables.access { connection throws(TablesError) in
         try connection.execute("BEGIN IMMEDIATE")
@@ -106,7 +108,7 @@ package final class Tables: Sendable {
   }
 
   private static func connect(
-    _ path: String, _ mode: Mode, wait: TimeInterval = busyLimit
+    _ path: String, _ mode: Mode, wait: TimeInterval = busyLimit, leavesFiles: Bool = false
   ) throws(TablesError) -> any DatabaseWriter {
     var configuration = Configuration()
     configuration.busyMode = .timeout(wait)
@@ -125,7 +127,9 @@ package final class Tables: Sendable {
       do {
         // Who only reads needs no connection beside it for a writer: opening it takes a millisecond.
         guard mode == .readOnly else { return try DatabasePool(path: path, configuration: configuration) }
-        return try DatabaseQueue(path: path, configuration: configuration)
+        let isImmutable = leavesFiles && !FileIdentity.exists(path + "-wal")
+        return try DatabaseQueue(
+          path: isImmutable ? immutableURI(path) : path, configuration: configuration)
       } catch  where mode == .readOnly && TablesError.from(error, path).isRefusalToOpen {
         // In a directory that cannot be written, SQLite reads a WAL file only if it is told that nobody
         // changes it; which holds if there is no log of transactions.

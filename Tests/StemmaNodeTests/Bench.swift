@@ -54,10 +54,12 @@ final class Bench {
   }
 
   func open(
-    _ name: String, _ mode: Node.Mode = .write, on fileSystem: any FileSystem = POSIXFileSystem()
+    _ name: String, _ mode: Node.Mode = .write, leavesFiles: Bool = false,
+    on fileSystem: any FileSystem = POSIXFileSystem()
   ) throws -> Node {
     var options = options
     options.mode = mode
+    options.leavesFiles = leavesFiles
     options.ports.fileSystem = fileSystem
     return try Node.open(at: path(name), options)
   }

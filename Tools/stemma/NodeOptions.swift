@@ -57,6 +57,9 @@ struct NodeOptions: ParsableArguments {
   /// Opens the node for reading; the tables are brought up to date where that is possible.
   func open() throws -> Node { try open(.read) }
 
+  /// Opens the node for reading, and changes no file of it, not even tables that are behind.
+  func openLeavingFiles() throws -> Node { try open(.read, leavesFiles: true) }
+
   /// `isQuiet`: the caller says the node's notices himself.
   func openForWriting(isQuiet: Bool = false) throws -> Node { try open(.write, isQuiet: isQuiet) }
 
@@ -73,12 +76,14 @@ struct NodeOptions: ParsableArguments {
   }
 
   private func open(
-    _ mode: Node.Mode, segmentSize: Int? = nil, delaysOrigin: Bool = false, isQuiet: Bool = false
+    _ mode: Node.Mode, segmentSize: Int? = nil, delaysOrigin: Bool = false, isQuiet: Bool = false,
+    leavesFiles: Bool = false
   ) throws -> Node {
     let bar = ProgressBar("rebuilding tables")
     var options = opening(mode, progress: bar)
     options.segmentSize = segmentSize
     options.delaysOrigin = delaysOrigin
+    options.leavesFiles = leavesFiles
     let node = try Node.open(at: try locate(), options)
     bar.finish()
     if isQuiet { return node }

@@ -54,7 +54,7 @@ struct Repair: ParsableCommand {
   }
 
   func run() throws {
-    let node = try dryRun ? options.open() : options.openForWriting()
+    let node = try dryRun ? options.openLeavingFiles() : options.openForWriting()
     if giveUp { return try giveUp(on: node) }
     let peers = try from.flatMap { name throws(NodeError) in try node.peers(name) }
     let from = from.joined(separator: ", ")

@@ -24,7 +24,7 @@ extension Node {
   /// What is to be done is decided durably first (`NodeMark.pendingGivingUp`); interrupted, it is finished by whoever
   /// writes to the node next. Memory: the events of the partitions that lost some.
   ///
-  /// - Parameter isDryRun: changes nothing, and reports what would be done.
+  /// - Parameter isDryRun: reports what would be done; a node that was opened with `leavesFiles` changes no byte for it.
   package func giveUp(
     isDryRun: Bool, progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> GivingUpReport {
