@@ -573,13 +573,13 @@ import Testing
   // MARK: Files under other names
 
   /// `a` and `b`, whose log has three sealed files; each of them has events of each stream.
-  private func threeFiles() throws -> Pair {
-    let pair = try Pair()
+  private func threeFiles(_ count: Int = 500) throws -> Pair {
+    let pair = try Pair(count)
     let a = try pair.bench.open("a")
     for number in 1...2 {
       try a.write { transaction throws(NodeError) in
         for tenant in 0..<4 {
-          for row in 0..<150 {
+          for row in 0..<(count * 3 / 10) {
             let text = String(repeating: "\(row * 7907 % 1000) ", count: 200)
             let line: Mutation
             do {
@@ -596,6 +596,31 @@ import Testing
     try a.sync(try pair.bench.open("b"))
     #expect(try pair.logFiles(".segment").count == 3)
     return pair
+  }
+
+  /// Two neighbours of which nothing says what they held. All was looked for in the first, and a repair wrote the second
+  /// anew, empty, although every event could be read there.
+  @Test(arguments: [false, true]) func neighboursWithoutFootersKeepWhatTheyTell(isOneGone: Bool) throws {
+    let pair = try threeFiles(50)
+    let digests = try pair.bench.open("a").digestTexts
+    let export = try Pair.export(of: try pair.bench.open("a"))
+    let names = try pair.logFiles(".segment")
+    for name in names.prefix(2) {
+      let url = URL(fileURLWithPath: pair.bench.path("a/log/" + name))
+      let bytes = try Data(contentsOf: url)
+      try bytes.prefix(isOneGone && name == names[1] ? 100 : bytes.count - 30).write(to: url)
+    }
+    let files = try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") }
+    let report = try pair.verify("a")
+    #expect(report.losses.isEmpty != isOneGone)
+    let alone = try pair.repair(from: [], takesUnnoted: true)
+    #expect(alone.isWhole != isOneGone)
+    #expect(alone.rescued == report.rescuable.reduce(0) { $0 + $1.count })
+    if isOneGone {
+      #expect(try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") } == files)
+      #expect(try pair.repair().isWhole)
+    }
+    try expectWhole(pair, digests, export)
   }
 
   private func path(_ pair: Pair, _ number: UInt64) -> String {

@@ -83,6 +83,12 @@ extension Log {
   ) throws(LogError) -> MendedFile? {
     if survey.outOfOrder.contains(place) { return nil }
     let ranges = survey.lost.filter { $0.place == place }
+    // Nothing is known to be lost of it; but it may be what held events that another one may have held, too.
+    let isSuspect = survey.lost.contains { range in
+      guard !range.isPlaceSure, let place = range.place else { return false }
+      return proven.events[place]?[range.stream] == nil
+    }
+    if ranges.isEmpty, !file.tellsAll, isSuspect { return nil }
     var streams = proven.events[place] ?? [:]
     let incomplete = Set(ranges.filter { streams[$0.stream] == nil }.map(\.partition))
     streams = streams.filter { !incomplete.contains($0.key.partition) }

@@ -15,7 +15,8 @@ package struct Offer: Sendable {
 ///
 /// An offer is believed as far as its digests sum to what a footer says that the file held of a stream, or to what
 /// the tables remember of the whole stream. So a part of what a file lost of a stream cannot be believed. Each offer
-/// is tried alone, because two that differ could spoil each other, and then all of them together.
+/// is tried alone, because two that differ could spoil each other, and then all of them together. Where neither a footer
+/// nor a table tells of a stream, what is offered stands.
 struct ProvenOffers {
   private typealias Repository = [StreamName: [Sequence: Event]]
 
@@ -61,11 +62,13 @@ struct ProvenOffers {
       return add(name, ranges, whole)
     }
     for (place, parts) in Dictionary(grouping: ranges, by: \.place) {
-      guard let claim = place.flatMap({ survey.files[$0]?.claims[name] }) else { continue }
+      guard let place, let file = survey.files[place] else { continue }
+      let claim = file.claims[name]
+      // Where nobody knows anything of the stream, each file has what it tells, as if there were no other.
+      if claim == nil, survey.held != nil { continue }
       for candidate in candidates {
         guard let events = parts.events(in: candidate) else { continue }
-        let readable = place.flatMap { survey.files[$0]?.readable[name] } ?? .zero
-        if readable + events.streamHash == claim.hash {
+        if claim.map({ (file.readable[name] ?? .zero) + events.streamHash == $0.hash }) ?? true {
           add(name, parts, candidate)
           break
         }

@@ -114,7 +114,7 @@ extension Log {
   }
 
   /// The events of the parts that ordinary reading goes around: those of parts whose checksums hold, and others.
-  private func inspectedContents(of file: DamagedFile) throws(LogError) -> (NumberedEvents, [Event]) {
+  func inspectedContents(of file: DamagedFile) throws(LogError) -> (NumberedEvents, [Event]) {
     let source: InspectedFile
     do throws(LogError) { source = try InspectedFile(path: file.path, fileSystem: fileSystem) } catch {
       guard error.isNotFound else { throw error }

@@ -20,7 +20,7 @@ extension LostRange {
 }
 
 /// What a damaged log has lost: worked out from what its footers claim, from the gaps in the streams, and from
-/// what somebody remembers to have held.
+/// what somebody remembers to have held; and from what can be made out of damaged files that have no footer.
 package struct Survey: Sendable {
   package var damage: [Damage] = []
   /// By partition, origin and sequence.
@@ -138,6 +138,11 @@ extension Log {
         try surveyor.add(header, path, isDamaged: paths.contains(path), self)
       }
     }
+    for (place, file) in surveyor.survey.files
+    where !file.tellsAll && !surveyor.ambiguous.contains(file.path) {
+      let (placed, unplaced) = try inspectedContents(of: file)
+      surveyor.addTold(placed.events.map(\.event) + unplaced, place)
+    }
     surveyor.conclude()
     return surveyor.survey
   }
@@ -157,6 +162,8 @@ private struct Surveyor {
   var ambiguous: Set<String> = []
   /// By place: events of journals that can be read.
   var readableCounts: [UInt64: UInt64] = [:]
+  /// What can be made out of damaged files of which nobody knows what they held, and ordinary reading goes around.
+  private var told: [StreamName: [Run]] = [:]
   private var digester = EventDigester()
 
   init(held: Knowledge?) { survey.held = held }
@@ -196,6 +203,21 @@ private struct Surveyor {
     }
   }
 
+  mutating func addTold(_ events: [Event], _ place: UInt64) {
+    let streams = Dictionary(grouping: events) { StreamName(partition: $0.partition, origin: $0.dot.origin) }
+    for (name, events) in streams {
+      var runs: [Run] = []
+      for number in Set(events.map(\.dot.sequence.rawValue)).sorted() {
+        if let last = runs.last, last.to + 1 == number {
+          runs[runs.count - 1].to = number
+        } else {
+          runs.append(Run(from: number, to: number, place: place))
+        }
+      }
+      told[name, default: []] += runs
+    }
+  }
+
   private mutating func note(_ name: StreamName, _ sequence: Sequence, _ hash: StreamHash) {
     var head = survey.readable[name] ?? .none
     head.sequence = max(head.sequence, sequence)
@@ -215,7 +237,7 @@ private struct Surveyor {
   /// Finds the gaps of every stream, and the files that held them.
   mutating func conclude() {
     disownFooters()
-    var names = Set(present.keys)
+    var names = Set(present.keys).union(told.keys)
     for file in survey.files.values { names.formUnion(file.claims.keys) }
     for (partition, streams) in survey.held?.partitions ?? [:] {
       for (origin, head) in streams where head.sequence > .zero {
@@ -279,9 +301,19 @@ private struct Surveyor {
 
   private mutating func findGaps(of name: StreamName) {
     let runs = (present[name] ?? []).sorted { $0.from < $1.from }
-    let claims = survey.files.compactMap { place, file in file.claims[name].map { (place, $0) } }
+    let told = (told[name] ?? []).sorted { $0.from < $1.from }
+    let claims =
+      told
+      + survey.files.compactMap { place, file in
+        file.claims[name].map { Run(from: $0.from.rawValue, to: $0.to.rawValue, place: place) }
+      }
     var highest = survey.held?[name.partition, name.origin].sequence.rawValue ?? 0
-    for (_, claim) in claims { highest = max(highest, claim.to.rawValue) }
+    for run in runs { highest = max(highest, run.to) }
+    for claim in claims.dropFirst(told.count) { highest = max(highest, claim.to) }
+    if survey.held == nil {
+      // Nobody else tells how far it went. A number behind a hole may be a wrong one.
+      for run in told where run.from <= highest + 1 { highest = max(highest, run.to) }
+    }
     var next: UInt64 = 1
     var before: UInt64 = 0
     for run in runs {
@@ -295,8 +327,7 @@ private struct Surveyor {
   /// Splits a gap by the files that claim parts of it; what none claims was in the first damaged file without a
   /// footer that stands between the neighbours.
   private mutating func addGap(
-    _ name: StreamName, _ from: UInt64, _ to: UInt64, _ claims: [(UInt64, StreamRun)], after: UInt64,
-    upTo last: UInt64
+    _ name: StreamName, _ from: UInt64, _ to: UInt64, _ claims: [Run], after: UInt64, upTo last: UInt64
   ) {
     var next = from
     func add(_ to: UInt64, _ place: UInt64?, isSure: Bool = true) {
@@ -313,10 +344,9 @@ private struct Surveyor {
     let candidate = candidates.first
     let isSure =
       candidates.count < 2 && !candidates.contains { ambiguous.contains(survey.files[$0]?.path ?? "") }
-    for (place, claim) in claims.sorted(by: { $0.1.from < $1.1.from })
-    where claim.to.rawValue >= next && claim.from.rawValue <= to {
-      if claim.from.rawValue > next { add(claim.from.rawValue - 1, candidate, isSure: isSure) }
-      add(min(claim.to.rawValue, to), place)
+    for claim in claims.sorted(by: { $0.from < $1.from }) where claim.to >= next && claim.from <= to {
+      if claim.from > next { add(claim.from - 1, candidate, isSure: isSure) }
+      add(min(claim.to, to), claim.place)
     }
     if next <= to { add(to, candidate, isSure: isSure) }
   }

@@ -26,8 +26,12 @@ package struct GivenUp: Sendable, Equatable, Encodable {
       partitions.isEmpty
       ? ""
       : " of \(partitions.count > 4 ? counted(partitions.count, "partition") : partitions.joined(separator: ", "))"
+    let day = Timestamp(milliseconds: time).utcText.prefix(10)
+    if events == 0 {
+      return "what damaged files held besides was given up on \(day): that cannot be told"
+    }
     return
-      "\(counted(events, "lost event"))\(places) \(events == 1 ? "was" : "were") given up on \(Timestamp(milliseconds: time).utcText.prefix(10)); "
+      "\(counted(events, "lost event"))\(places) \(events == 1 ? "was" : "were") given up on \(day); "
       + "`stemma verify` says which"
   }
 
