@@ -56,8 +56,8 @@ package enum Explanations {
     case .damaged(let what): what
     case .missing(let missing): text(of: missing)
     case .damagedPartition(let partition):
-      "the log has lost events of partition \(partition), so its records can only be read; "
-        + "`stemma repair --from PEER` fetches them again"
+      "the log has lost events of partition \(partition), or may have, so its records can only be read until that is "
+        + "mended; `stemma verify` says how"
     case .doubledNames(let node, let path, let partition, let event):
       "the log of \(node) has \(event) of partition \(partition) twice: a machine was set back and wrote again; "
         + "`\(command("repair --fork", at: path))` mends that, and nothing is written or exchanged before"
@@ -240,7 +240,7 @@ package enum Explanations {
       "\(path) cannot be used (\(text(of: reason))); `\(command("rebuild", at: Log.parent(of: path)))` makes it anew from "
         + "the log"
     case .replaced(let path): "\(path) was rebuilt by another process; try again"
-    case .busy(let path): "\(path) is kept busy by another process; try again"
+    case .busy(let path): "\(path) is kept busy by another process; try again, or wait longer with --wait"
     case .sqlite(let path, let code, let message): "\(path): SQLite says \(message) (\(code))"
     case .io(let path, let operation, let code): "\(operation) \(path): \(system(code))"
     case .gap(let partition, let dot, let held):

@@ -63,7 +63,7 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
   }
 
   /// What a person should know.
-  var sentences: [String] {
+  package var sentences: [String] {
     let shown = places.count > Self.placesInWords ? Self.placesInWords - 1 : places.count
     var sentences = places.prefix(shown).map { "log/\($0.file) is damaged at byte \($0.offset): \($0.what)" }
     if shown < places.count {
@@ -73,7 +73,7 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
     if let words = Self.words(losses) {
       sentences.append(
         words + " cannot be read; \(partitions.count == 1 ? "its" : "their") records can only be read until "
-          + "`stemma repair --from PEER` has fetched them again, or `stemma verify` finds the file put back")
+          + "that is mended; `stemma verify` says how")
     }
     if isVague {
       sentences.append("what else was lost cannot be told; nothing can be written until the log is repaired")

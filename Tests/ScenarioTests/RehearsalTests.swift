@@ -58,7 +58,7 @@ struct RehearsalTests {
       return result
     }
     try other.close()
-    #expect(result.status == 75 && result.errors.contains("kept busy"), "\(result.errors)")
+    #expect(result.status == 75 && result.errors.contains("wait longer with --wait"), "\(result.errors)")
   }
 
   /// The first write to a copy begins an origin. What was refused began one as well, and with it the names that people

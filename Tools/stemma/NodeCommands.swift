@@ -100,7 +100,9 @@ struct Status: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try options.open()
+    // What stands among the notes is not said twice.
+    let node = try options.open(isQuiet: true)
+    for notice in node.notices { Output.warning(notice) }
     let status = try node.status()
     if format.isJSON {
       Output.line(status.json)

@@ -55,7 +55,8 @@ struct NodeOptions: ParsableArguments {
   var isNamed: Bool { !directories.isEmpty || Self.leadingDirectory != nil }
 
   /// Opens the node for reading; the tables are brought up to date where that is possible.
-  func open() throws -> Node { try open(.read) }
+  /// `isQuiet`: the caller says the node's notices himself.
+  func open(isQuiet: Bool = false) throws -> Node { try open(.read, isQuiet: isQuiet) }
 
   /// Opens the node for reading, and changes no file of it, not even tables that are behind.
   func openLeavingFiles() throws -> Node { try open(.read, leavesFiles: true) }

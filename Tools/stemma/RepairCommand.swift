@@ -54,7 +54,10 @@ struct Repair: ParsableCommand {
   }
 
   func run() throws {
-    let node = try dryRun ? options.openLeavingFiles() : options.openForWriting()
+    if dryRun { return try giveUp(on: try options.openLeavingFiles()) }
+    let node = try options.openForWriting(isQuiet: true)
+    let found = Set(node.mark.damage?.sentences ?? [])
+    defer { warn(of: node, found) }
     if giveUp { return try giveUp(on: node) }
     let peers = try from.flatMap { name throws(NodeError) in try node.peers(name) }
     let from = from.joined(separator: ", ")
@@ -115,6 +118,17 @@ struct Repair: ParsableCommand {
 }
 
 extension Repair {
+  /// Says what opening, and what was done, had to say. `found`: the damage that there was before; it is not said of what
+  /// is mended by now.
+  private func warn(of node: Node, _ found: Set<String>) {
+    let left = Set(node.mark.damage?.sentences ?? [])
+    var said: Set<String> = []
+    for notice in node.notices where !found.contains(notice) || left.contains(notice) {
+      if said.insert(notice).inserted { Output.warning(notice) }
+    }
+    if node.mark.unfinishedClone != nil { Output.warning(Explanations.unfinishedClone) }
+  }
+
   /// What the files were written from.
   private func summary(_ report: RepairReport) -> String {
     var sources: [String] = []
