@@ -37,15 +37,19 @@ package final class MadeAhead<Output>: Sendable {
   }
 
   /// Does nothing if it is made already, or being made.
-  private func make() {
+  private func make() { if isMadeHere() { isMade.signal() } }
+
+  /// When this returns, this thread holds nothing any more that it was made of: no file stays open for a moment behind
+  /// one who takes it, and closes that.
+  private func isMadeHere() -> Bool {
     let body = order.withLock { order in
       let body = order
       order = nil
       return body
     }
-    guard let body else { return }
+    guard let body else { return false }
     made.withLock { $0 = body() }
-    isMade.signal()
+    return true
   }
 
   /// Waits until it is there. To be called once.

@@ -48,6 +48,31 @@ import Testing
     for suite in try FaultSuite.remedies(.small, seed: 6) { expectNone(suite, every: 17) }
   }
 
+  /// Threads unpack blocks ahead of a reader. They held the reader's file, so that one who stopped reading left it open
+  /// until they had come to an end.
+  @Test func readersThatStopLeaveNoFileOpen() throws {
+    let disk = SimulatedFileSystem(seed: 7)
+    var maker = EventMaker(seed: 7)
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    for _ in 0..<30 { _ = try log.append([Commit(maker.commit(40, textLength: 900))]) }
+    try log.sync()
+    try log.seal()
+    log.close()
+    for count in 0..<60 {
+      do {
+        let log = try #require(try reopen(disk))
+        var reader = log.events()
+        for _ in 0...count * 20 { _ = try reader.next() }
+        let merge = try log.recordFiles.open()
+        for _ in 0...count where try merge.nextRecord() {
+          while let source = merge.nextSource() { while try source.nextOfRecord() {} }
+        }
+        log.close()
+      }
+      #expect(disk.openFiles == 0, "after \(count * 20) events")
+    }
+  }
+
   /// The suites are only worth what they find: a disk that confirms syncs without doing them must be noticed by
   /// each one that crashes.
   @Test(arguments: FaultSuite.Lie.allCases)

@@ -38,6 +38,22 @@ import Testing
     }
   }
 
+  private final class Held: Sendable {}
+
+  /// A thread that had made something held what it was made of a moment longer than the one who took it: a file that this
+  /// one closed then stayed open.
+  @Test func whatIsTakenIsHeldByNobodyElse() {
+    for _ in 0..<2000 {
+      weak var held: Held?
+      _ = {
+        let made = Held()
+        held = made
+        return MadeAhead { made === made }.take()
+      }()
+      #expect(held == nil)
+    }
+  }
+
   /// More of them wait for one another than the system has threads for.
   @Test(.timeLimit(.minutes(2))) func whatIsMadeAheadWaitsForNoThreadThatIsNotThere() {
     @Sendable func count(_ depth: Int) -> Int {

@@ -241,7 +241,7 @@ private struct SegmentArrival: Sendable {
     guard let next = ahead.first else {
       guard let entry = waiting.last else { return }
       let bytes = try omissions.reading { () throws(LogError) in try segment.bytes(of: entry) }
-      if let bytes { try add(entry, Self.unpacked(bytes, entry, of: segment)) }
+      if let bytes { try add(entry, Self.unpacked(bytes, entry, segment.path)) }
       waiting.removeLast()
       return
     }
@@ -264,16 +264,16 @@ private struct SegmentArrival: Sendable {
         case .success(let bytes) = Result(catching: { () throws(LogError) in try segment.bytes(of: entry) })
       else { return }
       waiting.removeLast()
-      ahead.append((entry, MadeAhead { [segment] in Self.unpacked(bytes, entry, of: segment) }))
+      ahead.append((entry, MadeAhead { [path = segment.path] in Self.unpacked(bytes, entry, path) }))
     }
   }
 
   private static func unpacked(
-    _ bytes: [UInt8], _ entry: BlockEntry, of segment: Segment
+    _ bytes: [UInt8], _ entry: BlockEntry, _ path: String
   ) -> Result<BlockContents, LogError> {
     Result { () throws(LogError) in
-      let block = try segment.block(entry, bytes: bytes)
-      return try decoding(segment.path, entry.offset) { () throws(EventsError) in try BlockContents(block) }
+      let block = try Segment.block(entry, bytes: bytes, path: path)
+      return try decoding(path, entry.offset) { () throws(EventsError) in try BlockContents(block) }
     }
   }
 

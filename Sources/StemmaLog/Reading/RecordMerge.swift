@@ -228,10 +228,10 @@ private struct SegmentBlocks: KeyedBlocks {
     let entry = entries[index]
     index += 1
     let bytes = try segment.bytes(of: entry)
-    following = MadeAhead { [segment] in
+    following = MadeAhead { [path = segment.path] in
       Result { () throws(LogError) in
-        let block = try segment.block(entry, bytes: bytes)
-        return try decoding(segment.path, entry.offset) { () throws(EventsError) in try block.cursor(.key) }
+        let block = try Segment.block(entry, bytes: bytes, path: path)
+        return try decoding(path, entry.offset) { () throws(EventsError) in try block.cursor(.key) }
       }
     }
   }

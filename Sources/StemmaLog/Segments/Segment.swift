@@ -69,11 +69,12 @@ struct Segment: Sendable {
 
   /// Reads a block. Throws `.damaged`.
   func block(_ entry: BlockEntry) throws(LogError) -> BlockReader {
-    try block(entry, bytes: try bytes(of: entry))
+    try Self.block(entry, bytes: try bytes(of: entry), path: path)
   }
 
-  /// Takes a block apart whose bytes were read.
-  func block(_ entry: BlockEntry, bytes: [UInt8]) throws(LogError) -> BlockReader {
+  /// Takes a block apart whose bytes were read. Without the file: a thread that makes it ahead for a reader that has
+  /// gone meanwhile must not keep that open.
+  static func block(_ entry: BlockEntry, bytes: [UInt8], path: String) throws(LogError) -> BlockReader {
     try decoding(path, entry.offset) { () throws(EventsError) in
       let block = try BlockReader(bytes)
       guard block.count == entry.events else { throw .malformed("block", "\(block.count) events") }

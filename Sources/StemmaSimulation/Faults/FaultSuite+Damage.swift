@@ -112,7 +112,7 @@ extension FaultSuite {
     if log.bytesRead > 16 * specimen.size { violations.append("\(log.bytesRead) bytes were read") }
     log.checkInvariants()
     log.close()
-    let leaked = disk.leakedFiles
+    let leaked = disk.openFiles
     if leaked != 0 { violations.append("\(leaked) files are left open") }
     if isThorough, spoilt.mode == .readWrite {
       violations += try self.violations(afterWritingTo: disk, specimen, log.recovery.damage)

@@ -42,7 +42,7 @@ extension FaultSuite {
       disk.inject([.init(operation: operation, errno: errno, isLasting: isLasting)])
       var workload = LogWorkload(shape)
       var violations = run(&workload, into: operation, on: disk, seed: seed)
-      let leaked = disk.leakedFiles
+      let leaked = disk.openFiles
       if leaked != 0 { violations.append("\(leaked) files are left open") }
       disk.inject([])
       disk.checkInvariants()

@@ -1,13 +1,6 @@
 import StemmaLog
 
 extension SimulatedFileSystem {
-  /// Files that nobody closes. A thread that makes something ahead for a reader that has just gone holds its file a
-  /// moment longer; a leak is still there after a second.
-  package var leakedFiles: Int {
-    for _ in 0..<1000 where openFiles != 0 { System.sleep(milliseconds: 1) }
-    return openFiles
-  }
-
   /// Traps if what the disk believes contradicts itself. For the suites that run on it.
   package func checkInvariants() {
     withState { state in
