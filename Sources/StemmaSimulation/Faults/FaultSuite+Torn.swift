@@ -72,25 +72,20 @@ extension FaultSuite {
     let events = try log.allEvents()
     log.close()
     let rests = Rest.allCases
-    let size = images[2].count
+    let size = images[2].count / 2
     let turns = images
     return FaultSuite("the watermark is torn at each byte", cases: 2 * size * rests.count) {
       (index) throws(LogError) in
       let turn = index % 2
       let place = index / 2 / rests.count
-      let rest = rests[index / 2 % rests.count]
       let (old, new) = (turns[turn], turns[turn + 1])
-      // Only the slot that differs is written.
-      let first = zip(old, new).prefix { $0 == $1 }.count / (size / 2) * (size / 2)
-      guard place >= first, place < first + size / 2 else { return [] }
-      let slot = torn(
-        Array(new[first..<first + size / 2]), at: place - first, rest, stale: Array(old[first...]))
+      // Only the slot that differs is written; what stands in the other one may turn up in it.
+      let slot = zip(old, new).prefix { $0 == $1 }.count < size ? 0..<size : size..<2 * size
+      let other = slot.lowerBound == 0 ? size..<2 * size : 0..<size
+      let written = torn(
+        Array(new[slot]), at: place, rests[index / 2 % rests.count], stale: Array(old[other]))
       var bytes = old
-      if rest == .nothing {
-        bytes.replaceSubrange(first..<first + slot.count, with: slot)
-      } else {
-        bytes.replaceSubrange(first..<first + size / 2, with: slot)
-      }
+      bytes.replaceSubrange(slot.prefix(written.count), with: written)
       let copy = disk.copy(seed: UInt64(index))
       copy.plant(bytes, at: path)
       guard let log = try workload.reopen(copy) else { return ["the log is gone"] }
