@@ -8,12 +8,14 @@ package final class Handoff<Element: Sendable>: Sendable {
     var isCancelled = false
   }
 
+  private let limit: Int
   private let state = Mutex(State())
   private let free = DispatchSemaphore(value: 0)
   private let filled = DispatchSemaphore(value: 0)
 
   /// `ahead`: how many values wait at most.
   package init(ahead: Int) {
+    limit = ahead
     // Dispatch traps on a semaphore that is released below the value that it was made with.
     for _ in 0..<ahead { free.signal() }
   }
@@ -25,7 +27,8 @@ package final class Handoff<Element: Sendable>: Sendable {
       if !state.isCancelled { state.items.append(item) }
       return !state.isCancelled
     }
-    filled.signal()
+    // The next one finds that out as well.
+    if isWanted { filled.signal() } else { free.signal() }
     return isWanted
   }
 
@@ -71,5 +74,13 @@ package final class Handoff<Element: Sendable>: Sendable {
       state.items = []
     }
     free.signal()
+  }
+
+  /// Traps if more wait than may, or some wait for nobody. For tests, on any thread.
+  package func checkInvariants() {
+    state.withLock { state in
+      precondition(state.items.count <= limit, "whoever puts waits for room")
+      precondition(!state.isCancelled || state.items.isEmpty, "nothing waits for one who takes no more")
+    }
   }
 }

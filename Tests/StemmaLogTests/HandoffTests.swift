@@ -10,6 +10,7 @@ import Testing
     }
     var taken: [Int] = []
     while taken.count < 1000 {
+      handoff.checkInvariants()
       if taken.count % 2 == 0 { taken.append(handoff.take()) } else { taken += handoff.takeAll() }
     }
     #expect(taken == Array(0..<1000))
@@ -26,6 +27,16 @@ import Testing
     #expect(handoff.take() == 0)
     handoff.cancel()
     #expect(end.take() < 5)
+  }
+
+  /// The first one learned it, a later one waited for ever.
+  @Test func everyLaterPutLearnsItToo() {
+    let handoff = Handoff<Int>(ahead: 2)
+    let end = Handoff<Int>(ahead: 1)
+    handoff.cancel()
+    Thread.detachNewThread { _ = end.put((0..<10).count { handoff.put($0) }) }
+    #expect(end.take(within: .seconds(10)) == 0)
+    handoff.checkInvariants()
   }
 
   /// An import that ended with an error left lines waiting, and the process trapped: Dispatch does not let a semaphore
