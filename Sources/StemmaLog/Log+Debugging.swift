@@ -8,6 +8,8 @@ extension Log {
       precondition(index == 0 || journals[index - 1].number < journal.number, "journals rise")
       precondition(journal.number <= listing.highestNumber, "no number is used twice")
     }
+    listing.checkInvariants()
+    footers.checkInvariants()
     var places: Set<UInt64> = []
     for header in listing.headers.values {
       precondition(header.number <= listing.highestNumber, "no number is used twice")
@@ -21,6 +23,22 @@ extension Log {
     if let watermark, let open = journals.last, watermark.journal == open.number, recovery.damage.isEmpty {
       precondition(watermark.durable <= open.durable, "the watermark never runs ahead")
     }
+  }
+}
+
+extension LogDirectory {
+  /// Traps if a file is counted under two names, or under none of its own.
+  fileprivate func checkInvariants() {
+    precondition(
+      headers.allSatisfy { $0.key == $0.value.number }, "a file counts by the number in its header")
+    precondition(
+      misnamed.allSatisfy { $0.key != $0.value.number }, "a file has its own name or another one's")
+    precondition(strays.allSatisfy { $0.key != $0.value.number }, "a file has its own name or another one's")
+    precondition(misnamed.keys.allSatisfy { strays[$0] == nil }, "a file can have its own name, or it cannot")
+    let own = misnamed.values.map(\.number)
+    precondition(Set(own).count == own.count, "a name is given to one file")
+    precondition(own.allSatisfy { headers[$0] == nil }, "a name is given to a file if no other one has it")
+    precondition(standIns.keys.allSatisfy { headers[$0] == nil }, "what is there needs nothing in its place")
   }
 }
 

@@ -62,6 +62,7 @@ package final class CommitSeries {
   ) throws {
     let write = try node.begin(note, transaction, beforeReadingLog: { [appender] in appender.drain() })
     try body(write)
+    assert(write.isConsistent)
     node.take(write)
     if !write.events.isEmpty { try node.beginDueOrigin() }
     size.events += write.events.count
@@ -93,6 +94,7 @@ package final class CommitSeries {
   package func checkInvariants() {
     precondition(reported >= 0 && waiting.count == appender.asked - reported, "each commit is reported once")
     precondition(size.events >= 0 && size.bytes >= 0, "a series grows")
+    appender.checkInvariants()
   }
 
   /// `checkInvariants` where it is evaluated only in debug builds.
@@ -215,6 +217,11 @@ private final class LogAppender: Sendable {
 
   /// How many commits it was given.
   var asked: Int { progress.withLock { $0.asked } }
+
+  func checkInvariants() {
+    progress.withLock { precondition($0.done <= $0.asked, "no commit is durable that nobody made") }
+    orders.checkInvariants()
+  }
 
   /// How many commits are durable. Throws if one could not be made so.
   func durable() throws(LogError) -> Int {

@@ -5,7 +5,7 @@ extension Node {
   /// Throws if what the node believes contradicts itself, and traps if its log does. For tests; reads everything.
   ///
   /// - No origin was begun twice, and the log is the one that the mark names.
-  /// - The tables agree with themselves; they follow the log to its end, and hold of each stream what the log holds.
+  /// - Nothing was left open on the tables, and they agree with themselves; they follow the log to its end, and hold of each stream what the log holds.
   /// - Nothing outside of the scope is held.
   ///
   /// What is damaged, or waits to be finished by the next writer, is not compared. A node that may write takes the
@@ -22,6 +22,7 @@ extension Node {
     }
     try require(Set(mark.origins).count == mark.origins.count, "an origin was begun twice")
     try require(log.id == mark.logID, "the mark names another log")
+    do { try tables.checkInvariants() } catch { throw .tables(error) }
     guard mark.damage == nil, log.recovery.damage.isEmpty, !mark.isUnfinished else { return }
     try reading { try $0.checkInvariants() }
     let token = try reading { try $0.token() }

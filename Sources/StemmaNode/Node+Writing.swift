@@ -116,6 +116,7 @@ extension Node {
           } else {
             try transaction.savepoint(NodeError.tables) { () throws(NodeError) in try request.body(write) }
           }
+          assert(write.isConsistent)
           outcomes.append(.success(()))
           take(write)
           if !write.events.isEmpty { commits.append(Commit(write.events, note: write.note)) }

@@ -150,6 +150,33 @@ package final class WriteTransaction {
     return try body()
   }
 
+  /// Traps if the commit contradicts itself. For tests, between two changes; in debug builds at the end of every commit.
+  ///
+  /// - All events are of this commit and in its scope, and each is in the partition of its key.
+  /// - Of each stream they are a run: what was taken back left no number out and none behind.
+  package func checkInvariants() {
+    precondition(cause == nil, "an event causes others while they are made")
+    let models = Dictionary(uniqueKeysWithValues: schema.models.map { ($0.storedName, $0) })
+    var last: [Partition: Sequence] = [:]
+    for event in events {
+      precondition(
+        event.commit == commit && event.dot.origin == origin, "a commit has one name and one writer")
+      precondition(isInScope(event.partition) && !isDamaged(event.partition), "what is written is held whole")
+      let model = models[event.model]
+      precondition(
+        model.map { Partition(model: $0, key: event.key) } == event.partition, "a key has one partition")
+      precondition(
+        last[event.partition]?.next ?? event.dot.sequence == event.dot.sequence, "events are a run")
+      last[event.partition] = event.dot.sequence
+    }
+  }
+
+  /// Always true, or it traps: for `assert`.
+  var isConsistent: Bool {
+    checkInvariants()
+    return true
+  }
+
   /// Runs `body` as a commit of its own inside of this one: if it throws, what it did is taken back. Returns
   /// how many events it made.
   func nested(_ body: (WriteTransaction) throws(NodeError) -> Int) throws(NodeError) -> Int {

@@ -215,6 +215,7 @@ package final class Tables: Sendable {
             connection.rollBack()
             return outcome
           }
+          assert(transaction.isConsistent)
           try transaction.flush()
           try connection.prepareOnce("COMMIT").run()
         } catch {
@@ -254,6 +255,16 @@ package final class Tables: Sendable {
       }
     } catch {
       throw .from(error, path)
+    }
+  }
+
+  /// Traps if something is left open between two transactions of the writer. For tests.
+  package func checkInvariants() throws(TablesError) {
+    try access { connection in
+      precondition(sqlite3_get_autocommit(connection.handle) != 0, "a transaction ends with its block")
+      precondition(
+        prepared.writers.isEmpty || prepared.writers.count == tableSet.layouts.count, "each model is written")
+      prepared.kept.checkInvariants()
     }
   }
 

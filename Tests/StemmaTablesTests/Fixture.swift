@@ -254,7 +254,10 @@ extension Tables {
     }
   }
 
-  func check() throws { try read { reader throws(TablesError) in try reader.checkInvariants() } }
+  func check() throws {
+    try checkInvariants()
+    try read { reader throws(TablesError) in try reader.checkInvariants() }
+  }
 }
 
 func token(_ events: Int) -> LogToken {

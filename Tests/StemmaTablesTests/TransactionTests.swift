@@ -71,23 +71,29 @@ private struct GivenUp: Error {}
     try tables.write { transaction throws(TablesError) in
       try transaction.savepoint { () throws(TablesError) in
         try transaction.apply(first)
+        transaction.checkInvariants()
         transaction.advance(to: token(7))
       }
+      transaction.checkInvariants()
       do throws(GivenUp) {
         try transaction.savepoint({ _ in GivenUp() }) { () throws(GivenUp) in
           do throws(TablesError) {
             try transaction.apply(failed)
             try transaction.apply(failedToo)
             transaction.advance(to: token(9))
+            transaction.checkInvariants()
             if reads { _ = try transaction.reader() }
+            transaction.checkInvariants()
             if nests {
               try transaction.savepoint { () throws(TablesError) in try transaction.apply(inner) }
             }
+            transaction.checkInvariants()
           } catch { Issue.record(error) }
           throw GivenUp()
         }
         Issue.record("the savepoint did not pass the error on")
       } catch {}
+      transaction.checkInvariants()
       #expect(try transaction.head(first.partition, Origin(1)).sequence == Sequence(2))
       try transaction.savepoint { () throws(TablesError) in try transaction.apply(second) }
     }

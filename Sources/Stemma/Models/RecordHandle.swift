@@ -68,6 +68,13 @@ public struct RecordHandle: Sendable, Hashable {
   /// The last setting of all; nil if there is none.
   var newestMark: SettingMark? { settings.map(\.last).max { $0.number < $1.number } }
 
+  /// Traps if it contradicts itself. For tests.
+  func checkInvariants() {
+    precondition(loaded != nil || settings.isEmpty, "of a value that no store made nothing is remembered")
+    precondition(Set(settings.map(\.column)).count == settings.count, "a column is remembered once")
+    for setting in settings { setting.checkInvariants() }
+  }
+
   /// Always true, so that the equality of a record is that of its properties.
   public static func == (a: RecordHandle, b: RecordHandle) -> Bool { true }
   /// Adds nothing, as all handles are equal.

@@ -28,6 +28,11 @@ final class SettingMark: Sendable {
   /// What a value that has this setting has seen of its record since; nil if another mark says it.
   var view: RecordView? { state.withLock { $0.view } }
 
+  /// Traps if it contradicts itself. For tests, on any thread.
+  func checkInvariants() {
+    state.withLock { precondition($0.isRecorded || !$0.isDurable, "what is durable is not taken back") }
+  }
+
   func record() { state.withLock { $0.isRecorded = true } }
 
   /// Gives the view that it had before.
@@ -84,6 +89,16 @@ struct Setting: Sendable {
     }
     let seen = steps[..<first].lastIndex { $0.mark.view != nil }.map { [steps[$0]] } ?? []
     steps = seen + steps[first...]
+  }
+
+  /// Traps if it contradicts itself. For tests.
+  func checkInvariants() {
+    for (a, b) in zip(steps, steps.dropFirst()) {
+      precondition(a.mark.number < b.mark.number, "the oldest first")
+    }
+    precondition(!steps.isEmpty && steps.count <= Self.limit + 1, "as many are remembered as need be")
+    precondition(steps.dropFirst(2).allSatisfy { $0.before != nil }, "only what is forgotten is not known")
+    for step in steps { step.mark.checkInvariants() }
   }
 
   /// How a value differs from what was read, or recorded last; nil if it does not.

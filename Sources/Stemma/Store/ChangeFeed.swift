@@ -58,11 +58,22 @@ final class ChangeFeed: Sendable {
   func finish() {
     let (observers, watch) = state.withLock { state in
       state.isFinished = true
-      defer { state.observers = [:] }
+      defer { (state.observers, state.watch) = ([:], nil) }
       return (Array(state.observers.values), state.watch)
     }
     watch?.cancel()
     for continuation in observers { continuation.finish() }
+  }
+
+  /// Traps if what is kept contradicts itself. For tests, on any thread.
+  func checkInvariants() {
+    state.withLock { state in
+      precondition(
+        (state.watch == nil) == state.observers.isEmpty, "others' changes are looked for if anybody observes")
+      precondition(!state.isFinished || state.observers.isEmpty, "nobody observes a closed store")
+      precondition(
+        state.observers.keys.allSatisfy { $0 <= state.nextNumber }, "each observer has a number of its own")
+    }
   }
 
   private func watch() -> Task<Void, Never> {

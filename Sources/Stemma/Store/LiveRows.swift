@@ -31,6 +31,9 @@ public final class LiveRows<Output: Sendable> {
 
   deinit { task?.cancel() }
 
+  /// Traps if rows are there that nobody has read. For tests.
+  func checkInvariants() { precondition(isLoaded || rows.isEmpty, "rows are there once they were read") }
+
   private func take(_ rows: [Output]) {
     self.rows = rows
     isLoaded = true

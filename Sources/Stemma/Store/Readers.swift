@@ -50,8 +50,10 @@ final class Readers: Sendable {
 
   /// Lets reads that are under way end, and refuses others.
   func close() {
-    isClosed.store(true, ordering: .releasing)
-    idle.withLock { $0 = [] }
+    idle.withLock { idle in
+      isClosed.store(true, ordering: .releasing)
+      idle = []
+    }
   }
 
   /// Runs `body` on this thread with a connection to the tables that are there now.
@@ -88,9 +90,24 @@ final class Readers: Sendable {
   }
 
   private func giveBack(_ reader: Idle) {
-    guard !isClosed.load(ordering: .acquiring) else { return }
-    idle.withLock { if $0.count < Self.idleLimit { $0.append(reader) } }
+    idle.withLock { idle in
+      // Looked at here, as else one that is given back while the store is being closed would stay open.
+      if !isClosed.load(ordering: .acquiring), idle.count < Self.idleLimit { idle.append(reader) }
+    }
     letGoSoon()
+  }
+
+  /// Traps if what is kept contradicts itself. For tests, on any thread, also while others read.
+  ///
+  /// - A connection is kept once, as long as the store is open, and only so many are.
+  /// - Nobody has left anything open on it.
+  func checkInvariants() {
+    idle.withLock { idle in
+      precondition(idle.count <= Self.idleLimit, "few connections are kept")
+      precondition(Set(idle.map { ObjectIdentifier($0.connection) }).count == idle.count, "each is kept once")
+      precondition(idle.isEmpty || !isClosed.load(ordering: .acquiring), "a closed store keeps none")
+      for reader in idle { reader.connection.checkInvariants() }
+    }
   }
 
   /// One that is lent at that time is let go of after it was given back.

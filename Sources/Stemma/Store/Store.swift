@@ -13,7 +13,7 @@ public final class Store: Sendable {
   /// Where the node is.
   public let directory: URL
   let writer = Writer()
-  private let readers: Readers
+  let readers: Readers
   /// The models of the declared types as the node's schema has them, and which state of the schema that is.
   private let declared: Mutex<(types: [ObjectIdentifier: Model], schemaChanges: Int)>
   private let tables: [any Table.Type]

@@ -104,6 +104,15 @@ actor Writer {
     closed.store(true, ordering: .releasing)
   }
 
+  /// Traps if what is kept contradicts itself, and throws if the node does. For tests; reads everything.
+  func checkInvariants() throws(NodeError) {
+    precondition(node == nil || !isClosed, "a closed store lets go of its node")
+    waiting.withLock { waiting in
+      precondition(waiting.allSatisfy { $0.outcome == nil }, "a commit that waits is not decided")
+    }
+    try node?.checkInvariants()
+  }
+
   /// How many commits wait for the one that is being made.
   nonisolated var waitingCount: Int { waiting.withLock { $0.count } }
 

@@ -104,6 +104,20 @@ package final class RecordMerge {
     return sources[order[given - 1]]
   }
 
+  /// Traps if the heap is none, or those that are given out do not stand at the record. For tests, right behind
+  /// `nextRecord`: whoever reads a source moves it away from what the heap says.
+  package func checkInvariants() {
+    precondition(Set(heap.map(\.source)).count == sources.count, "each source stands in the heap once")
+    for place in heap.indices.dropFirst() {
+      precondition(compare((place - 1) / 2, place) <= 0, "no record comes before the first one")
+    }
+    let first = heap.indices.filter { memberCount > 0 && compare($0, 0) == 0 }
+    precondition(members.prefix(memberCount).elementsEqual(first), "the members are all that hold the record")
+    let numbers = first.map { Int(heap[$0].source) }.sorted()
+    precondition(order.prefix(memberCount).elementsEqual(numbers), "they are given by number")
+    precondition(given <= memberCount, "only they are given")
+  }
+
   /// Of the sources of the current record: in all blocks, a run of keys with one partition and model has one number.
   package func partition(ofRun run: Int) -> Partition { runs.names[run].partition }
   package func model(ofRun run: Int) -> String { runs.names[run].model }

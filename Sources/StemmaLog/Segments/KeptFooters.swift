@@ -28,4 +28,12 @@ final class KeptFooters: Sendable {
     }
     return footer
   }
+
+  /// Traps if more is kept than may be, or what is kept is not counted. For tests, on any thread.
+  func checkInvariants() {
+    kept.withLock { kept in
+      precondition(kept.bytes <= LogLimits.keptFooters, "memory is bounded")
+      precondition(kept.footers.isEmpty == (kept.bytes == 0), "each footer takes some bytes")
+    }
+  }
 }

@@ -51,6 +51,19 @@ final class ReadAhead: MutationSource {
     }
   }
 
+  /// Traps if an item could be lost or come twice. In debug builds at each piece.
+  private func checkInvariants() {
+    precondition(place <= items.count, "an item is given once")
+    precondition(peeked == nil || place == items.count && end == nil, "the next piece follows this one")
+    pieces.checkInvariants()
+  }
+
+  /// `checkInvariants` where it is evaluated only in debug builds.
+  private var isConsistent: Bool {
+    checkInvariants()
+    return true
+  }
+
   var isReady: Bool {
     guard isStream, place == items.count, end == nil, peeked == nil else { return true }
     peeked = pieces.take(within: Self.patience)
@@ -63,6 +76,7 @@ final class ReadAhead: MutationSource {
         lineNumber = try end.get()
         return nil
       }
+      assert(isConsistent)
       let piece = peeked ?? pieces.take()
       peeked = nil
       (items, place, header, end) = (piece.items, 0, piece.header, piece.end)

@@ -92,6 +92,7 @@ package struct LogWorkload: Sendable {
   /// acknowledged, its commits are whole, and nothing in it is damaged.
   package func violations(in log: Log) throws(LogError) -> [String] {
     var found = try log.allEvents()
+    var violations = try violationsByRecord(in: log, events: found.count)
     var expected = attempted
     var least = acknowledged
     if mayBePurged {
@@ -99,7 +100,6 @@ package struct LogWorkload: Sendable {
       expected.removeAll { $0.partition == Self.purged }
       found.removeAll { $0.partition == Self.purged }
     }
-    var violations: [String] = []
     if !log.recovery.damage.isEmpty { violations.append("damage where none is: \(log.recovery.damage)") }
     if !found.elementsEqual(expected.prefix(found.count)) { violations.append("events that nobody wrote so") }
     if found.count < least {
@@ -114,6 +114,18 @@ package struct LogWorkload: Sendable {
     if !damage.isEmpty { violations.append("verify finds \(damage)") }
     log.checkInvariants()
     return violations
+  }
+
+  /// What is wrong with reading the same log record by record.
+  private func violationsByRecord(in log: Log, events: Int) throws(LogError) -> [String] {
+    guard log.recovery.damage.isEmpty else { return [] }
+    let merge = try log.recordFiles.open()
+    var count = 0
+    while try merge.nextRecord() {
+      merge.checkInvariants()
+      while let source = merge.nextSource() { repeat { count += 1 } while try source.nextOfRecord() }
+    }
+    return count == events ? [] : ["\(events) events in arrival order, \(count) by record"]
   }
 
   /// What is wrong with a log that was recovered, shown, written to once more, and lost power again.

@@ -89,6 +89,18 @@ package final class ReadConnection {
     return statement
   }
 
+  /// Traps if the connection contradicts itself. For tests, between two reads.
+  ///
+  /// - No statement is left in the middle of its rows, and none has changed anything.
+  /// - A transaction is open only for a state that is held, and such a state can be compared with the log's index.
+  package func checkInvariants() {
+    for statement in Array(statements.values) + Array(marked.values) { statement.checkIsAtRest() }
+    precondition(statements.count <= KeptStatements.limit, "memory is bounded")
+    precondition(sqlite3_total_changes64(connection.handle) == 0, "it only reads")
+    precondition(held != nil || !isInTransaction, "whoever begins a transaction ends it")
+    precondition(held == nil || logIndex != nil, "a state that is held can be compared")
+  }
+
   // MARK: States
 
   /// Makes what is read next the state after the last commit that has returned, of whatever process, and holds it.

@@ -105,6 +105,13 @@ final class KeptStatements {
     for query in lent { query.reset() }
     lent.removeAll(keepingCapacity: true)
   }
+
+  /// Traps if a statement was left in the middle of its rows. For tests, when no transaction is open.
+  func checkInvariants() {
+    precondition(lent.isEmpty, "queries end with their transaction")
+    precondition(queries.count <= Self.limit, "memory is bounded")
+    for statement in Array(statements.values) + Array(queries.values) { statement.checkIsAtRest() }
+  }
 }
 
 /// A prepared statement. The C API through GRDB's own module, because GRDB's cached statements cost two to
@@ -147,6 +154,11 @@ package final class Statement {
   func run() throws(TablesError) { while try step() {} }
 
   package func reset() { sqlite3_reset(handle) }
+
+  /// Traps if it was not run to its end, and not reset: then it keeps what it read in the file.
+  func checkIsAtRest() {
+    precondition(sqlite3_stmt_busy(handle) == 0, "a statement is run to its end, or reset")
+  }
 
   /// Forgets the parameters of its last use.
   func clear() { sqlite3_clear_bindings(handle) }

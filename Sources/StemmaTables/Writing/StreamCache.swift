@@ -115,6 +115,26 @@ struct StreamCache {
     undo = exchanged
   }
 
+  /// Traps if what is kept contradicts itself. `savepoint`: the one whose changes can be taken back here.
+  func checkInvariants(inSavepoint savepoint: Int?) {
+    precondition(headSums.count == heads.count && commitSums.count == commits.count, "each row has its sum")
+    precondition(index.count == heads.count, "each stream has a name of its own")
+    for (place, stream) in heads.enumerated() {
+      let name = Name(partition: stream.partition, origin: stream.origin)
+      precondition(index[name] == place, "a stream is found by its name")
+    }
+    precondition(Set(commits.map(\.origin)).count == commits.count, "an origin's commits are counted once")
+    precondition(last.map { heads.indices.contains($0) } ?? true, "the last stream is one of them")
+    precondition(undo?.savepoint == savepoint, "records and streams are taken back together")
+    guard let undo else { return }
+    precondition(Set(undo.heads.map(\.place)).count == undo.heads.count, "a stream is as it was at one time")
+    precondition(Set(undo.commits.map(\.place)).count == undo.commits.count, "commits are as they were once")
+    for (place, before) in undo.heads {
+      precondition(heads[place].head.sequence > before.head.sequence, "a stream only moves on")
+      precondition(heads[place].movedSince == undo.savepoint, "only what was moved is taken back")
+    }
+  }
+
   // MARK: Commits
 
   mutating func highestCommit(of origin: Origin, _ connection: Connection) throws(TablesError) -> UInt64 {

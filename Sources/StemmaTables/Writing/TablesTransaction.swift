@@ -18,13 +18,13 @@ package final class TablesTransaction {
   private let writers: [RowWriter]
 
   var records: [Record] = []
-  private var recordIndex: [RecordName: Int] = [:]
+  private(set) var recordIndex: [RecordName: Int] = [:]
   /// For each model, the places in `records` of those that were changed and not written.
-  private var dirty: [[Int]]
+  private(set) var dirty: [[Int]]
   var streams = StreamCache()
   /// For each model, whether it has tombstones at all; nil: not asked yet. Most models have none, and
   /// then a new key needs no look-up there.
-  private var hasTombstones: [Bool?]
+  private(set) var hasTombstones: [Bool?]
   var token: LogToken?
   /// What written records, tombstones and conflicts add to the sum of what stands in the file; zero whenever SQLite begins a
   /// savepoint.

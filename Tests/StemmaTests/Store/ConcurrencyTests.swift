@@ -34,6 +34,7 @@ struct ConcurrencyTests {
           }
         }
       }
+      group.addTask { for _ in 0..<commits { try await store.checkInvariants() } }
       group.addTask {
         var last = 0
         for try await rows in store.observe(Member.all) {
@@ -46,6 +47,36 @@ struct ConcurrencyTests {
       try await group.waitForAll()
     }
     #expect(try await team.members.count() == writers * commits)
+    try await store.checkInvariants()
+    await store.close()
+    try await store.checkInvariants()
+  }
+
+  @Test("a store that is closed while others use it keeps nothing open")
+  func closedMeanwhile() async throws {
+    for _ in 0..<20 {
+      let store = try await Store.temporary(models: Reminder.self)
+      let id = try await store.insert(Reminder.Draft(title: "Rest")).id
+      await withTaskGroup(of: Void.self) { group in
+        for _ in 0..<4 {
+          group.addTask {
+            do {
+              while true {
+                _ = try await store.get(Reminder.self, byIdentifier: id)
+                store.readers.checkInvariants()
+                // Otherwise nobody else might get a thread.
+                await Task.yield()
+              }
+            } catch {}
+          }
+        }
+        group.addTask {
+          do { for try await _ in store.observe(Reminder.all) { store.changes.checkInvariants() } } catch {}
+        }
+        group.addTask { await store.close() }
+      }
+      try await store.checkInvariants()
+    }
   }
 
   private final class Count: Sendable {
@@ -83,11 +114,13 @@ struct ConcurrencyTests {
             #expect(found >= Swift.max(before, last), "by key, of \(before)")
             #expect(selected.allSatisfy { $0 >= found } && selected.count == 1, "by a statement, of \(found)")
             last = found
+            reader.readers.checkInvariants()
           }
         }
       }
       try await group.waitForAll()
     }
+    for store in [store, other] { try await store.checkInvariants() }
   }
 
   @Test("two stores on one directory take turns and lose nothing")
@@ -121,6 +154,7 @@ struct ConcurrencyTests {
           var copy = reminder
           copy.title = title
           try await store.update(copy)
+          copy._record.checkInvariants()
         }
       }
       try await group.waitForAll()
@@ -153,6 +187,9 @@ struct ConcurrencyTests {
     for _ in 0..<2 {
       for index in ring.indices { try await ring[index].sync(with: ring[(index + 1) % ring.count]) }
     }
-    for store in ring { #expect(try await Reminder.all.fetchCount(store) == 15) }
+    for store in ring {
+      #expect(try await Reminder.all.fetchCount(store) == 15)
+      try await store.checkInvariants()
+    }
   }
 }

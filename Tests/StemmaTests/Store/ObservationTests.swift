@@ -137,12 +137,15 @@ struct ObservationTests {
   func live() async throws {
     let store = try await Store.temporary(models: Reminder.self)
     let reminders = store.live(Reminder.order { $0.title })
+    reminders.checkInvariants()
     try await changed { reminders.isLoaded }
     #expect(reminders.rows.isEmpty)
     try await store.insert(Reminder.Draft(title: "Rest"))
     try await changed { !reminders.rows.isEmpty }
     #expect(reminders.rows.map(\.title) == ["Rest"])
     #expect(reminders.error == nil)
+    reminders.checkInvariants()
+    try await store.checkInvariants()
   }
 
   @Test("a holder shows why rows cannot be read, and the rows as soon as they can")

@@ -114,7 +114,9 @@ struct RandomCopyTests {
           copies[place].seen.formUnion(changes.map(\.value))
         }
       }
+      for copy in copies { copy.row._record.checkInvariants() }
     }
+    try await store.checkInvariants()
   }
 
   private func check(

@@ -121,6 +121,7 @@ struct SharedSyncTests {
       try await group.waitForAll()
     }
     #expect(try await Reminder.all.fetchCount(store) == commits + 2)
+    try await store.checkInvariants()
     // Those of the slow commit, and of one group.
     #expect(files.syncs - start <= 3 * syncsOfOne, "\(files.syncs - start) syncs")
   }
@@ -160,6 +161,7 @@ struct SharedSyncTests {
     gate.signal()
     _ = await first.result
     for commit in group { await #expect(throws: StoreError.self) { try await commit.value } }
+    for row in [titled, done] { row._record.checkInvariants() }
     #expect(done._record.view == seen)
     #expect(titled._record.view == seen)
   }

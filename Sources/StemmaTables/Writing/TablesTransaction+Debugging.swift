@@ -1,0 +1,42 @@
+extension TablesTransaction {
+  /// Traps if what is kept in memory contradicts itself. For tests, between two calls; in debug builds at the end of
+  /// every transaction. Looks at each record that is kept.
+  ///
+  /// - Each record is found by its name, and what was changed will be written.
+  /// - What stands in SQLite is known: nothing exactly if there is no state, a tombstone only in a model that has some.
+  /// - What undoes the changes since a savepoint has each record and stream once, and is there only as long as SQLite
+  ///   knows of no savepoint.
+  package func checkInvariants() {
+    precondition(recordIndex.count == records.count, "each record has a name of its own")
+    let changed = dirty.map { Set($0) }
+    for (place, record) in records.enumerated() {
+      let model = record.name.model
+      precondition(recordIndex[record.name] == place, "a record is found by its name")
+      precondition(!record.isDirty || changed[model].contains(place), "what was changed is written")
+      precondition(
+        record.isDirty || (record.stored == .nothing) == record.state.isEmpty, "what was written is")
+      precondition(record.stored != .tombstone || hasTombstones[model] == true, "tombstones are known of")
+      record.state.checkInvariants()
+    }
+    for (model, places) in changed.enumerated() {
+      precondition(
+        places.allSatisfy { records[$0].name.model == model }, "records are written with their model")
+    }
+    if let undo {
+      precondition(savepointDepth == 1, "nothing is taken back in memory below a savepoint of SQLite")
+      precondition(
+        Set(undo.records.map(\.place)).count == undo.records.count, "a record is as it was at one time")
+      for (place, before) in undo.records {
+        precondition(records[place].name == before.name, "a record takes back its own changes")
+        precondition(records[place].changedSince == savepointNumber, "only what was changed is taken back")
+      }
+    }
+    streams.checkInvariants(inSavepoint: undo == nil ? nil : savepointNumber)
+  }
+
+  /// Always true, or it traps: for `assert`.
+  var isConsistent: Bool {
+    checkInvariants()
+    return true
+  }
+}
