@@ -28,6 +28,8 @@ package enum ReplicationLimits {
   package static let blockStream = 64 << 20
   /// Raw size of events at which a sender ends a piece, at the next border of a commit.
   package static let pieceTarget = 8 << 20
+  /// Raw size of a journal's events up to which whoever has read them to plan a shipment keeps them for it.
+  package static let keptJournal = 1 << 20
   /// Longest text in a refusal.
   package static let refusalText = 4096
   /// Items that a refusal lists.

@@ -29,10 +29,11 @@ import StemmaSimulation
 
   /// Pulls into `receiver`; gives what the sender says it read and shipped.
   private func pull(
-    _ sender: Log, into receiver: Log, _ scope: Scope, pieceTarget: Int = ReplicationLimits.pieceTarget
+    _ sender: Log, into receiver: Log, _ scope: Scope, pieceTarget: Int = ReplicationLimits.pieceTarget,
+    keeping limit: Int = ReplicationLimits.keptJournal
   ) throws -> (end: TransferEnd, shipped: UInt64) {
     let held = try receiver.streams().restricted { scope.contains($0) }
-    let source = LogSource(sender)
+    let source = LogSource(sender, keeping: limit)
     let before = sender.bytesRead
     let plan = try ShipmentPlan(
       source: source, scope: NarrowedScope(scope), above: held, names: ("sender", "receiver"))
@@ -102,6 +103,25 @@ import StemmaSimulation
     try sender.sync()
     #expect(try pull(sender, into: receiver, .everything).end.events == 1)
     #expect(try receiver.streams() == node.knowledge)
+  }
+
+  /// A pull of a few events read the journal of the one who had them twice: to plan, and to ship.
+  @Test func aSmallJournalIsReadOnce() throws {
+    defer { remove() }
+    let sender = try log("sender", id: 1)
+    var node = MemoryNode("sender", id: 1)
+    for round in 0..<5 { try write(sender, &node, (0..<20).map { ("t=\($0 % 4)", Int64($0 * round)) }) }
+    let size = Int(try sender.files()[0].rawBytes)
+    let scope = try Scope(patterns: ["t=1", "t=2"])
+    var read: [UInt64] = []
+    for (index, limit) in [size + 1, size, size - 1].enumerated() {
+      let receiver = try log("receiver \(index)", id: UInt64(2 + index))
+      read.append(try pull(sender, into: receiver, scope, keeping: limit).end.bytesRead)
+      #expect(try contents(receiver) == contents(sender, scope))
+      #expect(try receiver.streams() == node.knowledge.restricted { scope.contains($0) })
+    }
+    #expect(read[0] > 0 && read[0] < (try sender.files()[0].storedBytes))
+    #expect(read[1] == read[0] && read[2] == 2 * read[0])
   }
 
   private func remove() {

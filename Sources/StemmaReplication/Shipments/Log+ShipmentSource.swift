@@ -6,13 +6,18 @@ package struct LogSource: ShipmentSource {
   private let log: Log
   private let end: Position
   private let omissions: Omissions?
+  private let journals: ReadJournals
 
   /// The log as it is now. The caller keeps it from being refreshed, sealed or purged meanwhile; appends do
   /// not matter. Damage is thrown, or collected in `omissions` and read around: then no partition that lost events may
   /// be shipped, and one that did all the same is told by its hashes.
-  package init(_ log: Log, around omissions: Omissions? = nil) {
+  /// `keeping`: `Event.rawSize` of all events of a journal up to which they are kept from planning to shipping.
+  package init(
+    _ log: Log, around omissions: Omissions? = nil, keeping limit: Int = ReplicationLimits.keptJournal
+  ) {
     self.log = log
     self.omissions = omissions
+    journals = ReadJournals(limit: limit)
     end = log.durableEnd
   }
 
@@ -56,8 +61,11 @@ package struct LogSource: ShipmentSource {
   private func streams(ofJournal file: LogFile, to end: Position) throws(LogError) -> [StreamRange] {
     var ranges: [Partition: [Origin: StreamRange]] = [:]
     var digester = EventDigester()
+    var read: [ReadJournals.Item] = []
+    let isKept = file.rawBytes <= UInt64(journals.limit)
     var reader = log.events(from: Position(file: file.place, index: 0), to: end, around: omissions)
     while let event = try reader.next()?.event {
+      if isKept { read.append((event, reader.note)) }
       let sequence = event.dot.sequence
       let fresh = StreamRange(
         partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero)
@@ -66,6 +74,7 @@ package struct LogSource: ShipmentSource {
       range.hash += digester.digest(of: event).hash
       ranges[event.partition, default: [:]][event.dot.origin] = range
     }
+    journals.events[file.place] = isKept ? read : nil
     return ranges.values.flatMap(\.values).sorted { ($0.partition, $0.origin) < ($1.partition, $1.origin) }
   }
 
@@ -81,6 +90,13 @@ package struct LogSource: ShipmentSource {
   package func events(
     of file: SourceFile, in partitions: Set<Partition>
   ) throws(ReplicationError) -> EventPull {
+    if let read = journals.events.removeValue(forKey: file.number) {
+      var left = read[...]
+      return { () throws(ReplicationError) in
+        while let item = left.popFirst() { if partitions.contains(item.event.partition) { return item } }
+        return nil
+      }
+    }
     var reader = log.events(
       from: Position(file: file.number, index: 0), to: file.end, partitions: { partitions.contains($0) },
       around: omissions)
@@ -93,4 +109,15 @@ package struct LogSource: ShipmentSource {
       }
     }
   }
+}
+
+/// The events of small journals that were read to plan a shipment: between nodes that talk often, all that is shipped.
+private final class ReadJournals {
+  typealias Item = (event: Event, note: CommitNote?)
+
+  let limit: Int
+  /// By file number, until they are asked for.
+  var events: [UInt64: [Item]] = [:]
+
+  init(limit: Int) { self.limit = limit }
 }
