@@ -14,6 +14,8 @@ struct Faults: AsyncParsableCommand {
   @Option(help: "Seed of the events and of what a crash keeps.") var seed: UInt64 = 1
   @Flag(help: "Flip all eight bits of each byte.") var long = false
   @Option(help: "Only suites with this in their name.") var filter = ""
+  @Option(help: "Only cases from this number on, as failures name it.") var from = 0
+  @Option(help: "Only cases below this number.") var to = Int.max
   @Option(help: "Parallel workers.") var workers = ProcessInfo.processInfo.activeProcessorCount
 
   func run() async throws {
@@ -22,10 +24,11 @@ struct Faults: AsyncParsableCommand {
     var failed = 0
     for suite in try FaultSuite.all(.large, seed: seed, bits: long ? 8 : 1)
     where filter.isEmpty || suite.name.contains(filter) {
-      let violations = await violations(of: suite)
+      let cases = max(0, from)..<max(0, from, min(to, suite.cases))
+      let violations = await violations(of: suite, cases)
       for violation in violations.prefix(5) { Report.say(violation) }
-      Report.say("\(suite.name): \(suite.cases) cases, \(violations.count) failed")
-      passed += suite.cases - violations.count
+      Report.say("\(suite.name): \(cases.count) cases, \(violations.count) failed")
+      passed += cases.count - violations.count
       failed += violations.count
     }
     let memory = Self.peakMemory()
@@ -54,11 +57,11 @@ struct Faults: AsyncParsableCommand {
     #endif
   }
 
-  private func violations(of suite: FaultSuite) async -> [String] {
+  private func violations(of suite: FaultSuite, _ cases: Range<Int>) async -> [String] {
     await withTaskGroup(of: [String].self) { group in
       for worker in 0..<workers {
         group.addTask {
-          stride(from: worker, to: suite.cases, by: workers).compactMap { index in
+          stride(from: cases.lowerBound + worker, to: cases.upperBound, by: workers).compactMap { index in
             let violations = suite.violations(index)
             guard !violations.isEmpty else { return nil }
             return "\(suite.name), case \(index): \(violations.joined(separator: "; "))"
