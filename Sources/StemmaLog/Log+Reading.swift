@@ -18,10 +18,10 @@ package struct LogFile: Hashable, Sendable {
   /// Of a segment.
   package var digest: SegmentDigest?
 
-  fileprivate static func damaged(_ number: UInt64, place: UInt64, path: String) -> LogFile {
+  fileprivate static func damaged(_ number: UInt64, place: UInt64, path: String, size: UInt64) -> LogFile {
     LogFile(
       number: number, place: place, kind: .damaged, path: path, events: 0, end: 0, rawBytes: 0,
-      storedBytes: 0, digest: nil)
+      storedBytes: size, digest: nil)
   }
 }
 
@@ -85,7 +85,7 @@ extension Log {
   }
 
   /// The files in the order of their places. Reads the trailer of each segment; where that is damaged, or nothing
-  /// of a file can be read, it is listed as `.damaged`, and without sizes.
+  /// of a file can be read, it is listed as `.damaged`, with nothing but how long it is: 0 if it is not there.
   package func files() throws(LogError) -> [LogFile] {
     var files: [LogFile] = []
     for view in views {
@@ -100,7 +100,8 @@ extension Log {
               storedBytes: segment.fileSize, digest: segment.trailer.digest))
         } catch {
           guard case .damaged = error else { throw error }
-          files.append(.damaged(header.number, place: header.place, path: path))
+          files.append(
+            .damaged(header.number, place: header.place, path: path, size: try sizeIfThere(path)))
         }
       case .journal(let journal):
         files.append(
@@ -111,10 +112,17 @@ extension Log {
       case .damaged(let damage, let place):
         let isStandIn = listing.standIns[place] != nil
         let path = isStandIn ? LogFileName.segment(place, in: directory) : damage.path
-        files.append(.damaged(place, place: place, path: path))
+        files.append(.damaged(place, place: place, path: path, size: try sizeIfThere(path)))
       }
     }
     return files
+  }
+
+  private func sizeIfThere(_ path: String) throws(LogError) -> UInt64 {
+    do throws(LogError) { return try fileSystem.open(path, .read).size() } catch {
+      if error.isNotFound { return 0 }
+      throw error
+    }
   }
 
   /// The contents of a sealed file, to be shipped as they are; nil for a journal. Memory: the file.

@@ -95,9 +95,13 @@ package final class Log {
 
   /// Whether there is enough for a segment, or a closed journal that waits to be sealed. A damaged log waits
   /// until it is mended: the new file would have to name digests that cannot be read.
-  package var wantsSealing: Bool {
-    recovery.damage.isEmpty
-      && (journals.count > 1 || (journals.last?.rawBytes ?? 0) >= UInt64(options.segmentSize))
+  package var wantsSealing: Bool { hasEnoughToSeal && recovery.damage.isEmpty }
+
+  /// Whether sealing waits for a damaged log to be mended.
+  package var isSealingHeldUp: Bool { hasEnoughToSeal && !recovery.damage.isEmpty }
+
+  private var hasEnoughToSeal: Bool {
+    journals.count > 1 || (journals.last?.rawBytes ?? 0) >= UInt64(options.segmentSize)
   }
 
   /// All files in the order of their places; damage follows what can be read of its place. In a read-only

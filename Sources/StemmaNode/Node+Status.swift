@@ -37,7 +37,8 @@ package struct NodeStatus: Sendable {
 
 extension Node {
   package func status() throws(NodeError) -> NodeStatus {
-    let files = try Self.wrapping { try log.files() }
+    // Of damaged ones some may be missing.
+    let files = try Self.wrapping { try log.files() }.filter { $0.kind != .damaged || $0.storedBytes > 0 }
     let contents = try reading { try $0.partitions() }
     let conflicts = try openConflicts()
     var tableBytes: UInt64 = 0
@@ -55,6 +56,10 @@ extension Node {
     }
     if mark.unfinishedClone != nil {
       notices.append(Explanations.unfinishedClone)
+    }
+    if log.isSealingHeldUp {
+      notices.append(
+        "the journal grows and is not sealed as long as the log is damaged; `stemma repair` mends it")
     }
     notices += mark.givenUp.map(\.sentence)
     var clock = HybridClock()

@@ -688,6 +688,43 @@ import Testing
     try expectWhole(pair, digests, export)
   }
 
+  /// Such a file counted for nothing in the size of the log, and nobody said why no journal was sealed any more.
+  @Test func statusSaysWhatAFileUnderAnotherNameHoldsUp() throws {
+    let pair = try threeFiles()
+    let before = try pair.bench.open("a").status()
+    let number = try #require(
+      try pair.logFiles(".segment").dropFirst().first.flatMap { UInt64($0.prefix(8)) })
+    try move(pair, number, to: 9)
+    do {
+      let a = try pair.bench.open("a")
+      let found = try a.status()
+      #expect(found.logBytes == before.logBytes && found.files == before.files)
+      #expect(!found.notices.contains { $0.contains("not sealed") })
+      let text = String(repeating: "long ", count: 90_000)
+      try a.commit(
+        #"{"op":"create","model":"Row","key":{"tenant":"t9","n":1},"fields":{"text":"\#(text)"}}"#)
+      try a.sealIfWanted()
+      #expect(try a.status().notices.contains { $0.contains("not sealed") })
+    }
+    #expect(try pair.repair(from: []).isWhole)
+    let a = try pair.bench.open("a")
+    #expect(try !a.status().notices.contains { $0.contains("not sealed") })
+    let sealed = try pair.logFiles(".segment").count
+    try a.sealIfWanted()
+    #expect(try pair.logFiles(".segment").count == sealed + 1)
+  }
+
+  /// A file that is missing is none.
+  @Test func statusCountsTheFilesThatAreThere() throws {
+    let pair = try threeFiles()
+    let before = try pair.bench.open("a").status()
+    let gone = path(pair, try #require(UInt64(try pair.logFiles(".segment")[0].prefix(8))))
+    let size = UInt64(try Data(contentsOf: URL(fileURLWithPath: gone)).count)
+    try FileManager.default.removeItem(atPath: gone)
+    let after = try pair.bench.open("a").status()
+    #expect(after.files == before.files - 1 && after.logBytes == before.logBytes - size)
+  }
+
   /// One file copied over another: that one is lost, and what stands in its place tells nothing of it, be its header
   /// whole or not.
   @Test(arguments: [(0, 1), (1, 0)], ["peer", "nobody", "header"])

@@ -54,13 +54,13 @@ struct Segments: ParsableCommand {
         "digest",
       ], numeric: [0, 5, 6, 7, 8, 9, 10])
     for file in files {
-      // Nothing was made out of it, not even its size.
-      let isUnread = file.storedBytes == 0 && file.blocks == nil
+      // Nothing was made out of it but how long it is, if it is there.
+      let isUnread = file.kind == "damaged"
       let ratio = file.storedBytes == 0 ? 0 : Double(file.rawBytes) / Double(file.storedBytes)
       table.append([
         String(file.number), file.kind, file.positions.map { "@\($0.first) … @\($0.last)" } ?? "-",
         day(file.times?.first), day(file.times?.last), isUnread ? "-" : grouped(file.events),
-        isUnread ? "-" : size(file.rawBytes), isUnread ? "-" : size(file.storedBytes),
+        isUnread ? "-" : size(file.rawBytes), file.storedBytes == 0 ? "-" : size(file.storedBytes),
         isUnread ? "-" : String(format: "%.1f", ratio),
         file.partitions.map { grouped(UInt64($0.count)) } ?? "-",
         file.blocks.map { grouped(UInt64($0)) } ?? "-", String((file.digest ?? "-").prefix(12)),
