@@ -41,7 +41,7 @@ public macro _minted<Part>() -> Part = #externalMacro(module: "StemmaMacros", ty
 ///
 /// - Parameters:
 ///   - name: the column's name. A property that was renamed keeps its values with `@Column("old") var new`.
-///   - primaryKey: whether it is the primary key.
+///   - primaryKey: whether it is the primary key; `false` keeps a property `id` from being it.
 @attached(peer)
 public macro Column(_ name: String = "", primaryKey: Bool = false) =
   #externalMacro(module: "StemmaMacros", type: "MarkerMacro")
@@ -109,3 +109,7 @@ public macro HasOne<Row: Table>(_ fields: PartialKeyPath<Row>..., onDelete: Dele
 @attached(accessor)
 public macro ManyToMany<Join: Table>(through join: Join.Type, by: String = "") =
   #externalMacro(module: "StemmaMacros", type: "HasManyMacro")
+
+/// Refused: a relationship through a join model names it.
+@attached(accessor)
+public macro ManyToMany(by: String = "") = #externalMacro(module: "StemmaMacros", type: "HasManyMacro")

@@ -57,25 +57,27 @@ extension TableDeclaration {
       if isKey, stored.access(access) != access, let variable = stored.variable {
         misuses.add(
           "hiddenKey", "the key of a \(word) model is \(word), and so is its type", at: variable.bindings,
-          fix: .replace(
-            "make it \(word)", variable, by: DeclSyntax(stringLiteral: "\(access)\(variable.trimmed)")))
+          fix: .replace("make it \(word)", variable, by: variable.seen(access)))
       }
       guard isKey || stored.access(access) == access,
         let hidden = declaration.hiddenType(stored.type, access)
       else { continue }
       misuses.add(
         "hiddenType", "`\(stored.property)` is \(word), so its type is", at: hidden.name,
-        fix: .replace("make it \(word)", hidden, by: DeclSyntax(stringLiteral: "\(access)\(hidden.trimmed)")))
+        fix: .replace("make it \(word)", hidden, by: hidden.seen(access)))
     }
   }
 }
 
+/// A declaration of a type in another.
+typealias NestedTypeSyntax = DeclSyntaxProtocol & NamedDeclSyntax & WithAttributesSyntax & WithModifiersSyntax
+
 extension StructDeclSyntax {
   /// A type that is declared in this one and seen less far than `access` says, of a property that has it.
-  func hiddenType(_ type: String, _ access: String) -> (any NamedDeclSyntax & WithModifiersSyntax)? {
+  func hiddenType(_ type: String, _ access: String) -> (any NestedTypeSyntax)? {
     let name = SpelledTypes.unwrapped(type).type
     for member in memberBlock.members {
-      let nested = member.decl.asProtocol(NamedDeclSyntax.self) as? any NamedDeclSyntax & WithModifiersSyntax
+      let nested = member.decl.asProtocol(NamedDeclSyntax.self) as? any NestedTypeSyntax
       guard let nested, nested.name.text == name else { continue }
       return nested.modifiers.narrowing(access) == access ? nil : nested
     }

@@ -19,6 +19,22 @@ extension Misuses {
       )
     }
   }
+
+  /// What is said of a declaration must not depend on the build either: an attribute inside of `#if` would be passed over.
+  mutating func checkConditional(_ attributes: AttributeListSyntax) {
+    let names = ["Table", "Selection", "Column", "Index", "Ephemeral"]
+    for case .ifConfigDecl(let conditional) in attributes {
+      for clause in conditional.clauses {
+        guard case .attributes(let inner) = clause.elements else { continue }
+        checkConditional(inner)
+        for name in names + TableDeclaration.Relationship.Kind.allCases.map(\.rawValue) {
+          for attribute in inner.all(name) {
+            add("conditional", "@\(name) cannot stand inside of #if; take it out", at: attribute)
+          }
+        }
+      }
+    }
+  }
 }
 
 extension TableDeclaration {
@@ -37,7 +53,8 @@ extension TableDeclaration {
     for name in ["Column", "Index"] {
       guard let attribute = variable.attributes.named(name) else { continue }
       misuses.add(
-        "storedMark", "`\(property)` is not stored in a record; leave out @\(name)", at: attribute)
+        "storedMark", "`\(property)` is not stored in a record; leave out @\(name)", at: attribute,
+        fix: .leaveOut(attribute, of: variable))
     }
   }
 }

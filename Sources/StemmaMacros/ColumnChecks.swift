@@ -9,15 +9,9 @@ extension TableDeclaration {
     let names = pattern.elements.map(\.pattern.trimmedDescription)
     var fix: FixIt?
     if let types = binding.typeAnnotation?.type.as(TupleTypeSyntax.self)?.elements,
-      types.count == names.count,
-      binding.initializer == nil, variable.bindings.count == 1
+      types.count == names.count, binding.initializer == nil, variable.bindings.count == 1
     {
-      let separate = zip(names, types).map { "\($0): \($1.type.trimmedDescription)" }.joined(separator: ", ")
-      fix = .replace(
-        "declare them one by one", variable.bindings,
-        by: PatternBindingListSyntax([
-          PatternBindingSyntax(pattern: PatternSyntax(stringLiteral: separate))
-        ]))
+      fix = .oneByOne(variable, zip(names, types).map { "\($0): \($1.type.trimmedDescription)" })
     }
     throw Misuses.error(
       "tuplePattern",
@@ -27,19 +21,6 @@ extension TableDeclaration {
 
   /// Types that no column can have.
   static func check(_ type: TypeSyntax, of name: String) throws {
-    if let unwrapped = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
-      let optional = "\(unwrapped.wrappedType.trimmedDescription)?"
-      throw Misuses.error(
-        "implicitlyUnwrapped",
-        "a column that may be null is an optional: the type of `\(name)` is `\(optional)`",
-        at: type, fix: .replace("write `\(optional)`", type, by: TypeSyntax(stringLiteral: optional)))
-    }
-    if let outer = type.as(OptionalTypeSyntax.self), outer.wrappedType.is(OptionalTypeSyntax.self) {
-      let optional = outer.wrappedType.trimmedDescription
-      throw Misuses.error(
-        "twiceOptional", "a column is null or not: the type of `\(name)` is `\(optional)`", at: type,
-        fix: .replace("write `\(optional)`", type, by: TypeSyntax(stringLiteral: optional)))
-    }
     let bare = bared(type)
     if bare.is(SomeOrAnyTypeSyntax.self) {
       throw Misuses.error(
@@ -55,6 +36,14 @@ extension TableDeclaration {
         "tuple", "a tuple is no column; make it a nested @Selection struct, or mark `\(name)` @Ephemeral",
         at: type)
     }
+    let isImplicit = type.is(ImplicitlyUnwrappedOptionalTypeSyntax.self)
+    guard isImplicit || type.wrapped?.wrapped != nil else { return }
+    let optional = "\(bare.trimmedDescription)?"
+    throw Misuses.error(
+      isImplicit ? "implicitlyUnwrapped" : "twiceOptional",
+      "\(isImplicit ? "a column that may be null is an optional" : "a column is null or not"): the type of `\(name)` is "
+        + "`\(optional)`",
+      at: type, fix: .replace("write `\(optional)`", type, by: TypeSyntax(stringLiteral: optional)))
   }
 
   /// Lists of lists, dictionaries and sets, which no column holds as such; JSON of any depth can be stored.
@@ -62,16 +51,12 @@ extension TableDeclaration {
     let column = variable.attributes.named("Column")
     guard column?.expression("as") == nil, let what = collection(bared(type)) else { return }
     let representation = "\(type.trimmedDescription).JSONRepresentation"
-    var marked = variable
-    marked.leadingTrivia = []
-    marked.trailingTrivia = []
     throw Misuses.error(
       "collection", "\(what) is no column; store `\(name)` as JSON", at: type,
       fix: column != nil
         ? nil
         : .replace(
-          "store it as JSON", variable,
-          by: DeclSyntax(stringLiteral: "@Column(as: \(representation).self) \(marked)")))
+          "store it as JSON", variable, by: variable.marked("@Column(as: \(representation).self)")))
   }
 
   private static func collection(_ type: TypeSyntax) -> String? {
@@ -89,19 +74,22 @@ extension TableDeclaration {
     let marks = Relationship.Kind.allCases.map(\.rawValue)
     let relationships = marks.filter { variable.attributes.named($0) != nil }
     guard let kind = relationships.first else { return }
-    for name in ["Column", "Index"] + relationships.dropFirst() {
+    for name in ["Column", "Index", "Ephemeral"] + relationships.dropFirst() {
       guard let attribute = variable.attributes.named(name) else { continue }
       misuses.add(
         "markedRelationship",
         "what @\(kind) leads to is no column, and one relationship; leave out @\(name), or @\(kind)",
-        at: attribute)
+        at: attribute, fix: .leaveOut(attribute, of: variable))
     }
   }
 
-  /// Without attributes, parentheses and question marks.
+  /// Without attributes, parentheses and what makes it an optional.
   private static func bared(_ type: TypeSyntax) -> TypeSyntax {
     if let attributed = type.as(AttributedTypeSyntax.self) { return bared(attributed.baseType) }
-    if let optional = type.as(OptionalTypeSyntax.self) { return bared(optional.wrappedType) }
+    if let wrapped = type.wrapped { return bared(wrapped) }
+    if let implicit = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+      return bared(implicit.wrappedType)
+    }
     if let tuple = type.as(TupleTypeSyntax.self), tuple.elements.count == 1, let only = tuple.elements.first {
       return bared(only.type)
     }
@@ -112,47 +100,71 @@ extension TableDeclaration {
   static func checkMember(_ member: DeclSyntax, _ misuses: inout Misuses) {
     if let conditional = member.as(IfConfigDeclSyntax.self) { checkConditional(conditional, &misuses) }
     guard let variable = member.as(VariableDeclSyntax.self) else { return }
+    misuses.checkConditional(variable.attributes)
+    checkStatic(variable, &misuses)
     checkLazy(variable, &misuses)
     checkAttributes(variable, &misuses)
     if variable.isInstance { checkEphemeral(variable, &misuses) }
   }
 
-  /// Which columns there are must not depend on the build.
+  /// Which columns and relationships there are must not depend on the build.
   private static func checkConditional(_ conditional: IfConfigDeclSyntax, _ misuses: inout Misuses) {
     for clause in conditional.clauses {
       guard case .decls(let members) = clause.elements else { continue }
       for member in members {
-        guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance,
-          variable.attributes.named("Ephemeral") == nil, variable.bindings.contains(where: \.isStored)
-        else { continue }
-        misuses.add(
-          "conditional", "a column cannot stand inside of #if; take it out, or mark it @Ephemeral",
-          at: variable)
+        checkMember(member.decl, &misuses)
+        if let nested = member.decl.as(StructDeclSyntax.self), nested.attributes.named("Selection") != nil {
+          misuses.add(
+            "conditional", "a @Selection of a model cannot stand inside of #if; take it out", at: nested.name)
+        }
+        guard let variable = member.decl.as(VariableDeclSyntax.self) else { continue }
+        if variable.isRelationship {
+          misuses.add(
+            "conditional", "a relationship cannot stand inside of #if; take it out", at: variable)
+        } else if variable.isInstance, variable.attributes.named("Ephemeral") == nil,
+          variable.bindings.contains(where: \.isStored)
+        {
+          misuses.add(
+            "conditional", "a column cannot stand inside of #if; take it out, or mark it @Ephemeral",
+            at: variable)
+        }
       }
     }
   }
 
+  /// What a relationship leads to depends on the record.
+  private static func checkStatic(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
+    guard variable.isRelationship,
+      let modifier = variable.modifiers.first(where: { $0.name.tokenKind == .keyword(.static) })
+    else { return }
+    let others = variable.modifiers.filter { $0.id != modifier.id }
+    misuses.add(
+      "staticRelationship", "a relationship is one of each record; leave out `static`", at: modifier,
+      fix: .replace("leave out `static`", variable, by: variable.with(\.modifiers, others)))
+  }
+
   /// A record that is read has its values at once; what is made when it is asked for is none of them.
   private static func checkLazy(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
-    guard variable.attributes.named("Ephemeral") == nil,
+    guard variable.attributes.named("Ephemeral") == nil, !variable.isRelationship,
       let modifier = variable.modifiers.first(where: { $0.name.tokenKind == .keyword(.lazy) }),
       let name = variable.bindings.first?.name
     else { return }
     misuses.add(
       "lazy", "a column is not lazy: leave that out, or mark `\(name)` @Ephemeral", at: modifier,
       fix: .replace(
-        "mark it @Ephemeral", variable, by: DeclSyntax(stringLiteral: "@Ephemeral \(variable.trimmed)")))
+        "mark it @Ephemeral", variable,
+        by: variable.without(["Column", "Index"].flatMap(variable.attributes.all)).marked("@Ephemeral")))
   }
 
   /// What stands beside `@Ephemeral`: a row that is read has the property as well, so it has a default, and nothing about
   /// storing.
   private static func checkEphemeral(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
-    guard variable.attributes.named("Ephemeral") != nil else { return }
+    guard variable.attributes.named("Ephemeral") != nil, !variable.isRelationship else { return }
     for name in ["Column", "Index"] {
       if let attribute = variable.attributes.named(name) {
         misuses.add(
           "storedEphemeral", "what is @Ephemeral is not stored; leave out @\(name), or @Ephemeral",
-          at: attribute)
+          at: attribute, fix: .leaveOut(attribute, of: variable))
       }
     }
     for binding in variable.bindings {
@@ -180,13 +192,9 @@ extension MemberReader {
       let binding = column.place.as(PatternBindingSyntax.self)
     else { return }
     if isKey {
-      let bare = "\(column.property): \(column.type)"
       misuses.add(
         "constant", "`\(column.property)` would be the same in every record; leave out its value",
-        at: binding,
-        fix: .replace(
-          "leave out the value", binding,
-          by: PatternBindingSyntax(pattern: PatternSyntax(stringLiteral: bare))))
+        at: binding, fix: .replace("leave out the value", binding, by: column.withoutValue))
     } else {
       misuses.add(
         "constant", "`\(column.property)` is the same in every row; make it a `var`, or mark it @Ephemeral",
@@ -258,13 +266,13 @@ extension MemberReader {
   /// A nested struct as a column's type: one with `@Selection` is a group of columns and always there, one that says
   /// nothing of itself is no column.
   static func checkNested(
-    _ column: TableDeclaration.Column, selections: Set<String>, plain: [String: StructDeclSyntax],
-    _ misuses: inout Misuses
+    _ column: TableDeclaration.Column, isKey: Bool, selections: Set<String>,
+    plain: [String: StructDeclSyntax], _ misuses: inout Misuses
   ) {
     guard column.representation == nil,
-      let type = column.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type ?? nil
+      let type = column.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type
     else { return }
-    let wrapped = type.as(OptionalTypeSyntax.self)?.wrappedType.trimmedDescription
+    let wrapped = type.wrapped?.trimmedDescription
     if let wrapped, selections.contains(wrapped) {
       misuses.add(
         "optionalGroup",
@@ -272,13 +280,22 @@ extension MemberReader {
         at: type, fix: .replace("write `\(wrapped)`", type, by: TypeSyntax(stringLiteral: wrapped)))
     }
     guard let nested = plain[wrapped ?? type.trimmedDescription], !nested.canBeColumn else { return }
-    var marked = nested
-    marked.leadingTrivia = []
+    let selection = isKey ? nested.hashable : nested
+    var changes = [
+      FixIt.Change.replacement(of: nested, by: DeclSyntax(stringLiteral: "@Selection \(selection.trimmed)"))
+    ]
+    if let wrapped { changes.append(.replacement(of: type, by: TypeSyntax(stringLiteral: wrapped))) }
     misuses.add(
       "plainNested",
       "`\(nested.name.text)` is no type of a column: mark it @Selection, and its properties are columns, or declare it "
-        + "as a ColumnValue", at: type,
-      fix: .replace("mark it @Selection", nested, by: DeclSyntax(stringLiteral: "@Selection \(marked)")))
+        + "as a ColumnValue", at: type, fix: .replace("mark it @Selection", changes))
+  }
+}
+
+extension TableDeclaration.Column {
+  /// What declares it, without the value.
+  var withoutValue: PatternBindingSyntax {
+    PatternBindingSyntax(pattern: PatternSyntax(stringLiteral: "\(property): \(type)"))
   }
 }
 

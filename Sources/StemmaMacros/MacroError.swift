@@ -70,13 +70,23 @@ struct Misuses {
 }
 
 extension FixIt {
-  /// Replaces a node by what `text` says, and keeps the white space around it.
-  static func replace<Node: SyntaxProtocol>(_ advice: String, _ old: Node, by new: some SyntaxProtocol)
-    -> FixIt
-  {
+  /// Replaces a node by another, and keeps the white space around it.
+  static func replace(_ advice: String, _ old: some SyntaxProtocol, by new: some SyntaxProtocol) -> FixIt {
+    replace(advice, [.replacement(of: old, by: new)])
+  }
+
+  /// Replaces several nodes, of which none holds another.
+  static func replace(_ advice: String, _ changes: [Change]) -> FixIt {
+    FixIt(message: Advice(message: advice), changes: changes)
+  }
+}
+
+extension FixIt.Change {
+  /// A node in the place of another, with the white space around that.
+  static func replacement(of old: some SyntaxProtocol, by new: some SyntaxProtocol) -> Self {
     var new = Syntax(new)
     new.leadingTrivia = old.leadingTrivia
     new.trailingTrivia = old.trailingTrivia
-    return FixIt(message: Advice(message: advice), changes: [.replace(oldNode: Syntax(old), newNode: new)])
+    return .replace(oldNode: Syntax(old), newNode: new)
   }
 }

@@ -53,8 +53,10 @@ struct MemberReader {
   ) throws {
     let isMarked = variable.attributes.named("Column")?.flag("primaryKey") ?? false
     if isMarked { marked.append(column) }
-    Self.checkConstant(column, isMarked || column.property == "id", &misuses)
-    Self.checkNested(column, selections: Set(selections.keys), plain: plain, &misuses)
+    let isKey = isMarked || column.isInferredKey
+    Self.checkConstant(column, isKey, &misuses)
+    Self.checkNested(
+      column, isKey: isKey, selections: Set(selections.keys), plain: plain, &misuses)
     for attribute in variable.attributes.all("Index") {
       indexes.append(
         TableDeclaration.Index(
@@ -93,21 +95,24 @@ struct MemberReader {
           + "nested @Selection struct",
         at: other.place)
     }
-    guard let property = (marked.first ?? all.first { $0.property == "id" }) else {
-      misuses.add(
-        "noPrimaryKey",
-        "\(declaration.name.text) has no primary key: name a property `id`, or mark one with @Column(primaryKey: true)",
-        at: declaration.name, fix: identified)
+    guard let property = marked.first ?? all.first(where: \.isInferredKey) else {
+      addNoKey(&misuses)
       return TableDeclaration.Key(property: "", columns: [], selection: nil)
     }
     if property.isVariable {
+      let specifier = property.variable.bindingSpecifier
+      var changes = [FixIt.Change.replacement(of: specifier, by: TokenSyntax.keyword(.let))]
+      if property.defaultValue != nil {
+        changes.append(.replacement(of: property.place, by: property.withoutValue))
+      }
       misuses.warn(
         "variableKey", "the key of a record never changes; make `\(property.property)` a `let`",
-        at: property.variable.bindingSpecifier,
-        fix: .replace("make it a `let`", property.variable.bindingSpecifier, by: TokenSyntax.keyword(.let)))
+        at: specifier, fix: .replace("make it a `let`", changes))
     }
     if property.isOptional {
-      misuses.add("optionalKey", "the primary key `\(property.property)` cannot be nil", at: property.place)
+      misuses.add(
+        "optionalKey", "the primary key `\(property.property)` cannot be nil", at: property.place,
+        fix: property.required)
     }
     Self.checkKeyType(property, &misuses)
     if property.representation != nil {
@@ -126,7 +131,8 @@ struct MemberReader {
   private func checkKey(_ group: TableDeclaration.Group, _ misuses: inout Misuses) {
     guard let nested = selections[group.selection] else { return }
     for part in group.columns where part.isOptional {
-      misuses.add("optionalKey", "the key part `\(part.property)` cannot be nil", at: part.place)
+      misuses.add(
+        "optionalKey", "the key part `\(part.property)` cannot be nil", at: part.place, fix: part.required)
     }
     for part in group.columns {
       Self.checkKeyType(part, &misuses)
@@ -140,25 +146,49 @@ struct MemberReader {
       }
     }
     guard !nested.isHashable else { return }
-    let name = nested.name.trimmed
-    let hashable = name.with(\.trailingTrivia, []).text + ": Hashable"
     misuses.add(
       "hashableKey", "a primary key is Hashable", at: nested.name,
-      fix: nested.inheritanceClause == nil
-        ? .replace("make it Hashable", nested.name, by: TokenSyntax.identifier(hashable)) : nil)
+      fix: .replace("make it Hashable", nested, by: nested.hashable))
   }
 
-  /// The advice to add `let id: UUID`.
-  private var identified: FixIt {
-    let members = declaration.memberBlock.members
-    let before = members.first?.leadingTrivia.description ?? ""
+  /// A model without a key, or with one property `id` that is not to be it.
+  private func addNoKey(_ misuses: inout Misuses) {
+    let what = "\(declaration.name.text) has no primary key"
+    if let denied = all.first(where: { $0.property == "id" }),
+      let attribute = denied.variable.attributes.named("Column")
+    {
+      let fix: FixIt =
+        attribute.without("primaryKey").map { .replace("leave it out", attribute, by: $0) }
+        ?? .leaveOut(attribute, of: denied.variable)
+      misuses.add(
+        "noPrimaryKey",
+        "\(what): leave out `primaryKey: false` at `id`, or mark another property with @Column(primaryKey: true)",
+        at: attribute, fix: fix)
+    } else {
+      misuses.add(
+        "noPrimaryKey", "\(what): name a property `id`, or mark one with @Column(primaryKey: true)",
+        at: declaration.name, fix: identified)
+    }
+  }
+
+  /// The advice to add `let id: UUID`, where nothing else is called so.
+  private var identified: FixIt? {
+    guard members["id"] == nil else { return nil }
+    let id = "\(declaration.modifiers.accessPrefix)let id: UUID"
+    let block = declaration.memberBlock
+    let line: Trivia? =
+      block.members.isEmpty
+      ? block.rightBrace.leadingTrivia.lastLine.map { $0 + .spaces(2) }
+      : block.members.leadingTrivia.lastLine
     // On one line, the next member begins behind a semicolon.
-    let text =
-      members.isEmpty
-      ? " let id: UUID " : before.contains("\n") ? "\(before)let id: UUID" : "\(before)let id: UUID; "
-    let id = MemberBlockItemSyntax(decl: DeclSyntax(stringLiteral: text))
-    return .replace(
-      "add `let id: UUID`", members, by: MemberBlockItemListSyntax([id] + Array(members)))
+    let item = MemberBlockItemSyntax(
+      leadingTrivia: line ?? (block.leftBrace.trailingTrivia.isEmpty ? .space : []),
+      decl: DeclSyntax(stringLiteral: id),
+      semicolon: line != nil || block.members.isEmpty ? nil : .semicolonToken(),
+      trailingTrivia: line == nil ? .space : [])
+    let members = MemberBlockItemListSyntax([item] + Array(block.members))
+    return FixIt.replace(
+      "add `\(id)`", [.replace(oldNode: Syntax(block.members), newNode: Syntax(members))])
   }
 
   // MARK: Names
@@ -198,7 +228,31 @@ struct MemberReader {
   }
 }
 
+extension TableDeclaration.Column {
+  /// Whether it is the key, where no other is marked.
+  fileprivate var isInferredKey: Bool {
+    let mark = variable.attributes.named("Column")?.expression("primaryKey")
+    return property == "id" && mark?.trimmedDescription != "false"
+  }
+
+  /// The advice to leave out the question mark.
+  fileprivate var required: FixIt? {
+    guard let type = place.as(PatternBindingSyntax.self)?.typeAnnotation?.type, let wrapped = type.wrapped
+    else { return nil }
+    return .replace("write `\(wrapped.trimmedDescription)`", type, by: wrapped)
+  }
+}
+
 extension StructDeclSyntax {
+  /// The same, saying that it is Hashable.
+  var hashable: StructDeclSyntax {
+    guard !isHashable else { return self }
+    let inherited = inheritanceClause?.inheritedTypes.map { "\($0.type.trimmed)" } ?? []
+    let types = (inherited + ["Hashable"]).joined(separator: ", ")
+    let example = DeclSyntax(stringLiteral: "struct ID: \(types) {}").as(StructDeclSyntax.self)
+    return with(\.name.trailingTrivia, []).with(\.inheritanceClause, example?.inheritanceClause)
+  }
+
   /// Whether it says that it is Hashable.
   var isHashable: Bool {
     inheritanceClause?.inheritedTypes.contains {

@@ -74,7 +74,7 @@ extension TableDeclaration {
       "name the column", variable, by: DeclSyntax(stringLiteral: "@Column(\"<#name#>\") \(plain)"))
   }
 
-  /// SQLite folds the case of ASCII letters.
+  /// Columns and relationships of one name; SQLite folds the case of ASCII letters.
   private func checkDifferent(_ misuses: inout Misuses) {
     var seen: [String: Column] = [:]
     for column in key.columns + columns {
@@ -85,5 +85,57 @@ extension TableDeclaration {
       }
       seen[column.name.lowercased()] = column
     }
+    var others: [String: Relationship] = [:]
+    for relationship in relationships {
+      let name = relationship.property.withoutTicks.lowercased()
+      if let column = seen[name] {
+        misuses.add(
+          "sameName",
+          "the relationship `\(relationship.property)` and the column `\(column.name)` of `\(column.path)` have one "
+            + "name; call one of them otherwise",
+          at: column.naming ?? Syntax(relationship.place))
+      } else if let other = others[name], !relationship.hasSetter(of: other) {
+        misuses.add(
+          "sameName",
+          "the relationships `\(relationship.property)` and `\(other.property)` have one name, but for case; call one of "
+            + "them otherwise", at: relationship.place)
+      }
+      others[name] = relationship
+    }
+    checkParts(&misuses)
   }
+
+  /// The parts of a nested key are members of the record, and of its draft, by their own names.
+  private func checkParts(_ misuses: inout Misuses) {
+    guard key.selection != nil else { return }
+    let parts = Dictionary(key.columns.map { ($0.property, $0) }) { first, _ in first }
+    let others =
+      stored.map { ($0.property, $0.variable?.bindings, $0.columns.map(\.name)) }
+      + relationships.map { ($0.property, $0.place, [$0.property.withoutTicks]) }
+    for (property, place, names) in others {
+      // Of those that would be one column, that is said.
+      guard let place, let part = parts[property],
+        !names.contains(where: { $0.lowercased() == part.name.lowercased() })
+      else { continue }
+      misuses.add("clash", "`\(property)` is a part of the key already; call this one otherwise", at: place)
+    }
+  }
+}
+
+extension TableDeclaration.Column {
+  /// The attribute that gives it a name, if one does.
+  fileprivate var naming: Syntax? {
+    let attribute = variable.attributes.named("Column")
+    return attribute.flatMap { $0.unlabelled.isEmpty ? nil : Syntax($0) }
+  }
+}
+
+extension TableDeclaration.Relationship {
+  /// Whether both would have one setter, which is said then.
+  fileprivate func hasSetter(of other: Self) -> Bool {
+    [kind, other.kind] == [.belongsTo, .belongsTo] && setterName == other.setterName
+  }
+
+  /// What it is called, and its type.
+  fileprivate var place: PatternBindingListSyntax { variable.bindings }
 }

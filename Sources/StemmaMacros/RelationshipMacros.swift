@@ -22,7 +22,7 @@ private func relationship(
   }
   do {
     guard let relationship = try TableDeclaration.Relationship(variable) else { return nil }
-    return relationship.isExpandable ? relationship : nil
+    return variable.isInstance && relationship.isExpandable ? relationship : nil
   } catch { return nil }
 }
 

@@ -41,6 +41,24 @@ extension TypeSyntax {
     else { return nil }
     return arguments.first.flatMap { TypeSyntax($0.argument) }
   }
+
+  /// The model that is named, in whatever it stands: `Pet` of `[Pet]?` and `Related<Pet>`; nil where no name is. A model is
+  /// not generic, so what is holds models.
+  var model: TypeSyntax? {
+    if let wrapped { return wrapped.model }
+    if let implicit = self.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+      return implicit.wrappedType.model
+    }
+    if let list = self.as(ArrayTypeSyntax.self) { return list.element.model }
+    if let tuple = self.as(TupleTypeSyntax.self) {
+      return tuple.elements.count == 1 ? tuple.elements.first?.type.model : nil
+    }
+    guard let name = self.as(IdentifierTypeSyntax.self) ?? self.as(MemberTypeSyntax.self)?.lastName else {
+      return nil
+    }
+    guard let arguments = name.genericArgumentClause?.arguments else { return self }
+    return arguments.count == 1 ? arguments.first.flatMap { TypeSyntax($0.argument) }?.model : nil
+  }
 }
 
 extension AttributeSyntax {

@@ -101,6 +101,7 @@ struct TableDeclaration {
     var misuses = Misuses()
     misuses.checkArguments(of: node)
     misuses.checkArguments(of: declaration.attributes)
+    misuses.checkConditional(declaration.attributes)
     var reader = MemberReader(declaration)
     try reader.read(&misuses)
     members = reader.members
@@ -126,9 +127,21 @@ struct TableDeclaration {
     if let declaration = group.as(StructDeclSyntax.self) { return declaration }
     var fix: FixIt?
     if let type = group.as(ClassDeclSyntax.self) {
-      fix = .replace("make it a struct", type.classKeyword, by: TokenSyntax.keyword(.struct))
+      fix = structured(type.modifiers, type.classKeyword)
+    } else if let type = group.as(ActorDeclSyntax.self) {
+      fix = structured(type.modifiers, type.actorKeyword)
     }
     throw Misuses.error("struct", "@Table stands on a struct: a record is a value", at: node, fix: fix)
+  }
+
+  /// The advice to make a type a struct, of which none is final.
+  private static func structured(_ modifiers: DeclModifierListSyntax, _ keyword: TokenSyntax) -> FixIt {
+    let change = FixIt.Change.replacement(of: keyword, by: TokenSyntax.keyword(.struct))
+    // An array: a list of syntax that is filtered stands nowhere, and neither do its elements.
+    let final = Array(modifiers).filter { $0.name.tokenKind == .keyword(.final) }
+    return .replace(
+      "make it a struct",
+      final.map { .replace(oldNode: Syntax($0), newNode: Syntax(DeclModifierListSyntax([]))) } + [change])
   }
 }
 
@@ -149,49 +162,48 @@ extension TableDeclaration.Relationship {
       join = attribute.expression("through")?.metatypeName
       joinRelationship = attribute.label("by")
       isOptional = type.wrapped != nil
-      target = try Self.target(type, kind)
+      target = try Self.target(type, kind, isOptional: kind != .belongsTo || variable.hasOptional(fields))
       return
     }
     return nil
   }
 
-  private static func target(_ type: TypeSyntax, _ kind: Kind) throws -> String {
-    guard kind.isList else {
-      try checkOne(type, kind)
-      return (type.wrapped ?? type).trimmedDescription
-    }
-    guard let related = type.as(IdentifierTypeSyntax.self) ?? type.as(MemberTypeSyntax.self)?.lastName,
-      related.name.text == "Related", let argument = related.genericArgumentClause?.arguments.first
-    else { throw notRelated(type, kind) }
-    return argument.argument.trimmedDescription
-  }
-
-  /// The type of a relationship to one record.
-  private static func checkOne(_ type: TypeSyntax, _ kind: Kind) throws {
-    let inner = type.wrapped ?? type
-    if let list = inner.as(ArrayTypeSyntax.self) {
-      let element = list.element.trimmedDescription
-      throw Misuses.error(
-        "oneRecord",
-        "@\(kind.rawValue) leads to one record: its type is `\(element)?`; many are a @HasMany of Related<\(element)>",
-        at: type,
-        fix: .replace("write `\(element)?`", type, by: TypeSyntax(stringLiteral: "\(element)?")))
-    }
-    guard inner.is(IdentifierTypeSyntax.self) || inner.is(MemberTypeSyntax.self) else {
+  /// The model that a type names. `isOptional`: whether one record may be none.
+  private static func target(_ type: TypeSyntax, _ kind: Kind, isOptional: Bool) throws -> String {
+    guard let model = type.model?.trimmedDescription else {
       throw Misuses.error(
         "modelType",
-        "@\(kind.rawValue) leads to a model: its type is the name of one, or that with a question mark",
+        kind.isList
+          ? "@\(kind.rawValue) leads to models: its type is Related<Model>"
+          : "@\(kind.rawValue) leads to a model: its type is the name of one, or that with a question mark",
         at: type)
     }
+    if kind.isList {
+      let related = type.as(IdentifierTypeSyntax.self) ?? type.as(MemberTypeSyntax.self)?.lastName
+      let argument = related?.genericArgumentClause?.arguments.first?.argument.trimmedDescription
+      guard related?.name.text == "Related", argument == model else {
+        throw Misuses.error(
+          "related", "the type of a @\(kind.rawValue) property is Related<Model>", at: type,
+          fix: .replace(
+            "write `Related<\(model)>`", type, by: TypeSyntax(stringLiteral: "Related<\(model)>")))
+      }
+    } else if model != (type.wrapped ?? type).trimmedDescription {
+      let one = isOptional ? "\(model)?" : model
+      throw Misuses.error(
+        "oneRecord",
+        "@\(kind.rawValue) leads to one record: its type is `\(one)`; many are a @HasMany of Related<\(model)>",
+        at: type, fix: .replace("write `\(one)`", type, by: TypeSyntax(stringLiteral: one)))
+    }
+    return model
   }
+}
 
-  private static func notRelated(_ type: TypeSyntax, _ kind: Kind) -> any Error {
-    let element =
-      (type.as(ArrayTypeSyntax.self)?.element ?? type.as(OptionalTypeSyntax.self)?.wrappedType ?? type)
-      .trimmedDescription
-    return Misuses.error(
-      "related", "the type of a @\(kind.rawValue) property is Related<Model>", at: type,
-      fix: .replace(
-        "write `Related<\(element)>`", type, by: TypeSyntax(stringLiteral: "Related<\(element)>")))
+extension VariableDeclSyntax {
+  /// Whether one of some properties beside this one can be nil, or none is named.
+  fileprivate func hasOptional(_ properties: [String]) -> Bool {
+    let members = parent?.parent?.as(MemberBlockItemListSyntax.self) ?? []
+    let types = members.compactMap { $0.decl.as(VariableDeclSyntax.self) }.flatMap(\.bindings)
+      .filter { properties.contains($0.name ?? "") }.compactMap { $0.typeAnnotation?.type }
+    return properties.isEmpty || types.contains { $0.wrapped != nil }
   }
 }

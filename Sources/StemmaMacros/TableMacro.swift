@@ -50,14 +50,6 @@ extension TableMacro: ExtensionMacro {
   }
 }
 
-/// An attribute that `@Table` reads, and that makes nothing by itself.
-struct MarkerMacro: PeerMacro {
-  static func expansion(
-    of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
-    in context: some MacroExpansionContext
-  ) throws -> [DeclSyntax] { [] }
-}
-
 /// `#_minted`: what a draft has in the place of a key part that it leaves out.
 struct MintedMacro: ExpressionMacro {
   static func expansion(

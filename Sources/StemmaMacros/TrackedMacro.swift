@@ -81,7 +81,9 @@ extension TableDeclaration {
     let stored = Array(variable.bindings).filter(\.isStored)
     if variable.bindings.count > 1, !stored.isEmpty {
       let names = stored.compactMap(\.name).map { "`\($0)`" }.joined(separator: " and ")
-      misuses.add("together", "declare the columns \(names) one by one", at: variable.bindings)
+      misuses.add(
+        "together", "declare the columns \(names) one by one", at: variable.bindings,
+        fix: .oneByOne(variable, separate(variable.bindings)))
     }
     for binding in stored where binding.observers.isSuperset(of: ["willSet", "didSet"]) {
       misuses.add(
@@ -89,6 +91,22 @@ extension TableDeclaration {
         "`\(binding.name ?? "")` can have one observer of its own, as @Table adds the other: leave out `willSet`, or "
           + "`didSet`", at: binding.pattern)
     }
+  }
+}
+
+extension TableDeclaration {
+  /// The properties of a declaration, each with its type: `var a, b: Int` has one for both.
+  private static func separate(_ bindings: PatternBindingListSyntax) -> [String] {
+    var type: TypeAnnotationSyntax?
+    var texts: [String] = []
+    for binding in bindings.reversed() {
+      type = binding.typeAnnotation ?? (binding.initializer == nil ? type : nil)
+      let name = binding.pattern.trimmedDescription
+      let typed = type.map { "\(name)\($0.trimmed)" } ?? name
+      let rest = [binding.initializer.map { "\($0.trimmed)" }, binding.accessorBlock.map { "\($0.trimmed)" }]
+      texts.append(([typed] + rest.compactMap { $0 }).joined(separator: " "))
+    }
+    return texts.reversed()
   }
 }
 

@@ -59,3 +59,38 @@ struct Indexed {
   let id: Int
   var title: String
 }
+
+// Attributes where nobody reads them.
+
+@Table struct Marked {
+  @Index("width") @Selection struct Size {  // refused: @Index stands on the struct with @Table
+    var width: Int
+  }
+  let id: Int
+  var size: Size
+  @Column("name") func name() {}  // refused: @Column stands on a property of a struct
+  @Ephemeral struct Inner {}  // refused: @Ephemeral stands on a property of a struct
+  #if DEBUG
+    @HasMany("markedId") var others: Related<Marked>  // refused: a relationship cannot stand inside of #if
+  #endif
+  #if DEBUG
+    @Index  // refused: @Index cannot stand inside of #if
+  #endif
+  var shelf: Int
+}
+
+struct Unread {
+  @Column("other") var title: String  // refused: @Column stands on a property of a struct
+  @Ephemeral @Index var year = 0  // refused: @Ephemeral stands on | @Index stands on
+}
+
+extension Unread {
+  @Index var loud: String { title }  // refused: @Index stands on the struct with @Table
+}
+
+@Table struct Leading {
+  let id: Int
+  var ownerId: Int?
+  @Ephemeral @BelongsTo("ownerId") var owner: Owner?  // refused: leave out @Ephemeral, or @BelongsTo
+  @HasMany("leadingId") static var all: Related<Pet>  // refused: leave out `static`
+}

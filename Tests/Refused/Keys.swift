@@ -39,6 +39,23 @@ import Stemma
   var title: String
 }
 
+@Table actor Acting {  // refused: @Table stands on a struct
+  let id = UUID()
+}
+
+@Table enum Kind {  // refused: @Table stands on a struct
+  case plain
+}
+
+@Table struct DeniedKey {
+  @Column(primaryKey: false) let id: UUID  // refused: leave out `primaryKey: false` at `id`
+}
+
+@Table struct OtherKey {
+  @Column(primaryKey: false) let id: Int
+  @Column(primaryKey: true) let isbn: String
+}
+
 struct Code: KeyValue {
   static var columnType: ColumnType { .text }
   var datum: Datum { .text("a") }

@@ -21,6 +21,23 @@ import Stemma
   var Title: String  // refused: would be one column, `Title`
 }
 
+@Table struct OneName {
+  let id: UUID
+  @Column("owner") var ownerId: UUID?  // refused: have one name
+  @BelongsTo("ownerId") var owner: OneName?
+}
+
+@Table struct PartAndGroup {
+  @Selection struct ID: Hashable {
+    let size: Int
+  }
+  @Selection struct Size {
+    var width: Int
+  }
+  let id: ID
+  var size: Size  // refused: `size` is a part of the key already
+}
+
 @Table struct Conditional {
   let id: UUID
   #if DEBUG

@@ -5,6 +5,12 @@ import Stemma
   @HasMany("ownerId") var pets: [Pet]  // refused: the type of a @HasMany property is Related<Model>
 }
 
+@Table struct Holder {
+  let id: UUID
+  @HasMany("ownerId") var pets: Array<Pet>?  // refused: the type of a @HasMany property is Related<Model>
+  @HasOne("ownerId") var first: Related<Pet>  // refused: leads to one record: its type is `Pet?`
+}
+
 @Table struct Keeper {
   let id: UUID
   var name: String

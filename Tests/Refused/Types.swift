@@ -74,7 +74,7 @@ struct Plain {
   @HasOne var first: Grouped?  // refused: name the reference fields: @HasOne("…")
   @HasOne("ownerId") var second: Grouped  // refused: there may be no Grouped yet
   @HasMany var all: Related<Grouped>  // refused: name the reference fields: @HasMany("…")
-  @ManyToMany var far: Related<Grouped>  // refused: <Model>.self | missing | inferred
+  @ManyToMany var far: Related<Grouped>  // refused: name the model that belongs to both sides
 }
 
 @Table struct Unselected {

@@ -134,27 +134,75 @@ struct AttributeMisuseTests {
   func computed(_ attribute: String) {
     let name = attribute.dropFirst().prefix { $0 != "(" }
     let message = "`title` is not stored in a record; leave out @\(name)"
+    for (kind, first, member) in [
+      ("@Table", "let id: Int", "var title: String { \"\" }"),
+      ("@Selection", "var year: Int", "var title: String { \"\" }"),
+      ("@Table", "let id: Int", "static let title = \"\""),
+    ] {
+      expectMisuse(
+        """
+        \(kind) struct Book {
+          \(first)
+          \(attribute) \(member)
+        }
+        """, message, line: 3, column: 3, fix: "leave out @\(name)",
+        fixed: """
+          \(kind) struct Book {
+            \(first)
+            \(member)
+          }
+          """)
+    }
+  }
+
+  @Test(
+    "what is said of a column, where no columns are",
+    arguments: [
+      ("struct Book {", "var title: String", "}"), ("enum Book {", "case title", "}"),
+      ("extension Book {", "var title: String { \"\" }", "}"),
+      ("@Table struct Book {\n  let id: Int", "func title() {}", "}"),
+      ("@Table struct Book {\n  let id: Int", "struct Title {}", "}"),
+      ("@Table struct Book {\n  let id: Int\n  struct Title {", "var text: String", "}\n}"),
+    ])
+  func misplaced(_ head: String, _ member: String, _ tail: String) {
+    for name in ["Column", "Ephemeral", "Index"] {
+      let place =
+        name == "Index"
+        ? "the struct with @Table, or on a property of it"
+        : "a property of a struct with @Table or @Selection"
+      expectMisuse(
+        """
+        \(head)
+          @\(name) \(member)
+        \(tail)
+        """, "@\(name) stands on \(place); leave it out here", line: head.count { $0 == "\n" } + 2, column: 3,
+        fix: "leave out @\(name)",
+        fixed: """
+          \(head)
+            \(member)
+          \(tail)
+          """)
+    }
+  }
+
+  @Test("an index on a group of columns")
+  func indexOfGroup() {
     expectMisuse(
       """
       @Table struct Book {
         let id: Int
-        \(attribute) var title: String { "" }
+        @Index("year") @Selection struct Print { var year: Int }
+        var print: Print
       }
-      """, message, line: 3, column: 3)
-    expectMisuse(
-      """
-      @Selection struct Print {
-        var year: Int
-        \(attribute) var title: String { "" }
-      }
-      """, message, line: 3, column: 3)
-    expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        \(attribute) static let title = ""
-      }
-      """, message, line: 3, column: 3)
+      """, "@Index stands on the struct with @Table, or on a property of it; leave it out here", line: 3,
+      column: 3, fix: "leave out @Index",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Selection struct Print { var year: Int }
+          var print: Print
+        }
+        """)
   }
 
   @Test("an index that names a field twice")

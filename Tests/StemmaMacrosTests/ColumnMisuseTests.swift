@@ -50,6 +50,23 @@ struct ColumnMisuseTests {
         """)
   }
 
+  @Test("a key that can be changed, with a value")
+  func variableKeyWithValue() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        var id = UUID()
+      }
+      """,
+      "the key of a record never changes; make `id` a `let`",
+      line: 2, column: 3, severity: .warning, fix: "make it a `let`",
+      fixed: """
+        @Table struct Book {
+          let id: UUID
+        }
+        """)
+  }
+
   @Test("what is not stored has no default")
   func ephemeral() {
     expectMisuse(
@@ -79,7 +96,28 @@ struct ColumnMisuseTests {
       }
       """,
       "what is @Ephemeral is not stored; leave out @Column, or @Ephemeral",
-      line: 3, column: 14)
+      line: 3, column: 14, fix: "leave out @Column",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Ephemeral var isOpen = false
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Index @Ephemeral var isOpen = false
+      }
+      """,
+      "what is @Ephemeral is not stored; leave out @Index, or @Ephemeral",
+      line: 3, column: 3, fix: "leave out @Index",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Ephemeral var isOpen = false
+        }
+        """)
   }
 
   @Test("an implicitly unwrapped optional")
@@ -115,7 +153,8 @@ struct ColumnMisuseTests {
       fixed: """
         @Table struct Book {
           let id: Int
-          var p: Int, q: String
+          var p: Int
+          var q: String
         }
         """)
   }
@@ -192,6 +231,63 @@ struct ColumnMisuseTests {
       """,
       "`Size` is no type of a column: mark it @Selection, and its properties are columns, or declare it as a ColumnValue",
       line: 4, column: 13, fix: "mark it @Selection",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Selection struct Size { var width: Int }
+          var size: Size
+        }
+        """)
+  }
+
+  @Test("nested structs that are no group, and the fix of which has to say more")
+  func plainNestedFixes() {
+    let message =
+      "`Size` is no type of a column: mark it @Selection, and its properties are columns, or declare it as a ColumnValue"
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        struct Size { var width: Int }
+        var size: Size?
+      }
+      """,
+      message, line: 4, column: 13, fix: "mark it @Selection",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Selection struct Size { var width: Int }
+          var size: Size
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Book {
+        struct Size: Sendable { let width: Int }
+        let id: Size
+      }
+      """,
+      message, line: 3, column: 11, fix: "mark it @Selection",
+      fixed: """
+        @Table struct Book {
+          @Selection struct Size: Sendable, Hashable { let width: Int }
+          let id: Size
+        }
+        """)
+  }
+
+  @Test("an optional group of columns, in other words")
+  func optionalGroupByName() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Size { var width: Int }
+        var size: Optional<Size>
+      }
+      """,
+      "the columns of a group are always there; make properties of `Size` optional instead",
+      line: 4, column: 13, fix: "write `Size`",
       fixed: """
         @Table struct Book {
           let id: Int
@@ -287,6 +383,44 @@ struct ColumnMisuseTests {
         """)
   }
 
+  @Test(
+    "optionals that are so in more than one way",
+    arguments: [
+      ("String?!", "a column that may be null is an optional"),
+      ("Optional<String>!", "a column that may be null is an optional"),
+      ("Int???", "a column is null or not"), ("Optional<Int?>", "a column is null or not"),
+      ("Optional<Int>?", "a column is null or not"),
+    ])
+  func optionals(_ type: String, _ message: String) {
+    let optional = type.contains("Int") ? "Int?" : "String?"
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var pages: \(type)
+      }
+      """,
+      "\(message): the type of `pages` is `\(optional)`", line: 3, column: 14, fix: "write `\(optional)`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var pages: \(optional)
+        }
+        """)
+  }
+
+  @Test("a function that is implicitly unwrapped")
+  func implicitFunction() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var action: (() -> Void)!
+      }
+      """,
+      "a function is no column; mark `action` @Ephemeral", line: 3, column: 15)
+  }
+
   @Test("any value of a protocol")
   func existential() {
     expectMisuse(
@@ -310,7 +444,23 @@ struct ColumnMisuseTests {
       }
       """,
       "declare the columns `pages` and `shelf` one by one",
-      line: 3, column: 7)
+      line: 3, column: 7, fix: "declare them one by one",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var pages: Int
+          var shelf: Int
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Book { let id: Int; private var pages = 1, shelf: Int? }
+      """,
+      "declare the columns `pages` and `shelf` one by one",
+      line: 1, column: 47, fix: "declare them one by one",
+      fixed: """
+        @Table struct Book { let id: Int; private var pages = 1; private var shelf: Int? }
+        """)
   }
 
   @Test("a column that is lazy")
@@ -324,6 +474,25 @@ struct ColumnMisuseTests {
       """,
       "a column is not lazy: leave that out, or mark `title` @Ephemeral",
       line: 3, column: 3, fix: "mark it @Ephemeral",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Ephemeral lazy var title: String = "a"
+        }
+        """)
+  }
+
+  @Test("a column that is lazy, and marked")
+  func lazyIndex() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Index lazy var title: String = "a"
+      }
+      """,
+      "a column is not lazy: leave that out, or mark `title` @Ephemeral",
+      line: 3, column: 10, fix: "mark it @Ephemeral",
       fixed: """
         @Table struct Book {
           let id: Int

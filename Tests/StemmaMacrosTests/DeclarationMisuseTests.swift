@@ -84,6 +84,91 @@ struct DeclarationMisuseTests {
       }
       """,
       "a column cannot stand inside of #if; take it out, or mark it @Ephemeral", line: 4, column: 3)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        #if DEBUG
+        #if os(Linux)
+        var trace: String
+        #endif
+        #endif
+      }
+      """,
+      "a column cannot stand inside of #if; take it out, or mark it @Ephemeral", line: 5, column: 3)
+  }
+
+  @Test("what else depends on the build")
+  func conditionalMembers() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        #if DEBUG
+        @HasMany("bookId") var pages: Related<Page>
+        #endif
+      }
+      """,
+      "a relationship cannot stand inside of #if; take it out", line: 4, column: 3)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        #if DEBUG
+        @Selection struct Size { var width: Int }
+        #endif
+      }
+      """,
+      "a @Selection of a model cannot stand inside of #if; take it out", line: 4, column: 21)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        #if DEBUG
+        @Index var trace: String { "" }
+        #endif
+      }
+      """,
+      "`trace` is not stored in a record; leave out @Index", line: 4, column: 3, fix: "leave out @Index",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          #if DEBUG
+          var trace: String { "" }
+          #endif
+        }
+        """)
+  }
+
+  @Test("attributes that depend on the build", arguments: ["@Index", "@Column(\"shelf\")", "@Ephemeral"])
+  func conditionalAttributes(_ attribute: String) {
+    let name = attribute.prefix { $0 != "(" }
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        #if DEBUG
+        \(attribute)
+        #endif
+        var title = ""
+      }
+      """,
+      "\(name) cannot stand inside of #if; take it out", line: 4, column: 3)
+  }
+
+  @Test("an index of the model that depends on the build")
+  func conditionalIndex() {
+    expectMisuse(
+      """
+      @Table
+      #if DEBUG
+      @Index("id")
+      #endif
+      struct Book {
+        let id: Int
+      }
+      """,
+      "@Index cannot stand inside of #if; take it out", line: 3, column: 1)
   }
 
   @Test("columns that differ in case only")
@@ -134,7 +219,12 @@ struct DeclarationMisuseTests {
         let id: Int?
       }
       """,
-      "the primary key `id` cannot be nil", line: 2, column: 7)
+      "the primary key `id` cannot be nil", line: 2, column: 7, fix: "write `Int`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+        }
+        """)
     expectMisuse(
       """
       @Table struct Book {
@@ -144,7 +234,15 @@ struct DeclarationMisuseTests {
         let id: ID
       }
       """,
-      "the key part `shelf` cannot be nil", line: 3, column: 9)
+      "the key part `shelf` cannot be nil", line: 3, column: 9, fix: "write `String`",
+      fixed: """
+        @Table struct Book {
+          @Selection struct ID: Hashable {
+            let shelf: String
+          }
+          let id: ID
+        }
+        """)
   }
 
   @Test("a key without parts")
@@ -240,7 +338,47 @@ struct DeclarationMisuseTests {
       }
       """,
       "what @BelongsTo leads to is no column, and one relationship; leave out @Index, or @BelongsTo", line: 4,
-      column: 25)
+      column: 25, fix: "leave out @Index",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var shelfId: Int?
+          @BelongsTo("shelfId") var shelf: Shelf?
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var shelfId: Int?
+        @Ephemeral
+        @BelongsTo("shelfId") var shelf: Shelf?
+      }
+      """,
+      "what @BelongsTo leads to is no column, and one relationship; leave out @Ephemeral, or @BelongsTo",
+      line: 4, column: 3, fix: "leave out @Ephemeral",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var shelfId: Int?
+          @BelongsTo("shelfId") var shelf: Shelf?
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @HasMany("bookId") @ManyToMany(through: Page.self) var pages: Related<Page>
+      }
+      """,
+      "what @HasMany leads to is no column, and one relationship; leave out @ManyToMany, or @HasMany",
+      line: 3, column: 22, fix: "leave out @ManyToMany",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @HasMany("bookId") var pages: Related<Page>
+        }
+        """)
   }
 
   @Test("a list of lists")
@@ -289,6 +427,38 @@ struct DeclarationMisuseTests {
           public enum Kind: String, ColumnValue { case novel }
           public let id: UUID
           public var kind: Kind?
+        }
+        """)
+  }
+
+  @Test("a public model whose key, or whose key's type, say how far they are seen")
+  func hiddenOtherwise() {
+    expectMisuse(
+      """
+      @Table public struct Book {
+        @Column(primaryKey: true)
+        private let mark: Shelfmark
+      }
+      """,
+      "the key of a public model is public, and so is its type", line: 3, column: 15, fix: "make it public",
+      fixed: """
+        @Table public struct Book {
+          @Column(primaryKey: true)
+          public let mark: Shelfmark
+        }
+        """)
+    expectMisuse(
+      """
+      @Table public struct Book {
+        @Selection internal struct ID: Hashable { public let shelf: Int }
+        public let id: ID
+      }
+      """,
+      "`id` is public, so its type is", line: 2, column: 30, fix: "make it public",
+      fixed: """
+        @Table public struct Book {
+          @Selection public struct ID: Hashable { public let shelf: Int }
+          public let id: ID
         }
         """)
   }

@@ -31,31 +31,43 @@ private let macros = [
   "Index": MacroSpec(type: MarkerMacro.self),
 ]
 
-/// Expects one misuse: what is said, where, and what the fix makes of the source. Not what is written in spite of it.
+/// Expects one misuse: what is said, where, and what the fix makes of the source: something that nothing is said of. Not what
+/// is written in spite of it.
 func expectMisuse(
   _ source: String, _ message: String, line: Int, column: Int, severity: DiagnosticSeverity = .error,
   fix: String? = nil, fixed: String? = nil, _ location: Testing.SourceLocation = #_sourceLocation
 ) {
   expectExpansion(
-    of: source, as: expansion(of: source),
+    of: source, as: expand(source).expansion,
     diagnostics: [
       DiagnosticSpec(
         message: message, line: line, column: column, severity: severity,
         fixIts: fix.map { [FixItSpec(message: $0)] } ?? [])
     ], applying: fix.map { [$0] }, fixed: fixed, location)
+  #expect((fix == nil) == (fixed == nil), "what the fix makes is compared", sourceLocation: location)
+  guard let fixed else { return }
+  let rest = expand(filled(fixed)).messages
+  #expect(rest.isEmpty, "the fix is refused: \(rest)", sourceLocation: location)
 }
 
-/// What the macros make of a source.
-private func expansion(of source: String) -> String {
+/// With something in each place that a fix leaves to be filled in.
+private func filled(_ source: String) -> String {
+  source.replacing("<#name#>", with: "name").replacing("<#Type#>", with: "Int")
+    .replacing("<#value#>", with: "true")
+}
+
+/// What the macros make of a source, and say of it.
+private func expand(_ source: String) -> (expansion: String, messages: [String]) {
   let file = Parser.parse(source: source)
   let context = BasicMacroExpansionContext(sourceFiles: [
     file: .init(moduleName: "Test", fullFilePath: "test.swift")
   ])
-  return file.expand(
+  let expansion = file.expand(
     macroSpecs: macros,
     contextGenerator: {
       BasicMacroExpansionContext(sharingWith: context, lexicalContext: $0.allMacroLexicalContexts())
     },
     indentationWidth: .spaces(2)
   ).description
+  return (expansion, context.diagnostics.map(\.message))
 }

@@ -22,6 +22,74 @@ struct MisuseTests {
         """)
   }
 
+  @Test("no primary key, where a fix has to look at more")
+  func noKeyFixes() {
+    let message = "Book has no primary key: name a property `id`, or mark one with @Column(primaryKey: true)"
+    expectMisuse(
+      """
+      @Table public struct Book {
+        /// What is on the cover.
+        public var title: String
+      }
+      """, message, line: 1, column: 22, fix: "add `public let id: UUID`",
+      fixed: """
+        @Table public struct Book {
+          public let id: UUID
+          /// What is on the cover.
+          public var title: String
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Book {
+      }
+      """, message, line: 1, column: 15, fix: "add `let id: UUID`",
+      fixed: """
+        @Table struct Book {
+          let id: UUID
+        }
+        """)
+    expectMisuse(
+      "@Table struct Book {}", message, line: 1, column: 15, fix: "add `let id: UUID`",
+      fixed: "@Table struct Book { let id: UUID }")
+    // There would be two of the name.
+    expectMisuse(
+      """
+      @Table struct Book {
+        var title: String
+        var id: String { title }
+      }
+      """, message, line: 1, column: 15)
+  }
+
+  @Test("an `id` that is not to be the key")
+  func deniedKey() {
+    let message =
+      "Book has no primary key: leave out `primaryKey: false` at `id`, or mark another property with @Column(primaryKey: true)"
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Column(primaryKey: false) let id: UUID
+      }
+      """, message, line: 2, column: 3, fix: "leave out @Column",
+      fixed: """
+        @Table struct Book {
+          let id: UUID
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Column("number", primaryKey: false) let id: Int
+      }
+      """, message, line: 2, column: 3, fix: "leave it out",
+      fixed: """
+        @Table struct Book {
+          @Column("number") let id: Int
+        }
+        """)
+  }
+
   @Test("two primary keys")
   func twoKeys() {
     expectMisuse(
@@ -48,6 +116,44 @@ struct MisuseTests {
           let id: Int
         }
         """)
+  }
+
+  @Test("a final class, an actor, and an enum")
+  func notStructs() {
+    let message = "@Table stands on a struct: a record is a value"
+    expectMisuse(
+      """
+      @Table public final class Book {
+        public let id: Int
+      }
+      """, message, line: 1, column: 1, fix: "make it a struct",
+      fixed: """
+        @Table public struct Book {
+          public let id: Int
+        }
+        """)
+    expectMisuse(
+      """
+      @Table actor Book {
+        let id: Int
+      }
+      """, message, line: 1, column: 1, fix: "make it a struct",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+        }
+        """)
+    expectMisuse(
+      """
+      @Table enum Book {
+        case novel
+      }
+      """, message, line: 1, column: 1)
+    expectMisuse(
+      """
+      @Table extension Book {
+      }
+      """, message, line: 1, column: 1)
   }
 
   @Test("a constant with a value")
@@ -104,6 +210,46 @@ struct MisuseTests {
         """)
   }
 
+  @Test(
+    "many in other containers",
+    arguments: [
+      "[Member]?", "Array<Member>", "List<Member>?", "[Member]!", "Optional<[Member]>", "Related<Member?>",
+      "Related<Member>?", "Member", "Member?", "Related<[Member]>", "([Member])",
+    ])
+  func otherContainers(_ type: String) {
+    for attribute in ["HasMany(\"teamId\")", "ManyToMany(through: Seat.self)"] {
+      let name = attribute.prefix { $0 != "(" }
+      expectMisuse(
+        """
+        @Table struct Team {
+          let id: Int
+          @\(attribute)
+          var members: \(type)
+        }
+        """, "the type of a @\(name) property is Related<Model>", line: 4, column: 16,
+        fix: "write `Related<Member>`",
+        fixed: """
+          @Table struct Team {
+            let id: Int
+            @\(attribute)
+            var members: Related<Member>
+          }
+          """)
+    }
+  }
+
+  @Test(
+    "many of what is no name of a type", arguments: ["[any Pet]", "Related<(Pet, Pet)>", "[String: Pet]"])
+  func manyOfNoModel(_ type: String) {
+    expectMisuse(
+      """
+      @Table struct Owner {
+        let id: Int
+        @HasMany("ownerId") var pets: \(type)
+      }
+      """, "@HasMany leads to models: its type is Related<Model>", line: 3, column: 33)
+  }
+
   @Test("an optional record over a field that cannot be nil")
   func optionalOverRequired() {
     expectMisuse(
@@ -142,6 +288,31 @@ struct MisuseTests {
         """)
   }
 
+  @Test("relationships without what their attributes need, where nothing can be guessed")
+  func noNames() {
+    for (attribute, type) in [
+      ("HasMany", "Related<Member>"), ("HasOne", "Member?"), ("BelongsTo", "Member?"),
+    ] {
+      expectMisuse(
+        """
+        @Table struct Team {
+          let id: Int
+          @\(attribute) var other: \(type)
+        }
+        """, "name the reference fields: @\(attribute)(\"…\")", line: 3, column: 3)
+    }
+    for arguments in ["", "()", "(by: \"team\")"] {
+      expectMisuse(
+        """
+        @Table struct Team {
+          let id: Int
+          @ManyToMany\(arguments) var members: Related<Member>
+        }
+        """, "name the model that belongs to both sides: @ManyToMany(through: <Model>.self)", line: 3,
+        column: 3)
+    }
+  }
+
   @Test("a member that @Table writes")
   func clash() {
     expectMisuse(
@@ -168,6 +339,23 @@ struct MisuseTests {
       fixed: """
         @Table struct Member {
           @Selection struct ID: Hashable {
+            let a: Int
+          }
+          let id: ID
+        }
+        """)
+    expectMisuse(
+      """
+      @Table struct Member {
+        @Selection struct ID: Sendable {
+          let a: Int
+        }
+        let id: ID
+      }
+      """, "a primary key is Hashable", line: 2, column: 21, fix: "make it Hashable",
+      fixed: """
+        @Table struct Member {
+          @Selection struct ID: Sendable, Hashable {
             let a: Int
           }
           let id: ID

@@ -104,6 +104,106 @@ struct NameMisuseTests {
       line: 4, column: 29)
   }
 
+  @Test("a column and a relationship of one name")
+  func columnAndRelationship() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Column("team") var teamId: Int?
+        @BelongsTo("teamId") var team: Team?
+      }
+      """,
+      "the relationship `team` and the column `team` of `teamId` have one name; call one of them otherwise",
+      line: 3, column: 3)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print { var Team: String }
+        var print: Print
+        @HasOne("bookId") var team: Team?
+      }
+      """,
+      "the relationship `team` and the column `Team` of `print.Team` have one name; call one of them otherwise",
+      line: 5, column: 25)
+    expectMisuse(
+      """
+      @Table struct Seat {
+        @Selection struct ID: Hashable { let team: Int; let number: Int }
+        let id: ID
+        @BelongsTo("team") var team: Team
+      }
+      """,
+      "the relationship `team` and the column `team` of `id.team` have one name; call one of them otherwise",
+      line: 4, column: 26)
+  }
+
+  @Test("two relationships of one name")
+  func relationships() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @HasMany("bookId") var pages: Related<Page>
+        @HasOne("firstId") var Pages: Page?
+      }
+      """,
+      "the relationships `Pages` and `pages` have one name, but for case; call one of them otherwise",
+      line: 4, column: 26)
+  }
+
+  @Test("a part of a key, and what else has its name")
+  func partOfKey() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Selection struct ID: Hashable { let print: Int }
+        @Selection struct Print { var year: Int }
+        let id: ID
+        var print: Print
+      }
+      """, "`print` is a part of the key already; call this one otherwise", line: 5, column: 7)
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Selection struct ID: Hashable { let shelf: Int }
+        let id: ID
+        @Column("place") var shelf: Int
+      }
+      """, "`shelf` is a part of the key already; call this one otherwise", line: 4, column: 24)
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Selection struct ID: Hashable { @Column("number") let shelf: Int }
+        let id: ID
+        @HasMany("bookShelf") var shelf: Related<Page>
+      }
+      """, "`shelf` is a part of the key already; call this one otherwise", line: 4, column: 29)
+  }
+
+  @Test("columns of one name, across groups and keys")
+  func columnsOfGroups() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print { var year: Int }
+        var print: Print
+        var year: Int
+      }
+      """, "`year` and `print.year` would be one column, `year`", line: 5, column: 7)
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Selection struct ID: Hashable { let shelf: Int }
+        @Selection struct Place { @Column("Shelf") var name: String }
+        let id: ID
+        var place: Place
+      }
+      """, "`place.name` and `id.shelf` would be one column, `Shelf`", line: 3, column: 50)
+  }
+
   @Test("an index whose name no schema takes")
   func indexName() {
     expectMisuse(

@@ -210,6 +210,66 @@ struct ReferenceMisuseTests {
         """)
   }
 
+  @Test(
+    "a relationship to one record with another container for its type",
+    arguments: ["[Team]?", "Array<Team>", "Related<Team>", "List<Team>?", "Team??", "Team!"])
+  func oneOfContainers(_ type: String) {
+    // What the fields say is what the fix writes.
+    for (field, one) in [("Int", "Team"), ("Int?", "Team?")] {
+      expectMisuse(
+        """
+        @Table struct Book {
+          let id: Int
+          var teamId: \(field)
+          @BelongsTo("teamId") var team: \(type)
+        }
+        """,
+        "@BelongsTo leads to one record: its type is `\(one)`; many are a @HasMany of Related<Team>",
+        line: 4, column: 34, fix: "write `\(one)`",
+        fixed: """
+          @Table struct Book {
+            let id: Int
+            var teamId: \(field)
+            @BelongsTo("teamId") var team: \(one)
+          }
+          """)
+    }
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @HasOne("bookId") var team: \(type)
+      }
+      """,
+      "@HasOne leads to one record: its type is `Team?`; many are a @HasMany of Related<Team>",
+      line: 3, column: 31, fix: "write `Team?`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @HasOne("bookId") var team: Team?
+        }
+        """)
+  }
+
+  @Test("a relationship of the type, not of a record")
+  func staticRelationship() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @HasMany("bookId") static var pages: Related<Page>
+      }
+      """,
+      "a relationship is one of each record; leave out `static`", line: 3, column: 22,
+      fix: "leave out `static`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @HasMany("bookId") var pages: Related<Page>
+        }
+        """)
+  }
+
   @Test("a relationship to what is no name of a type")
   func modelType() {
     expectMisuse(

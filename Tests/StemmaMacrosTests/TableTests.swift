@@ -494,9 +494,9 @@ struct TableTests {
         }
         """)
     expectExpansion(
-      of: "@_Tracked(4) @Column(as: [String].JSONRepresentation?.self) var tags: [String]?",
+      of: "@_Tracked(4) @Stemma.Column(as: [String].JSONRepresentation?.self) var tags: [String]?",
       as: """
-        var tags: [String]? {
+        @Stemma.Column(as: [String].JSONRepresentation?.self) var tags: [String]? {
           didSet {
             self._record.noteSet(4, from: oldValue, as: ([String].JSONRepresentation?).self)
           }

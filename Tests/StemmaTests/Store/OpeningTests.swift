@@ -249,8 +249,8 @@ struct OpeningTests {
 
   @Test("what is wrong with declared models is said of model and property")
   func wrongModels() async throws {
-    let twice = await wrong(Wrong.Child.self)
-    #expect(twice?.hasPrefix("the declared models are wrong: Child.parent: ") == true, "\(twice ?? "")")
+    let mail = await wrong(Wrong.Child.self)
+    #expect(mail?.hasPrefix("the declared models are wrong: Child.mail: ") == true, "\(mail ?? "")")
   }
 
   @Test("a join model that does not belong to both sides is refused")
@@ -276,8 +276,7 @@ struct OpeningTests {
 enum Wrong {
   @Table struct Child {
     let id: UUID
-    @Column("parent") var parentId: UUID?
-    @BelongsTo("parentId") var parent: Child?
+    var mail: String.AWSEmail = "nowhere"
   }
 
   @Table struct Reader {

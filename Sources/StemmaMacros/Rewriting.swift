@@ -1,0 +1,74 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+// What declarations become by the advice to a misuse: declarations that are not refused again.
+
+extension Trivia {
+  /// The line break and the indentation that stand last in it; nil on one line.
+  var lastLine: Trivia? {
+    guard let line = pieces.lastIndex(where: \.isNewline) else { return nil }
+    return Trivia(pieces: [.newlines(1)] + pieces[line...].filter(\.isSpaceOrTab))
+  }
+}
+
+extension FixIt {
+  /// Declares properties each by itself, as `p: Int`, in the place of all. Nil under attributes, which stand for one.
+  static func oneByOne(_ variable: VariableDeclSyntax, _ properties: [String]) -> FixIt? {
+    guard variable.attributes.isEmpty else { return nil }
+    let head = variable.modifiers.map { "\($0.trimmed) " }.joined() + variable.bindingSpecifier.text
+    let line = variable.leadingTrivia.lastLine
+    let declarations = properties.enumerated().map { index, property in
+      let isLast = index == properties.count - 1
+      return MemberBlockItemSyntax(
+        leadingTrivia: index == 0 ? [] : line ?? .space,
+        decl: DeclSyntax(stringLiteral: "\(head) \(property)"),
+        semicolon: line == nil && !isLast ? .semicolonToken() : nil)
+    }
+    return .replace("declare them one by one", variable, by: MemberBlockItemListSyntax(declarations))
+  }
+
+  /// Leaves an attribute out of a declaration's.
+  static func leaveOut(_ attribute: AttributeSyntax, of declaration: some WithAttributesSyntax) -> FixIt {
+    let name = attribute.attributeName.trimmedDescription
+    return .replace("leave out @\(name)", declaration, by: declaration.without([attribute]))
+  }
+}
+
+extension WithAttributesSyntax {
+  /// The same without some of its attributes.
+  func without(_ attributes: [AttributeSyntax]) -> Self {
+    // An attribute that is expanded stands nowhere: it is found by what it says.
+    let texts = attributes.map(\.trimmedDescription)
+    return with(\.attributes, self.attributes.filter { !texts.contains($0.trimmedDescription) })
+  }
+}
+
+extension VariableDeclSyntax {
+  /// The same with an attribute in front of it.
+  func marked(_ attribute: String) -> DeclSyntax { DeclSyntax(stringLiteral: "\(attribute) \(trimmed)") }
+}
+
+extension AttributeSyntax {
+  /// The same without a labelled argument; nil if it had no other.
+  func without(_ label: String) -> AttributeSyntax? {
+    let rest = expressions.filter { $0.label?.text != label }
+      .map { $0.with(\.trailingComma, nil).trimmedDescription }
+    guard !rest.isEmpty else { return nil }
+    return AttributeSyntax(
+      stringLiteral: "@\(attributeName.trimmedDescription)(\(rest.joined(separator: ", ")))")
+  }
+}
+
+extension DeclSyntaxProtocol where Self: WithModifiersSyntax & WithAttributesSyntax {
+  /// The same, seen as far as `access` says.
+  func seen(_ access: String) -> DeclSyntax {
+    let levels = ["public", "package", "internal", "fileprivate", "private", "open"]
+    let kept = modifiers.filter { !levels.contains($0.name.text) || $0.detail != nil }
+    var bare = self
+    bare.attributes = []
+    let line = bare.leadingTrivia.lastLine ?? .space
+    bare.modifiers = []
+    let words = access + kept.map { "\($0.trimmed) " }.joined() + bare.trimmedDescription
+    return DeclSyntax(stringLiteral: attributes.isEmpty ? words : "\(attributes.trimmed)\(line)\(words)")
+  }
+}
