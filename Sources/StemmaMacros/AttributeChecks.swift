@@ -12,6 +12,12 @@ extension Misuses {
 
   mutating func checkArguments(of attribute: AttributeSyntax) {
     let name = attribute.attributeName.trimmedDescription
+    if let plain = attribute.withPlainFields {
+      add(
+        "fieldList", "properties are named one by one, without a label: \(plain)", at: attribute,
+        fix: .replace("write `\(plain)`", attribute, by: AttributeSyntax(stringLiteral: plain)))
+      return
+    }
     for argument in attribute.unreadable {
       let text = argument.with(\.trailingComma, nil).trimmedDescription
       add(
@@ -62,11 +68,38 @@ extension TableDeclaration {
 extension AttributeSyntax {
   /// The arguments that are no literals of what they stand for.
   var unreadable: [LabeledExprSyntax] { expressions.filter { !$0.isReadable } }
+
+  /// The same with its properties one by one, where they stand in a list, or behind the label that GraphQL has; nil where
+  /// they do not, and where one is no literal.
+  fileprivate var withPlainFields: String? {
+    let name = attributeName.trimmedDescription
+    guard name != "Column", name != "Table" else { return nil }
+    var isPlain = true
+    var arguments: [String] = []
+    for argument in expressions {
+      let list = argument.expression.as(ArrayExprSyntax.self)?.elements.map(\.expression)
+      let isLabelled = LabeledExprSyntax.fieldLabels.contains(argument.label?.text ?? "")
+      guard isLabelled || argument.label == nil else {
+        arguments.append(argument.with(\.trailingComma, nil).trimmedDescription)
+        continue
+      }
+      if isLabelled || list != nil { isPlain = false }
+      for field in list ?? [argument.expression] {
+        guard field.fieldName != nil else { return nil }
+        arguments.append(field.trimmedDescription)
+      }
+    }
+    return isPlain ? nil : "@\(name)(\(arguments.joined(separator: ", ")))"
+  }
 }
 
 extension LabeledExprSyntax {
+  /// What properties stand behind in GraphQL.
+  fileprivate static let fieldLabels: Set = ["fields", "references"]
+
   fileprivate var isReadable: Bool {
     switch label?.text {
+    case let label? where Self.fieldLabels.contains(label): false
     case "primaryKey": expression.is(BooleanLiteralExprSyntax.self)
     case "onDelete": expression.deleteRule != nil
     case "as", "through": expression.metatypeName != nil

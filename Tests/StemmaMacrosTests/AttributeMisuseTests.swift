@@ -109,6 +109,67 @@ struct AttributeMisuseTests {
     "@\(name) cannot read `\(argument)`: write it out, as a macro sees no values"
   }
 
+  @Test(
+    "fields as GraphQL names them",
+    arguments: [
+      ("BelongsTo(fields: [\"a\", \"b\"])", "BelongsTo(\"a\", \"b\")"),
+      ("BelongsTo(fields: \"a\")", "BelongsTo(\"a\")"), ("BelongsTo([\\.a])", "BelongsTo(\\.a)"),
+    ])
+  func fieldLists(_ attribute: String, _ plain: String) {
+    expectMisuse(
+      """
+      @Table struct Member {
+        let id: Int
+        var a: Int?
+        var b: Int?
+        @\(attribute) var team: Team?
+      }
+      """, "properties are named one by one, without a label: @\(plain)", line: 5, column: 3,
+      fix: "write `@\(plain)`",
+      fixed: """
+        @Table struct Member {
+          let id: Int
+          var a: Int?
+          var b: Int?
+          @\(plain) var team: Team?
+        }
+        """)
+  }
+
+  @Test("fields of the other side, and of an index, as GraphQL names them")
+  func otherFieldLists() {
+    expectMisuse(
+      """
+      @Table struct Team {
+        let id: Int
+        @HasMany(references: ["teamId"], onDelete: .restrict) var members: Related<Member>
+      }
+      """, "properties are named one by one, without a label: @HasMany(\"teamId\", onDelete: .restrict)",
+      line: 3,
+      column: 3, fix: "write `@HasMany(\"teamId\", onDelete: .restrict)`",
+      fixed: """
+        @Table struct Team {
+          let id: Int
+          @HasMany("teamId", onDelete: .restrict) var members: Related<Member>
+        }
+        """)
+    expectMisuse(
+      """
+      @Table @Index(fields: ["name", "id"], name: "byName") struct Team {
+        let id: Int
+        var name: String
+      }
+      """, "properties are named one by one, without a label: @Index(\"name\", \"id\", name: \"byName\")",
+      line: 1,
+      column: 8, fix: "write `@Index(\"name\", \"id\", name: \"byName\")`",
+      fixed: """
+        @Table @Index("name", "id", name: "byName") struct Team {
+          let id: Int
+          var name: String
+        }
+        """)
+  }
+
   @Test("two attributes for one column")
   func twoColumns() {
     expectMisuse(
