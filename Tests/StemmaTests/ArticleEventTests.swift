@@ -122,9 +122,20 @@ struct ArticleEventTests {
     let schema = try await store.writer.access { node in node.schema }
     #expect(page.contains("```graphql\n\(SDL.print(schema))```"), "\(SDL.print(schema))")
     let span = Article.Span(start: Date(timeIntervalSince1970: 0), end: nil)
-    let article = try await store.insert(
-      Article.Draft(title: "One", span: span, tags: [], author: "a@b.example"))
-    #expect(witness.number(of: article.id) == 1)
+    let created = """
+      create Article #1 author="a@b.example" createdAt="1970-01-01T00:00:00Z" headline="One" rank=0 \
+      start="1970-01-01T00:00:00Z" tags="[]"
+      """
+    let article = try await witness.expect {
+      try await store.insert(
+        Article.Draft(title: "One", span: span, tags: [], author: "a@b.example", createdAt: span.start))
+    } appends: {
+      created
+    }
+    // The article leaves `createdAt` to the node, and its value out.
+    let shown = created.replacing("#1", with: "019a…")
+      .replacing("createdAt=\"1970-01-01T00:00:00Z\"", with: "createdAt=…")
+    #expect(page.contains("`\(shown)`"), "\(shown)")
     try await expect(witness, page, appends: "update Article #1 headline=\"Two\"") {
       try await Article.find(article.id).update { $0.title = "Two" }.execute(store)
     }

@@ -18,6 +18,12 @@ private enum Books {
       var description: String?
     }
   }
+  enum Both {
+    @Table struct Book {
+      @Column(primaryKey: false) let id: Int
+      @Column(primaryKey: true) let isbn: String
+    }
+  }
   enum Composite {
     @Table struct Book {
       @Selection struct ID: Hashable {
@@ -49,6 +55,24 @@ struct CustomKeyTests {
       """
     }
     #expect(try await store.get(Books.Standard.Book.self, byIdentifier: book.id)?.title == "Stemmatics")
+  }
+
+  @Test("a field `id` beside the key is a column like others")
+  func besideAnID() async throws {
+    let witness = try await Witness(Books.Both.Book.self)
+    try await witness.expect {
+      try await witness.store.insert(Books.Both.Book.Draft(isbn: "A-1", id: 7))
+    } appends: {
+      """
+      create Book A-1 id=7
+      """
+    } rows: {
+      """
+      books isbn="A-1" id=7
+      """
+    }
+    #expect(try await witness.store.find(Books.Both.Book.self, "A-1").id == 7)
+    try await witness.rebuild()
   }
 
   @Test("Adding @primaryKey to a field")

@@ -1,4 +1,5 @@
 import Observation
+import StemmaSimulation
 import Synchronization
 import Testing
 
@@ -38,6 +39,50 @@ struct ObservationTests {
     #expect(try await open.next()?.map(\.title) == ["Rest", "Sleep", "Walk"])
     try await Reminder.find(rest.id).update { $0.isDone = true }.execute(store)
     #expect(try await open.next()?.map(\.title) == ["Sleep", "Walk"])
+  }
+
+  @Test(
+    "who takes each element before the next commit gets one for each that changes the rows, and none for others",
+    arguments: 1...4)
+  func eachCommit(seed: UInt64) async throws {
+    print("seed \(seed)")
+    var chance = SplitMix64(seed: seed)
+    let store = try await Store.temporary(models: Reminder.self, Book.self)
+    let peer = try await Store.temporary(models: Reminder.self, Book.self)
+    let query = Reminder.where { !$0.isDone }.order { $0.title }.limit(4)
+    // Taken as they come, so that one which nobody expects is seen, too.
+    let (taken, continuation) = AsyncStream.makeStream(of: [String].self)
+    let task = Task {
+      for try await rows in store.observe(query) { continuation.yield(rows.map(\.title)) }
+      continuation.finish()
+    }
+    var elements = taken.makeAsyncIterator()
+    var shown: [String] = []
+    #expect(await elements.next() == shown)
+    var (changes, others) = (0, 0)
+    for step in 1...80 {
+      if chance.below(6) == 0 {
+        for _ in 0..<chance.below(3) { try await peer.insert(chance.reminder(step)) }
+        try await store.sync(with: peer)
+      } else {
+        let some = try await chance.some(of: Reminder.all.fetchAll(store))
+        let commit = chance.commit(step, some)
+        try await store.write(commit)
+      }
+      // Titles are different, so rows that differ differ in them.
+      let now = try await query.fetchAll(store).map(\.title)
+      guard now != shown else {
+        others += 1
+        continue
+      }
+      changes += 1
+      shown = now
+      try #require(await elements.next() == shown, "\(seed).\(step)")
+    }
+    #expect(changes > 20 && others > 20)
+    task.cancel()
+    try await task.value
+    #expect(await elements.next() == nil)
   }
 
   @Test("columns and counts can be observed like rows")
@@ -172,6 +217,38 @@ struct ObservationTests {
       let holds = withObservationTracking(condition) { continuation.yield() }
       if holds { return }
       for await _ in changes { break }
+    }
+  }
+}
+
+extension SplitMix64 {
+  fileprivate mutating func reminder(_ step: Int) -> Reminder.Draft {
+    Reminder.Draft(title: "\(below(1000)).\(step).\(next())", isDone: below(3) == 0)
+  }
+
+  /// At most three of them, each once: what is changed back in its commit is a change of what is known of its history.
+  fileprivate mutating func some(of reminders: [Reminder]) -> [Reminder] {
+    Array(reminders.shuffled(using: &self).prefix(below(4)))
+  }
+
+  /// A commit that creates reminders or books, changes some reminders, or deletes them, or does nothing.
+  fileprivate mutating func commit(
+    _ step: Int, _ reminders: [Reminder]
+  ) -> @Sendable (Store.Transaction) throws -> Void {
+    let (draft, kind) = (reminder(step), below(6))
+    return { tx in
+      switch kind {
+      case 0: try tx.insert(draft)
+      case 1: try tx.insert(Book(isbn: "\(step)", title: "A book"))
+      case 2: for reminder in reminders { try tx.delete(reminder) }
+      default:
+        for var reminder in reminders {
+          if kind == 3 { reminder.isDone.toggle() }
+          if kind == 4 { reminder.title += "." }
+          try tx.update(reminder)
+        }
+        if kind == 5, !reminders.isEmpty { try tx.insert(draft) }
+      }
     }
   }
 }
