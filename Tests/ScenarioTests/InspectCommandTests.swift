@@ -227,6 +227,39 @@ struct InspectCommandTests {
     #expect(try work.stemma("-C", "shop", "export").output == export)
   }
 
+  /// It said that nothing was damaged.
+  @Test("a segment that was cut where a block ends, or that stands twice in its file, is damaged")
+  func cutOrDoubled() throws {
+    let work = try open()
+    let bytes = try work.bytes("shop/log/00000001.segment")
+    let parts = try work.stemma("inspect", "shop/log/00000001.segment", "--json").object().array("parts")
+    let footer = try #require(parts.first { $0.text("part") == "footer" }?.number("offset"))
+    for (content, last, what) in [
+      (bytes.prefix(footer), "trailer", "missing: the file has no end: it was cut"),
+      (bytes + bytes, "other bytes", "stand behind the end of the segment, and begin like another one"),
+    ] {
+      try Data(content).write(to: URL(fileURLWithPath: work.file("changed")))
+      let result = try work.attempt("inspect", "changed")
+      #expect(result.status == 1 && result.output.contains(what), "\(result.output)")
+      #expect(result.lines.last?.hasSuffix("1 part damaged: \(last)") == true, "\(result.output)")
+      let isCut = last == "trailer"
+      #expect(result.output.contains("; readable, without a checksum") == isCut)
+      #expect(result.lines.last?.contains("can be read, without a checksum;") == isCut)
+      let blocks = try work.attempt("inspect", "changed", "--json").object().array("parts").filter {
+        $0.text("part") == "block"
+      }
+      #expect(blocks.allSatisfy { $0["checked"] as? Bool == !isCut })
+    }
+  }
+
+  @Test("the frames of a journal are counted as frames, and a watermark has no events to count")
+  func unitsOfTheSummary() throws {
+    let work = try open()
+    let last = { (path: String) in try work.stemma("inspect", path).lines.last }
+    #expect(try last("shop/log/00000002.journal") == "1 event in 1 frame can be read; nothing is damaged")
+    #expect(try last("shop/log/watermark") == "nothing is damaged")
+  }
+
   @Test("where neither the footer nor the trailer tells where the footer begins, that is said")
   func damagedFooterAndTrailer() throws {
     let work = try open()

@@ -123,6 +123,175 @@ import Testing
     }
   }
 
+  /// A disk with a segment of several blocks, its bytes and its parts.
+  private func segment() throws -> (
+    disk: SimulatedFileSystem, path: String, bytes: [UInt8], parts: [InspectedPart]
+  ) {
+    let disk = SimulatedFileSystem()
+    var maker = EventMaker(seed: 22)
+    maker.keysPerPartition = 60
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk, options: .init(segmentSize: 4 << 20))
+    _ = try log.append([Commit(maker.commit(1500, textLength: 300))])
+    try log.seal()
+    log.close()
+    let path = try #require(try paths(disk).first { $0.hasSuffix(".segment") })
+    let parts = try parts(path, disk)
+    #expect(parts.count { $0.kind == .block } > 3)
+    return (disk, path, try #require(disk.contents(path)), parts)
+  }
+
+  private func parts(_ bytes: [UInt8], at path: String, _ disk: SimulatedFileSystem) throws -> [InspectedPart]
+  {
+    let copy = disk.copy()
+    copy.plant(bytes, at: path)
+    return try parts(path, copy, isComplete: false)
+  }
+
+  /// Nothing was said to be damaged, since every byte that is there is as it was written.
+  @Test func aSegmentThatEndsWithABlockHasLostItsEnd() throws {
+    let (disk, path, bytes, whole) = try segment()
+    for block in whole where block.kind == .block {
+      let end = block.offset + block.length
+      let found = try parts(Array(bytes[..<Int(end)]), at: path, disk)
+      #expect(found.filter { !$0.flaws.isEmpty }.map(\.kind) == [.trailer])
+      #expect(found.last?.offset == end && found.last?.length == 0)
+      #expect(found.compactMap(\.number).last == block.number)
+      #expect(!found.contains { $0.isChecked }, "the checksums are gone with the footer")
+    }
+    #expect(!whole.contains { $0.kind == .block && !$0.isChecked })
+  }
+
+  /// The second one was read, and the first one not told of.
+  @Test func bytesBehindTheTrailerAreDamageAndThoseBeforeItAreReadAsTheyStand() throws {
+    let (disk, path, bytes, whole) = try segment()
+    for more in [bytes, [1], Array(bytes[..<100]), Array(bytes.suffix(100))] {
+      let found = try parts(bytes + more, at: path, disk)
+      #expect(found.dropLast().map(\.offset) == whole.map(\.offset))
+      #expect(found.dropLast().allSatisfy { $0.flaws.isEmpty })
+      let last = try #require(found.last)
+      #expect(last.kind == .unknown && last.offset == UInt64(bytes.count) && !last.flaws.isEmpty)
+    }
+  }
+
+  @Test func oneWrongByteOfEveryPartIsFoundAndThePartReadAsItWas() throws {
+    let disk = try disk()
+    for path in try paths(disk) {
+      let bytes = try #require(disk.contents(path))
+      let whole = try parts(path, disk)
+      for part in whole where [.header, .footer, .filter, .trailer, .slot].contains(part.kind) {
+        for place in stride(from: Int(part.offset), to: Int(part.offset + part.length), by: 3) {
+          if path.hasSuffix("watermark"), bytes[place] == 0 { continue }
+          var spoilt = bytes
+          spoilt[place] ^= 0x41
+          let found = try parts(spoilt, at: path, disk)
+          #expect(found.map(\.offset) == whole.map(\.offset), "\(path), byte \(place)")
+          let damaged = found.filter { !$0.flaws.isEmpty }
+          #expect(damaged.map(\.offset) == [part.offset], "\(path), byte \(place)")
+          #expect(
+            damaged.first?.flaws.map(\.byte)
+              == [WrongByte(offset: UInt64(place), found: spoilt[place], expected: bytes[place])],
+            "\(path), byte \(place)")
+          // A wrong byte in the filter may be the one that says how many hashes there are.
+          if part.kind == .filter { continue }
+          #expect(damaged.first?.facts.map(\.value) == part.facts.map(\.value), "\(path), byte \(place)")
+        }
+      }
+    }
+  }
+
+  @Test func ofPartsWithSeveralWrongBytesItIsSaidAmongWhichTheyAre() throws {
+    let (disk, path, bytes, whole) = try segment()
+    for part in whole where part.kind != .block {
+      var spoilt = bytes
+      for place in [1, 7, 11, 13] { spoilt[Int(part.offset) + place] ^= 0x55 }
+      let damaged = try parts(spoilt, at: path, disk).filter { !$0.flaws.isEmpty }
+      #expect(damaged.map(\.kind) == [part.kind])
+      #expect(damaged.first?.flaws.first?.range == part.offset..<part.offset + part.length, "\(part.kind)")
+    }
+  }
+
+  @Test func aTrailerOfZerosIsCalledSo() throws {
+    let (disk, path, bytes, whole) = try segment()
+    let trailer = try #require(whole.last)
+    let found = try parts(
+      bytes.dropLast(Int(trailer.length)) + [UInt8](repeating: 0, count: Int(trailer.length)), at: path, disk)
+    #expect(found.map(\.offset) == whole.map(\.offset))
+    #expect(found.filter { !$0.flaws.isEmpty }.map(\.kind) == [.trailer])
+    #expect(found.last?.flaws.first?.flaw.description.contains("zeros") == true)
+    #expect(found.allSatisfy { $0.kind != .block || $0.isChecked }, "their checksums are in the footer")
+  }
+
+  /// The blocks before the place were called damaged: they were looked for where they would stand before the footer.
+  @Test func blocksAroundBytesThatWereTakenOutOrPutInAreFoundWhereTheyStand() throws {
+    let (disk, path, bytes, whole) = try segment()
+    let blocks = whole.filter { $0.kind == .block }
+    var random = SplitMix64(seed: 9)
+    for round in 0..<120 {
+      let hit = blocks[random.below(blocks.count)]
+      let place = Int(hit.offset) + 1 + random.below(Int(hit.length) - 40)
+      let count = 1 + random.below(30)
+      var changed = bytes
+      if round % 2 == 0 {
+        changed.removeSubrange(place..<place + count)
+      } else {
+        changed.insert(contentsOf: (0..<count).map { _ in UInt8(random.below(256)) }, at: place)
+      }
+      let shift = changed.count - bytes.count
+      let found = try parts(changed, at: path, disk)
+      #expect(found.map(\.kind) == whole.map(\.kind))
+      for (part, before) in zip(found, whole) {
+        let isBehind = before.offset > hit.offset
+        #expect(part.offset == UInt64(Int(before.offset) + (isBehind ? shift : 0)))
+        guard before.number == hit.number, before.kind == .block else {
+          #expect(part.flaws.isEmpty, "seed 9, round \(round): \(part.kind) \(part.flaws)")
+          continue
+        }
+        let what = try #require(part.flaws.first)
+        #expect(
+          part.flaws.count == 1 && what.flaw.description.hasPrefix(count == 1 ? "1 byte " : "\(count) bytes ")
+        )
+        #expect(what.flaw.description.contains(shift < 0 ? "missing" : "too many"))
+        let range = try #require(what.range)
+        if shift < 0 {
+          #expect(range == part.offset..<part.offset + part.length)
+          #expect(part.block == nil)
+        } else {
+          // Where they end like the bytes before them it cannot be told by how much they are to be moved.
+          #expect(range.count == count && abs(Int(range.lowerBound) - place) <= count)
+          #expect(try part.block?.events() == before.block?.events())
+        }
+      }
+    }
+  }
+
+  @Test func bytesTakenOutOrPutInElsewhereLeaveTheBlocksWhole() throws {
+    let (disk, path, bytes, whole) = try segment()
+    let blocks = try whole.compactMap(\.block).map { try $0.events() }
+    for part in whole where part.kind != .block {
+      for count in [-3, 3] {
+        var changed = bytes
+        let place = Int(part.offset) + 20
+        if count < 0 {
+          changed.removeSubrange(place..<place - count)
+        } else {
+          changed.insert(contentsOf: [1, 2, 3], at: place)
+        }
+        let found = try parts(changed, at: path, disk)
+        #expect(try found.compactMap(\.block).map { try $0.events() } == blocks, "\(part.kind), \(count)")
+        let damaged = Set(found.filter { !$0.flaws.isEmpty }.map(\.kind))
+        #expect(damaged.contains(part.kind) && !damaged.contains(.block), "\(part.kind), \(count)")
+      }
+    }
+    // Two blocks are gone, and half of each of their neighbours.
+    let gone = whole.filter { $0.kind == .block }
+    let start = Int(gone[0].offset + gone[0].length / 2)
+    let end = Int(gone[3].offset + gone[3].length / 2)
+    let found = try parts(Array(bytes[..<start] + bytes[end...]), at: path, disk)
+    #expect(found.filter { $0.kind == .block && !$0.flaws.isEmpty }.compactMap(\.number) == [1, 2, 3, 4])
+    let rest = try #require(found.first { $0.kind == .unknown })
+    #expect(rest.flaws.first?.flaw.description == "\(end - start) bytes missing here")
+  }
+
   @Test func framesBehindADamagedOneAreFound() throws {
     let disk = try disk()
     let path = try #require(try paths(disk).first { $0.hasSuffix(".journal") })

@@ -128,6 +128,7 @@ private final class PartReport {
   private(set) var count = 0
   private(set) var damaged: [String] = []
   private var blocks = 0
+  private var uncheckedBlocks = 0
   private var events = 0
 
   init(_ inspection: FileInspection, showsEvents: Bool) {
@@ -140,6 +141,7 @@ private final class PartReport {
     if !part.flaws.isEmpty { damaged.append(part.name) }
     if let block = part.block {
       blocks += 1
+      if !part.isChecked { uncheckedBlocks += 1 }
       events += block.count
     }
   }
@@ -153,6 +155,7 @@ private final class PartReport {
       "\(Output.styled(part.name, style)) at \(part.offset), \(counted(Int(clamping: part.length), "byte"))"
     if let block = part.block {
       line += ": \(counted(block.count, "event")) of \(counted(block.keyCount, "record")), \(span(block))"
+      if !part.isChecked { line += "; readable, without a checksum" }
     }
     Output.line(line)
     if !isBlock || part.block == nil {
@@ -188,10 +191,15 @@ private final class PartReport {
   // MARK: Damage
 
   private func write(_ flaw: InspectedFlaw, of part: InspectedPart) {
-    let what =
-      flaw.byte.map { byte in
-        "it is \(hex(byte.found)); by the checksum it was \(hex(byte.expected)), and the events are read so"
-      } ?? flaw.flaw.description
+    var what = flaw.flaw.description
+    if let byte = flaw.byte {
+      // The magic of a format is not covered by its checksum.
+      let reason = flaw.flaw == .notThisFormat ? "by the format" : "by the checksum"
+      let subject = part.block == nil ? "it is" : "the events are"
+      what = "it is \(hex(byte.found)); \(reason) it was \(hex(byte.expected)), and \(subject) read so"
+    } else if part.block != nil, flaw.range != nil {
+      what += "; without them the checksum holds, and the events are read so"
+    }
     if part.length == 0, flaw.byte == nil {
       Output.line("  " + Output.styled(printable("missing: \(what)"), .red))
       return
@@ -200,7 +208,7 @@ private final class PartReport {
       flaw.range.map { "in bytes \($0.lowerBound)–\($0.upperBound - 1)" } ?? "at byte \(flaw.offset)"
     Output.line("  " + Output.styled(printable("damaged \(place): \(what)"), .red))
     // Which of many bytes are wrong no checksum tells.
-    if flaw.range == nil { writeBytes(around: flaw, at: flaw.offset) }
+    if (flaw.range.map { $0.count <= 16 } ?? true) { writeBytes(around: flaw, at: flaw.offset) }
   }
 
   /// Lines of sixteen bytes: that of the damage, and the one before and behind it.
@@ -229,10 +237,21 @@ private final class PartReport {
 
   private func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
 
+  /// What can be read, in the words of the format; nothing of a watermark, which holds no events.
+  private var content: String {
+    if inspection.format == .log(.watermark) { return "" }
+    let unit = inspection.format == .log(.journal) ? "frame" : "block"
+    let content = "\(counted(events, "event")) in \(counted(blocks, unit)) can be read"
+    switch uncheckedBlocks {
+    case 0: return content + "; "
+    case blocks: return content + ", without a checksum; "
+    default: return content + ", \(grouped(uncheckedBlocks)) of them without a checksum; "
+    }
+  }
+
   var summary: String {
-    let content = "\(counted(events, "event")) in \(counted(blocks, "block")) can be read"
-    guard !damaged.isEmpty else { return "\(content); nothing is damaged" }
+    guard !damaged.isEmpty else { return content + "nothing is damaged" }
     let names = damaged.prefix(8).joined(separator: ", ") + (damaged.count > 8 ? " …" : "")
-    return Output.styled("\(content); \(counted(damaged.count, "part")) damaged: \(names)", .red)
+    return Output.styled("\(content)\(counted(damaged.count, "part")) damaged: \(names)", .red)
   }
 }

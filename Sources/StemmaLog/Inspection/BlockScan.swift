@@ -49,7 +49,7 @@ package struct BlockScan {
       }
       guard let next = try next(from: offset + 1, before: range.upperBound) else { return offset }
       var gap = InspectedPart(.unknown, at: offset, next - offset)
-      gap.complain(.malformed("block"))
+      gap.complain(.disagreement("these bytes are no whole block"))
       body(gap)
       number += 1
       offset = next

@@ -39,7 +39,7 @@ package struct InspectedPart: Sendable {
   package var flaws: [InspectedFlaw] = []
   /// The events, if the bytes decode; of a block with one wrong byte, as it was before.
   package var block: BlockReader?
-  /// Whether a checksum says that the block is what was written.
+  /// Of blocks: whether a checksum says that it is what was written.
   package var isChecked = false
 
   package init(_ kind: Kind, at offset: UInt64, _ length: UInt64, number: Int? = nil) {
@@ -91,7 +91,7 @@ package struct InspectedFlaw: Sendable {
   package var offset: UInt64
   package var flaw: Flaw
   package var byte: WrongByte?
-  /// Of a block with more than one wrong byte: in which bytes of the file they stand.
+  /// Where it cannot be told which bytes are wrong: among which of the file they are.
   package var range: Range<UInt64>?
 }
 

@@ -50,12 +50,22 @@ struct JournalInspection {
   private mutating func readHeader() throws(LogError) -> InspectedPart {
     let bytes = try source.bytes(at: 0, count: JournalHeader.size)
     var part = InspectedPart(.header, at: 0, UInt64(bytes.count))
-    do throws(LogError) { try FilePreamble.check(bytes, FilePreamble.journal, path: source.path) } catch {
+    var fields = bytes
+    do throws(LogError) {
+      try FilePreamble.check(bytes, FilePreamble.journal, path: source.path)
+      try locating(source.path, 0) { () throws(Flaw) in try JournalHeader(fields: bytes).check(bytes) }
+    } catch {
       guard case .damaged(_, _, let flaw) = error else { throw error }
-      part.complain(flaw)
+      let mended = WrongByte.mending(bytes, at: 0) { $0.starts(with: FilePreamble.journal) }
+      if let mended, bytes.count == JournalHeader.size {
+        fields = mended.content
+        part.complain(flaw, byte: mended.byte)
+      } else {
+        part.complain(flaw, in: 0..<max(1, UInt64(bytes.count)))
+      }
     }
     do throws(Flaw) {
-      let header = try JournalHeader(fields: bytes)
+      let header = try JournalHeader(fields: fields)
       (log, number) = (header.log, header.number)
       part.say("log", header.log.description)
       part.say("number", header.number)
@@ -65,11 +75,8 @@ struct JournalInspection {
       } else {
         part.say("after", end.file > 0 ? "an empty file \(end.file)" : "nothing")
       }
-      try header.check(bytes)
-      chain = JournalHeader.chain(bytes)
-    } catch  where part.flaws.isEmpty {
-      part.complain(error)
-    } catch {}
+      if part.flaws.allSatisfy({ $0.byte != nil }) { chain = JournalHeader.chain(fields) }
+    } catch {}  // That it is cut short is said already.
     return part
   }
 
@@ -152,7 +159,7 @@ struct JournalInspection {
     let payload = found.payload
     // The checksum covers the place and the header too; only a wrong byte of the payload is looked for.
     part.complain(
-      checksum: found.frame.crc, found: checksum(of: found), of: payload, block: payload.count,
+      checksum: found.frame.crc, found: checksum(of: found), of: payload,
       at: found.offset + UInt64(JournalFrame.headerSize))
   }
 

@@ -65,26 +65,33 @@ private func inspectWatermark(
     if !bytes.isEmpty, bytes.allSatisfy({ $0 == 0 }) {
       part.say("content", "zeros: never written")
     } else {
-      do throws(LogError) { try FilePreamble.check(bytes, FilePreamble.watermark, path: source.path) } catch {
+      var fields = bytes
+      do throws(LogError) {
+        try FilePreamble.check(bytes, FilePreamble.watermark, path: source.path)
+        try locating(source.path, offset) { () throws(Flaw) in try Watermark.check(slot: bytes) }
+      } catch {
         guard case .damaged(_, _, let flaw) = error else { throw error }
-        part.complain(flaw)
+        let mended = WrongByte.mending(bytes, at: offset) { $0.starts(with: FilePreamble.watermark) }
+        if let mended, bytes.count == size {
+          fields = mended.content
+          part.complain(flaw, byte: mended.byte)
+        } else {
+          part.complain(flaw, in: part.offset..<part.offset + max(1, part.length))
+        }
       }
       do throws(Flaw) {
-        let (watermark, log) = try Watermark.fields(slot: bytes)
+        let (watermark, log) = try Watermark.fields(slot: fields)
         part.say("log", log.description)
         part.say("turn", watermark.turn)
         part.say("journal", watermark.journal)
         part.say("durable", watermark.durable)
-        try Watermark.check(slot: bytes)
-      } catch  where part.flaws.isEmpty {
-        part.complain(error)
-      } catch {}
+      } catch {}  // That it is cut short is said already.
     }
     body(part)
   }
   if source.size > UInt64(2 * size), request.block == nil {
     var part = InspectedPart(.unknown, at: UInt64(2 * size), source.size - UInt64(2 * size))
-    part.complain(.malformed("end of the file"))
+    part.complain(.disagreement("these bytes stand behind the end of the watermark"))
     body(part)
   }
 }

@@ -1,16 +1,15 @@
-import Crypto
 import StemmaEvents
 
 /// A segment, part by part. Where the footer can be read it says where each block is, whatever else is
 /// damaged or missing: it is found from the end of the file as well as from the beginning. Without it the
 /// blocks are found one behind the other.
 struct SegmentInspection {
-  private let source: InspectedFile
-  private let request: InspectionRequest
+  let source: InspectedFile
+  let request: InspectionRequest
   private let body: (InspectedPart) -> Void
   /// Bytes of the header, as far as it tells.
-  private var headerSize: UInt64 = 0
-  private var place: UInt64 = 0
+  private(set) var headerSize: UInt64 = 0
+  private(set) var place: UInt64 = 0
 
   static func run(
     _ source: InspectedFile, _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
@@ -24,7 +23,7 @@ struct SegmentInspection {
     var inspection = SegmentInspection(source: source, request: InspectionRequest()) { _ in }
     _ = try inspection.readHeader()
     guard let trailer = try inspection.findTrailer(), let found = try inspection.footerByTrailer(trailer),
-      found.isCertain
+      found.isCertain, found.byte == nil
     else { return nil }
     return found.footer
   }
@@ -35,33 +34,75 @@ struct SegmentInspection {
     self.body = body
   }
 
+  func report(_ part: InspectedPart) { body(part) }
+
   private mutating func run() throws(LogError) {
     let header = try readHeader()
-    if request.block == nil { body(header) }
-    let found = try findTrailer()
-    let end = found?.offset ?? source.size
-    guard let found, let index = try findFooter(found) else {
-      return try reportWithoutFooter(found, before: end)
-    }
-    var tally = StreamTally()
-    try reportBlocks(index, found.trailer, &tally)
-    guard request.block == nil else { return }
-    body(footerPart(index, found, tally))
-    body(try filterPart(at: index.offset + UInt64(index.length), found))
-    body(try completed(found))
-    let behind = found.offset + UInt64(SegmentTrailer.size)
-    if behind < source.size {
-      var part = InspectedPart(.unknown, at: behind, source.size - behind)
-      part.complain(.malformed("end of the file"))
-      body(part)
+    if let found = try findTrailer() {
+      guard let index = try findFooter(found) else { return try reportWithoutFooter(header, found) }
+      try report(header, blocksOf: index, found)
+      try reportEnd(found)
+    } else if let index = try footerBehindBlocks(before: source.size) {
+      try report(header, blocksOf: index, nil)
+      reportWithoutTrailer(behind: index)
+    } else {
+      try reportWithoutFooter(header, nil)
     }
   }
 
+  /// The header, the blocks, the footer.
+  private func report(
+    _ header: InspectedPart, blocksOf index: FoundFooter, _ found: FoundTrailer?
+  ) throws(LogError) {
+    var tally = StreamTally()
+    tally.isWhole = request.isComplete && request.block == nil
+    try reportBlocks(index, header, &tally)
+    guard request.block == nil else { return }
+    body(footerPart(index, found, tally))
+    if let found { body(try filterPart(at: index.offset + UInt64(index.length), found)) }
+  }
+
+  /// The trailer, and what is behind it.
+  private func reportEnd(_ found: FoundTrailer) throws(LogError) {
+    guard request.block == nil else { return }
+    body(try completed(found))
+    let end = found.offset + UInt64(SegmentTrailer.size)
+    guard end < source.size else { return }
+    let beginsAnew =
+      try source.bytes(at: end, count: FilePreamble.segment.count) == FilePreamble.segment
+    var part = InspectedPart(.unknown, at: end, source.size - end)
+    part.complain(
+      .disagreement(
+        "these bytes stand behind the end of the segment" + (beginsAnew ? ", and begin like another one" : "")
+      ))
+    body(part)
+  }
+
+  /// What is left behind a footer where no trailer is.
+  private func reportWithoutTrailer(behind index: FoundFooter) {
+    guard request.block == nil else { return }
+    let offset = index.offset + UInt64(index.length)
+    let isCut = offset == source.size
+    var part = InspectedPart(isCut ? .trailer : .unknown, at: offset, source.size - offset)
+    part.complain(
+      .disagreement(
+        isCut
+          ? "the file has no end: it was cut"
+          : "this is no key filter with a trailer behind it: the file was cut, or its end was written over"))
+    body(part)
+  }
+
+  // MARK: Without a footer
+
   /// The blocks one behind the other, and what stands behind them: where a whole trailer says where the footer is,
   /// that it is damaged, else only what is known.
-  private func reportWithoutFooter(_ found: FoundTrailer?, before end: UInt64) throws(LogError) {
+  private func reportWithoutFooter(_ header: InspectedPart, _ found: FoundTrailer?) throws(LogError) {
+    if request.block == nil { body(header) }
+    let end = found?.offset ?? source.size
     let footer = found.flatMap { claimedFooter($0) }
-    let limit = footer?.lowerBound ?? end
+    // Where bytes were taken out or put in, blocks may reach further than they should.
+    let isMoved = footer.map { $0.lowerBound != found?.trailer.footerOffset } ?? false
+    let limit = footer.map { isMoved ? $0.upperBound : $0.lowerBound } ?? end
     let (place, body) = (place, body)
     let rest = try BlockScan(source).report(min(headerSize, limit)..<limit, request) { part in
       var part = part
@@ -69,308 +110,155 @@ struct SegmentInspection {
       body(part)
     }
     guard request.block == nil else { return }
-    if rest < limit {
-      var part = InspectedPart(.unknown, at: rest, limit - rest)
-      let reason =
-        found == nil
-        ? ", and the file has no end: it was cut"
-        : footer == nil ? "; the trailer is damaged, so it cannot be told where the footer begins" : ""
-      part.complain(.disagreement("these bytes are no whole block" + reason))
-      body(part)
+    guard let footer, let found else {
+      reportRest(rest..<end, found)
+      if let found { try reportEnd(found) }
+      return
     }
-    guard let found else { return }
-    if let footer {
-      var part = InspectedPart(.footer, at: footer.lowerBound, footer.upperBound - footer.lowerBound)
-      let crc = try source.bytes(at: footer.lowerBound, count: found.trailer.footerLength).crc32c
-      part.complain(
-        crc == found.trailer.footerCRC
-          ? .malformed("footer") : .checksum(expected: found.trailer.footerCRC, found: crc))
-      body(part)
-      body(try filterPart(at: footer.upperBound, found))
+    var start = footer.lowerBound
+    if isMoved, rest == found.trailer.footerOffset || rest == start {
+      start = rest
+    } else if rest < start {
+      reportRest(rest..<start, found)
     }
-    body(found.part)
+    body(try damagedFooter(start..<footer.upperBound, found.trailer))
+    body(try filterPart(at: footer.upperBound, found))
+    try reportEnd(found)
   }
 
-  /// Where the footer lies by a trailer that is whole.
-  private func claimedFooter(_ found: FoundTrailer) -> Range<UInt64>? {
-    let (footer, filter) = (UInt64(found.trailer.footerLength), UInt64(found.trailer.filterLength))
-    guard found.part.flaws.isEmpty, footer + filter <= found.offset else { return nil }
-    let start = found.offset - filter - footer
-    return start..<start + footer
+  private func damagedFooter(
+    _ range: Range<UInt64>, _ trailer: SegmentTrailer
+  ) throws(LogError) -> InspectedPart {
+    let length = range.upperBound - range.lowerBound
+    var part = InspectedPart(.footer, at: range.lowerBound, length)
+    if let flaw = Flaw.count(of: length, UInt64(trailer.footerLength)) {
+      part.complain(flaw, in: range)
+      return part
+    }
+    let crc = try source.bytes(at: range.lowerBound, count: trailer.footerLength).crc32c
+    part.complain(
+      crc == trailer.footerCRC ? .malformed("footer") : .checksum(expected: trailer.footerCRC, found: crc),
+      in: range)
+    return part
+  }
+
+  /// Bytes behind the last block that is found, where no footer is known; without a trailer, that the file has no
+  /// end.
+  private func reportRest(_ range: Range<UInt64>, _ found: FoundTrailer?) {
+    if range.isEmpty, found != nil { return }
+    var part = InspectedPart(
+      range.isEmpty ? .trailer : .unknown, at: range.lowerBound, range.upperBound - range.lowerBound)
+    let what =
+      switch found {
+      case nil:
+        (range.isEmpty ? "" : "these bytes are no whole block, and ") + "the file has no end: it was cut"
+      case let found? where found.isWhole: "these bytes are no whole block"
+      default:
+        "these bytes are no whole block; the trailer is damaged, so it cannot be told where the footer begins"
+      }
+    part.complain(.disagreement(what))
+    body(part)
   }
 
   // MARK: Header
 
   private mutating func readHeader() throws(LogError) -> InspectedPart {
     var bytes = try source.bytes(at: 0, count: SegmentHeader.size(replaced: 0))
+    if let count = SegmentHeader.replacedFiles(in: bytes), count > 0 {
+      bytes = try source.bytes(at: 0, count: SegmentHeader.size(replaced: count))
+    }
     var part = InspectedPart(.header, at: 0, UInt64(bytes.count))
-    do throws(LogError) { try FilePreamble.check(bytes, FilePreamble.segment, path: source.path) } catch {
+    var fields = bytes
+    do throws(LogError) {
+      try FilePreamble.check(bytes, FilePreamble.segment, path: source.path)
+      try locating(source.path, 0) { () throws(Flaw) in _ = try SegmentHeader(whole: bytes) }
+    } catch {
       guard case .damaged(_, _, let flaw) = error else { throw error }
-      part.complain(flaw)
+      var mended = WrongByte.mending(bytes, at: 0, isWhole: SegmentHeader.isWhole)
+      if mended == nil { mended = try mendedCount() }
+      if let mended {
+        fields = mended.content
+        part.complain(flaw, byte: mended.byte)
+      } else {
+        part.complain(flaw, in: 0..<max(1, UInt64(bytes.count)))
+      }
     }
     do throws(Flaw) {
-      var reader = FieldReader(bytes, at: SegmentHeader.fixedSize - 4)
-      let count = Int(try reader.uint32())
-      guard count <= LogLimits.replaced else { throw .malformed("replaced files") }
-      if count > 0 {
-        do throws(LogError) {
-          bytes = try source.bytes(at: 0, count: SegmentHeader.size(replaced: count))
-        } catch { throw .malformed("replaced files") }
+      guard let count = SegmentHeader.replacedFiles(in: fields) else { throw .malformed("replaced files") }
+      let header = try SegmentHeader(fields: fields, replaced: count)
+      part.length = UInt64(min(fields.count, header.size))
+      guard fields.count >= header.size else {
+        throw .cutShort(expected: UInt64(header.size), found: UInt64(fields.count))
       }
-      let header = try SegmentHeader(fields: bytes, replaced: count)
-      guard bytes.count >= header.size else {
-        throw .cutShort(expected: UInt64(header.size), found: UInt64(bytes.count))
-      }
-      part.length = UInt64(header.size)
       (headerSize, place) = (part.length, header.place)
       part.say("log", header.log.description)
       part.say("number", header.number)
       part.say("place", header.place)
       part.say("predecessor", header.predecessor == .none ? "none" : header.predecessor.description)
       if count > 0 { part.say("replaces", header.replaced.map { String($0.number) }.joined(separator: " ")) }
-      if part.flaws.isEmpty { try header.check(bytes) }
     } catch  where part.flaws.isEmpty {
       part.complain(error)
     } catch {}
     return part
   }
 
-  // MARK: Trailer
-
-  private struct FoundTrailer {
-    var offset: UInt64
-    var trailer: SegmentTrailer
-    var part: InspectedPart
-  }
-
-  /// The trailer at the end, or the last whole one before it.
-  private func findTrailer() throws(LogError) -> FoundTrailer? {
-    let size = UInt64(SegmentTrailer.size)
-    guard source.size >= size else { return nil }
-    if let found = try trailer(at: source.size - size) { return found }
-    var last: FoundTrailer?
-    _ = try source.first(SegmentTrailer.magic, in: 0..<source.size) { (magic) throws(LogError) in
-      if magic + 8 >= size, let found = try trailer(at: magic + 8 - size), found.part.flaws.isEmpty {
-        last = found
+  /// The header, if the wrong byte is one of those that say how many files it replaces, and so how long it is.
+  private func mendedCount() throws(LogError) -> (content: [UInt8], byte: WrongByte)? {
+    let bytes = try source.bytes(at: 0, count: SegmentHeader.size(replaced: LogLimits.replaced))
+    guard bytes.count >= SegmentHeader.fixedSize else { return nil }
+    for index in SegmentHeader.fixedSize - 4..<SegmentHeader.fixedSize {
+      for value in 0...UInt8.max {
+        var header = Array(bytes[..<SegmentHeader.fixedSize])
+        header[index] = value
+        guard let count = SegmentHeader.replacedFiles(in: header),
+          SegmentHeader.size(replaced: count) <= bytes.count
+        else { continue }
+        header += bytes[header.count..<SegmentHeader.size(replaced: count)]
+        guard SegmentHeader.isWhole(header) else { continue }
+        return (header, WrongByte(offset: UInt64(index), found: bytes[index], expected: value))
       }
-      return false
-    }
-    return last
-  }
-
-  /// What stands where a trailer would; nil if neither its magic nor its checksum is there.
-  private func trailer(at offset: UInt64) throws(LogError) -> FoundTrailer? {
-    let bytes = try source.bytes(at: offset, count: SegmentTrailer.size)
-    var part = InspectedPart(.trailer, at: offset, UInt64(bytes.count))
-    let trailer: SegmentTrailer
-    do throws(Flaw) { trailer = try SegmentTrailer(fields: bytes) } catch { return nil }
-    do throws(Flaw) { try trailer.check(bytes) } catch {
-      // The magic alone may be what is damaged.
-      let crc = bytes.crc32c(0..<96)
-      guard
-        bytes.suffix(8).elementsEqual(SegmentTrailer.magic)
-          || bytes[96..<100].elementsEqual(withUnsafeBytes(of: crc.bigEndian, Array.init))
-      else { return nil }
-      part.complain(error)
-    }
-    part.say("events", trailer.events)
-    part.say("end", trailer.end)
-    part.say("rawBytes", trailer.rawBytes)
-    part.say("chain", trailer.chain.eightDigits)
-    part.say("digest", trailer.digest.description)
-    return FoundTrailer(offset: offset, trailer: trailer, part: part)
-  }
-
-  /// With the digest of the file compared.
-  private func completed(_ found: FoundTrailer) throws(LogError) -> InspectedPart {
-    var part = found.part
-    guard request.isComplete else { return part }
-    var hasher = SHA256()
-    let end = found.offset + UInt64(SegmentTrailer.digestOffset)
-    var offset: UInt64 = 0
-    while offset < end {
-      let bytes = try source.bytes(at: offset, count: Int(min(end - offset, UInt64(LogLimits.scanChunk))))
-      if bytes.isEmpty { break }
-      hasher.update(bytes)
-      offset += UInt64(bytes.count)
-    }
-    if SegmentDigest(bytes: Array(hasher.finalize())) != found.trailer.digest {
-      part.complain(.digest, at: found.offset + UInt64(SegmentTrailer.digestOffset))
-    }
-    return part
-  }
-
-  // MARK: Footer
-
-  private struct FoundFooter {
-    var offset: UInt64
-    /// Where the first block begins; negative if the file has lost its beginning.
-    var start: Int64
-    var length: Int
-    var footer: SegmentFooter
-    /// Whether its checksum holds, as it stands in the trailer; if not, that is damaged.
-    var isCertain: Bool
-  }
-
-  /// The footer by the trailer, or, if that is damaged, by the blocks.
-  private func findFooter(_ found: FoundTrailer) throws(LogError) -> FoundFooter? {
-    if let footer = try footerByTrailer(found) { return footer }
-    return found.part.flaws.isEmpty ? nil : try footerBehindBlocks(found)
-  }
-
-  /// The footer where the trailer says, or right before what follows it. With a whole trailer its checksum must hold:
-  /// it has the checksums of the blocks, and one wrong byte of it would call a whole block damaged. A damaged trailer
-  /// need not have the footer's checksum any more: then it must say where the blocks begin.
-  private func footerByTrailer(_ found: FoundTrailer) throws(LogError) -> FoundFooter? {
-    let trailer = found.trailer
-    guard trailer.footerLength <= LogLimits.footer, trailer.filterLength <= LogLimits.footer else {
-      return nil
-    }
-    var offsets = [trailer.footerOffset]
-    let behind = UInt64(trailer.footerLength) + UInt64(trailer.filterLength)
-    if behind <= found.offset { offsets.insert(found.offset - behind, at: 0) }
-    for offset in offsets {
-      let bytes = try source.bytes(at: offset, count: trailer.footerLength)
-      guard bytes.count == trailer.footerLength else { continue }
-      let crc = bytes.crc32c
-      do throws(Flaw) {
-        let footer = try SegmentFooter(decoding: bytes, from: 0)
-        let length = footer.blocks.last.map { $0.offset + UInt64($0.length) } ?? 0
-        guard let start = Int64(exactly: offset), let stored = Int64(exactly: length) else { continue }
-        let isWhole = crc == trailer.footerCRC
-        guard isWhole || !found.part.flaws.isEmpty && start - stored == Int64(headerSize) else { continue }
-        return FoundFooter(
-          offset: offset, start: start - stored, length: trailer.footerLength, footer: footer,
-          isCertain: isWhole)
-      } catch { continue }
     }
     return nil
   }
+}
 
-  /// The footer where the blocks end, if it says of them that they end there: a damaged trailer need not tell.
-  private func footerBehindBlocks(_ found: FoundTrailer) throws(LogError) -> FoundFooter? {
-    guard headerSize > 0 else { return nil }
-    let scan = BlockScan(source)
-    var offset = headerSize
-    while offset < found.offset, let size = try scan.size(at: offset, before: found.offset) {
-      offset += UInt64(size)
-    }
-    guard offset < found.offset else { return nil }
-    let count = Int(min(found.offset - offset, UInt64(2 * LogLimits.footer)))
-    let bytes = try source.bytes(at: offset, count: count)
-    var reader = FieldReader(bytes)
+extension SegmentHeader {
+  /// How many files one that begins with these bytes replaces; nil: a number that it cannot have.
+  fileprivate static func replacedFiles(in bytes: [UInt8]) -> Int? {
+    var reader = FieldReader(bytes, at: min(bytes.count, fixedSize - 4))
     do throws(Flaw) {
-      let footer = try SegmentFooter(reading: &reader, from: 0)
-      guard let last = footer.blocks.last, headerSize + last.offset + UInt64(last.length) == offset else {
-        return nil
-      }
-      return FoundFooter(
-        offset: offset, start: Int64(headerSize), length: bytes.count - reader.remaining, footer: footer,
-        isCertain: false)
+      let count = Int(try reader.uint32())
+      return count <= LogLimits.replaced ? count : nil
     } catch { return nil }
   }
 
-  private func footerPart(
-    _ index: FoundFooter, _ found: FoundTrailer, _ tally: StreamTally
-  ) -> InspectedPart {
-    // A damaged trailer may claim more than there is.
-    let length = min(UInt64(index.length), source.size - min(index.offset, source.size))
-    var part = InspectedPart(.footer, at: index.offset, length)
-    let footer = index.footer
-    part.say("blocks", UInt64(footer.blocks.count))
-    part.say("partitions", UInt64(footer.partitions.count))
-    part.say("streams", UInt64(footer.partitions.reduce(0) { $0 + $1.streams.count }))
-    part.say("events", footer.blocks.reduce(0) { $0 + UInt64($1.events) })
-    guard tally.isWhole else { return part }
-    if let what = tally.disagreement(with: footer.partitions) { part.complain(.disagreement(what)) }
-    if found.part.flaws.isEmpty, tally.rawBytes != found.trailer.rawBytes {
-      part.complain(.disagreement("raw bytes in the trailer and in the blocks"))
-    }
-    return part
+  /// Whether the bytes are a header, all of it and no more.
+  fileprivate static func isWhole(_ bytes: [UInt8]) -> Bool {
+    do throws(Flaw) { _ = try Self(whole: bytes) } catch { return false }
+    return bytes.starts(with: FilePreamble.segment)
   }
 
-  /// A damaged trailer does not tell how long it is: then it ends where the trailer begins.
-  private func filterPart(at offset: UInt64, _ found: FoundTrailer) throws(LogError) -> InspectedPart {
-    let trailer = found.trailer
-    let isTold = found.part.flaws.isEmpty
-    let rest = Int(clamping: found.offset - min(offset, found.offset))
-    let length = isTold ? trailer.filterLength : min(rest, LogLimits.footer)
-    let bytes = try source.bytes(at: offset, count: length)
-    var part = InspectedPart(.filter, at: offset, UInt64(bytes.count))
-    do throws(Flaw) {
-      guard bytes.count == length else {
-        throw .cutShort(expected: UInt64(length), found: UInt64(bytes.count))
-      }
-      guard !isTold || bytes.crc32c == trailer.filterCRC else {
-        throw .checksum(expected: trailer.filterCRC, found: bytes.crc32c)
-      }
-      _ = try KeyFilter(decoding: bytes)
-    } catch { part.complain(error) }
-    part.say("hashes", UInt64(bytes.first ?? 0))
-    return part
-  }
-
-  // MARK: Blocks
-
-  private func reportBlocks(
-    _ index: FoundFooter, _ trailer: SegmentTrailer, _ tally: inout StreamTally
-  ) throws(LogError) {
-    tally.isWhole = request.isComplete && request.block == nil
-    for (place, entry) in index.footer.blocks.enumerated() where request.wants(place + 1) {
-      let part = try blockPart(place + 1, entry, index.start + Int64(entry.offset))
-      if tally.isWhole { tally.add(part) }
-      body(part)
+  /// Of all the bytes of a header, and no more. The magic is not looked at.
+  fileprivate init(whole bytes: [UInt8]) throws(Flaw) {
+    guard bytes.count >= Self.size(replaced: 0) else {
+      throw .cutShort(expected: UInt64(Self.size(replaced: 0)), found: UInt64(bytes.count))
     }
-  }
-
-  private func blockPart(_ number: Int, _ entry: BlockEntry, _ start: Int64) throws(LogError) -> InspectedPart
-  {
-    let length = UInt64(entry.length)
-    var part = InspectedPart(.block, at: UInt64(max(0, start)), length, number: number)
-    part.place = place
-    part.say("events", UInt64(entry.events))
-    let bytes: [UInt8]
-    if start < 0 {
-      bytes = []
-    } else {
-      guard entry.length <= InspectionLimits.part else {
-        part.offset = min(part.offset, source.size)
-        part.length = min(length, source.size - part.offset)
-        part.complain(.malformed("length of a block"))
-        part.describe(entry)
-        return part
-      }
-      bytes = try source.bytes(at: UInt64(start), count: entry.length)
+    guard let count = Self.replacedFiles(in: bytes) else { throw .malformed("replaced files") }
+    guard bytes.count == Self.size(replaced: count) else {
+      throw .cutShort(expected: UInt64(Self.size(replaced: count)), found: UInt64(bytes.count))
     }
-    guard bytes.count == entry.length else {
-      part.offset = min(part.offset, source.size)
-      part.length = UInt64(bytes.count)
-      part.complain(.cutShort(expected: length, found: UInt64(bytes.count)))
-      part.describe(entry)
-      return part
-    }
-    let found = bytes.crc32c
-    if found == entry.crc {
-      part.decode(bytes)
-      part.isChecked = true
-      if let block = part.block, block.count != entry.events {
-        part.complain(.disagreement("\(block.count) events, the footer says \(entry.events)"))
-      }
-    } else {
-      part.complain(checksum: entry.crc, found: found, of: bytes, block: bytes.count, at: UInt64(start))
-    }
-    part.describe(entry)
-    return part
+    try self.init(fields: bytes, replaced: count)
+    try check(bytes)
   }
 }
 
-extension InspectedPart {
-  /// What the footer says of a block, which is all there is of a damaged one.
-  fileprivate mutating func describe(_ entry: BlockEntry) {
-    say("partition", entry.firstKey.partition.description)
-    say("model", entry.firstKey.model)
-    say("firstKey", entry.firstKey.key.parts.map(\.text).joined(separator: " "))
-    say("firstIndex", entry.firstArrival)
-    say("lastIndex", entry.lastArrival)
+extension Flaw {
+  /// That there are more or fewer bytes than there must be; nil if there are just as many.
+  static func count(of found: UInt64, _ expected: UInt64) -> Flaw? {
+    func bytes(_ count: UInt64) -> String { count == 1 ? "1 byte" : "\(count) bytes" }
+    if found == expected { return nil }
+    return .disagreement(
+      found < expected
+        ? "\(bytes(expected - found)) missing here" : "\(bytes(found - expected)) too many here")
   }
 }

@@ -34,26 +34,87 @@ extension WrongByte {
   }
 }
 
-extension InspectedPart {
-  /// Says that the checksum of a block does not hold, and finds the wrong byte if it is only one. The
-  /// checksum covers `covered`, whose last bytes are the block's; the first of these stands at `start` in the
-  /// file.
-  mutating func complain(
-    checksum expected: UInt32, found: UInt32, of covered: [UInt8], block length: Int, at start: UInt64
-  ) {
-    let front = covered.count - length
-    for (index, mask) in WrongByte.candidates(in: covered, expected: expected, found: found)
-    where index >= front {
-      var mended = Array(covered[front...])
-      mended[index - front] ^= mask
-      guard let reader = BlockReader(inspecting: mended) else { continue }
-      block = reader
-      isChecked = true
+extension WrongByte {
+  /// The same for bytes of which four, from `place` on, are the checksum of all before them, and may be what is
+  /// wrong themselves.
+  static func candidates(in bytes: [UInt8], checksumAt place: Int) -> [(index: Int, mask: UInt8)] {
+    let found = bytes.crc32c(0..<place)
+    var stored: [UInt8] = []
+    stored.put(found)
+    let wrong = (0..<4).filter { stored[$0] != bytes[place + $0] }
+    if wrong.count == 1 { return [(place + wrong[0], stored[wrong[0]] ^ bytes[place + wrong[0]])] }
+    let expected = bytes[place..<place + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    return candidates(in: Array(bytes[..<place]), expected: expected, found: found)
+  }
+
+  /// What can be read of bytes of which one is wrong, and which: the first of the candidates with which `read`
+  /// gives anything. The first byte stands at `start` in the file.
+  static func mending<Content>(
+    _ bytes: [UInt8], at start: UInt64, _ candidates: [(index: Int, mask: UInt8)],
+    read: ([UInt8]) -> Content?
+  ) -> (content: Content, byte: WrongByte)? {
+    for (index, mask) in candidates {
+      var mended = bytes
+      mended[index] ^= mask
+      guard let content = read(mended) else { continue }
       let byte = WrongByte(
-        offset: start + UInt64(index - front), found: covered[index], expected: covered[index] ^ mask)
-      return complain(.checksum(expected: expected, found: found), byte: byte)
+        offset: start + UInt64(index), found: bytes[index], expected: mended[index])
+      return (content, byte)
     }
-    complain(.checksum(expected: expected, found: found), at: start)
-    flaws[flaws.count - 1].range = start..<start + UInt64(length)
+    return nil
+  }
+
+  /// The same for bytes that end with their own checksum: as they were.
+  static func mending(
+    _ bytes: [UInt8], at start: UInt64, isWhole: ([UInt8]) -> Bool
+  ) -> (content: [UInt8], byte: WrongByte)? {
+    guard bytes.count > 4 else { return nil }
+    let candidates = candidates(in: bytes, checksumAt: bytes.count - 4)
+    return mending(bytes, at: start, candidates) { isWhole($0) ? $0 : nil }
+  }
+
+  /// Where `count` bytes may be taken out of `bytes` so that the CRC of the rest is `expected`: going forth from
+  /// the beginning and back from the end, the register has the same value on both sides of them. Time and
+  /// memory: of the order of the bytes.
+  static func surplus(of count: Int, in bytes: [UInt8], expected: UInt32) -> [Int] {
+    guard count > 0, count <= bytes.count else { return [] }
+    // Before each byte, counted from the one behind the first `count`.
+    var behind = [UInt32](repeating: 0, count: bytes.count - count + 1)
+    var register = ~expected
+    behind[bytes.count - count] = register
+    for index in (count..<bytes.count).reversed() {
+      let entry = byLeadingBits[Int(register >> 24)]
+      register = (register ^ table[Int(entry)]) << 8 | entry ^ UInt32(bytes[index])
+      behind[index - count] = register
+    }
+    var places: [Int] = []
+    register = ~0
+    for index in 0...bytes.count - count {
+      if register == behind[index] { places.append(index) }
+      register = table[Int((register ^ UInt32(bytes[index % bytes.count])) & 0xFF)] ^ register >> 8
+    }
+    return places
+  }
+}
+
+extension InspectedPart {
+  /// Says that the checksum of a block does not hold, and finds the wrong byte if it is only one. The block's
+  /// bytes are the last ones that the checksum covers; the first of them stands at `start` in the file.
+  package mutating func complain(
+    checksum expected: UInt32, found: UInt32, of bytes: [UInt8], at start: UInt64
+  ) {
+    let candidates = WrongByte.candidates(in: bytes, expected: expected, found: found)
+    if let mended = WrongByte.mending(bytes, at: start, candidates, read: BlockReader.init(inspecting:)) {
+      block = mended.content
+      isChecked = true
+      complain(.checksum(expected: expected, found: found), byte: mended.byte)
+    } else {
+      complain(.checksum(expected: expected, found: found), in: start..<start + UInt64(bytes.count))
+    }
+  }
+
+  /// Says that something is wrong with bytes of which it cannot be told which.
+  package mutating func complain(_ flaw: Flaw, in range: Range<UInt64>) {
+    flaws.append(InspectedFlaw(offset: range.lowerBound, flaw: flaw, range: range))
   }
 }

@@ -178,6 +178,7 @@ struct SegmentHeader: Equatable, Sendable {
 struct SegmentTrailer: Equatable, Sendable {
   static let size = 108
   static let digestOffset = 64
+  static let checksumOffset = 96
   static let magic: [UInt8] = Array("STEMMA-E".utf8)
 
   var footerOffset: UInt64
@@ -240,10 +241,10 @@ struct SegmentTrailer: Equatable, Sendable {
 
   /// Throws unless magic and checksum hold and the lengths are within their limits.
   func check(_ bytes: [UInt8]) throws(Flaw) {
-    var reader = FieldReader(bytes, at: 96)
+    var reader = FieldReader(bytes, at: Self.checksumOffset)
     let expected = try reader.uint32()
     guard try reader.raw(8) == Self.magic else { throw .notThisFormat }
-    let found = bytes.crc32c(0..<96)
+    let found = bytes.crc32c(0..<Self.checksumOffset)
     guard expected == found else { throw .checksum(expected: expected, found: found) }
     reader = FieldReader(bytes, at: 60)
     try reader.zeros(4, "trailer")

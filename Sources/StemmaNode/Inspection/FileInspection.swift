@@ -113,6 +113,7 @@ package struct FileInspection {
     members.append(("damage", .array(part.flaws.map(json))))
     if let block = part.block {
       members.append(("keys", .int(Int64(block.keyCount))))
+      members.append(("checked", .bool(part.isChecked)))
       if withEvents {
         var events: [JSON] = []
         forEachEvent(of: part) { events.append(description.json($0, $1)) }

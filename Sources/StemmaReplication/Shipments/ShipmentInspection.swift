@@ -13,6 +13,8 @@ package struct ShipmentInspection {
   private let body: (InspectedPart) -> Void
   /// Of the next block, over all pieces.
   private var number = 1
+  /// Whether the checksum of the piece that is reported holds.
+  private var isVouched = false
 
   /// Whether the bytes begin as a shipment does.
   package static func recognizes(_ source: InspectedFile) throws(LogError) -> Bool {
@@ -46,19 +48,22 @@ package struct ShipmentInspection {
     let next = try source.first(PieceLayout.magic, in: start + 1..<source.size)
     let end = next ?? source.size
     let trailerSize = UInt64(PieceLayout.trailerSize)
+    let trailer =
+      end - start > trailerSize ? try trailer(at: end - trailerSize, of: start) : nil
+    isVouched = trailer?.flaws.isEmpty ?? false
     report(try header(at: start, before: end))
     var offset = min(end, start + UInt64(PieceLayout.headerSize))
     let form = try source.bytes(at: start + 9, count: 1).first
     offset =
       form == PieceLayout.Form.sealed.rawValue ? try sealedFile(offset..<end) : try blocks(offset..<end)
-    guard end - offset >= trailerSize else {
+    guard let trailer, end - offset >= trailerSize else {
       var part = InspectedPart(.trailer, at: offset, end - offset)
       part.complain(.cutShort(expected: trailerSize, found: end - offset))
       report(part)
       return end
     }
     report(try footer(offset..<end - trailerSize))
-    report(try trailer(at: end - trailerSize, of: start, footer: end - trailerSize - offset))
+    report(try checked(trailer, footer: end - trailerSize - offset))
     return end
   }
 
@@ -129,8 +134,12 @@ package struct ShipmentInspection {
         .block, at: content.lowerBound + entry.offset, UInt64(entry.length), number: number)
       let bytes = try source.bytes(at: part.offset, count: entry.length)
       let found = CRC32C.of(bytes)
-      if found != entry.crc { part.complain(.checksum(expected: entry.crc, found: found)) }
-      part.decode(bytes)
+      if found == entry.crc {
+        part.decode(bytes)
+        part.isChecked = true
+      } else {
+        part.complain(checksum: entry.crc, found: found, of: bytes, at: part.offset)
+      }
       body(part)
     }
     let filter = content.upperBound - UInt64(sealed.sizes.filter)
@@ -193,6 +202,7 @@ package struct ShipmentInspection {
     guard request.wants(number) else { return }
     var part = InspectedPart(.block, at: start, length, number: number)
     part.decode(try source.bytes(at: start, count: Int(length)))
+    part.isChecked = isVouched
     body(part)
   }
 
@@ -220,27 +230,32 @@ package struct ShipmentInspection {
     return part
   }
 
-  private func trailer(
-    at offset: UInt64, of start: UInt64, footer: UInt64
-  ) throws(LogError) -> InspectedPart {
+  /// The trailer of the piece that begins at `start`.
+  private func trailer(at offset: UInt64, of start: UInt64) throws(LogError) -> InspectedPart {
     var part = InspectedPart(.trailer, at: offset, UInt64(PieceLayout.trailerSize))
-    let bytes = try source.bytes(at: offset, count: PieceLayout.trailerSize)
-    var reader = WireReader(bytes, subject: "piece")
+    var reader = WireReader(
+      try source.bytes(at: offset + 4, count: PieceLayout.trailerSize - 4), subject: "piece")
     let (crc, sum) = try digests(of: start..<offset + 4)
     do throws(ReplicationError) {
-      let length = try reader.fixed32()
       let expected = try reader.fixed32()
       let digest = Array(try reader.slice(32))
-      if UInt64(length) != footer {
-        part.complain(.disagreement("a footer of \(length) bytes, where \(footer) are"))
-      }
       part.say("digest", digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())
       if crc != expected {
-        part.complain(.checksum(expected: expected, found: crc))
+        part.complain(.checksum(expected: expected, found: crc), in: offset..<offset + part.length)
       } else if let sum, sum != digest {
         part.complain(.digest)
       }
     } catch { part.complain(.malformed("trailer")) }
+    return part
+  }
+
+  /// With the length of the footer compared, that stands in it.
+  private func checked(_ trailer: InspectedPart, footer: UInt64) throws(LogError) -> InspectedPart {
+    var part = trailer
+    let length = try source.bytes(at: part.offset, count: 4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    if length != footer {
+      part.complain(.disagreement("a footer of \(length) bytes, where \(footer) are"))
+    }
     return part
   }
 
