@@ -708,7 +708,7 @@ import Testing
     }
     #expect(try pair.repair(from: []).isWhole)
     let a = try pair.bench.open("a")
-    #expect(try !a.status().notices.contains { $0.contains("not sealed") })
+    #expect(!(try a.status()).notices.contains { $0.contains("not sealed") })
     let sealed = try pair.logFiles(".segment").count
     try a.sealIfWanted()
     #expect(try pair.logFiles(".segment").count == sealed + 1)
