@@ -83,6 +83,9 @@ func drafts() {
 
 func keys(_ custom: inout Custom) {
   custom.code = "b"  // refused: 'code' is a 'let' constant
+  _ = Coded.find("a")  // refused: the key of this model is no String
+  _ = OtherKey.find(custom.code)
+  _ = OtherKey.find([custom.code])
 }
 
 @Selection struct Beside: Hashable {

@@ -67,6 +67,11 @@ extension Table {
     return select
   }
 
+  /// Refuses a text as a key of another type: the compiler would take it for a list of characters.
+  @available(*, unavailable, message: "the key of this model is no String; give a value of the key's type")
+  @_disfavoredOverload
+  public static func find(_ key: String) -> Select<Self> { preconditionFailure("cannot be called") }
+
   /// The rows with these keys, in key order; a key that no row has is passed over.
   public static func find(_ keys: some Swift.Sequence<PrimaryKey>) -> Select<Self> {
     let keys = keys.map { key in
