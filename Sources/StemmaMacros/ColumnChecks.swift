@@ -277,14 +277,15 @@ extension MemberReader {
       misuses.add(
         "optionalGroup",
         "the columns of a group are always there; make properties of `\(wrapped)` optional instead",
-        at: type, fix: .replace("write `\(wrapped)`", type, by: TypeSyntax(stringLiteral: wrapped)))
+        at: type,
+        fix: .replace("write `\(wrapped)`", [.required(TypeSyntax(stringLiteral: wrapped), column.place)]))
     }
     guard let nested = plain[wrapped ?? type.trimmedDescription], !nested.canBeColumn else { return }
     let selection = isKey ? nested.hashable : nested
     var changes = [
       FixIt.Change.replacement(of: nested, by: DeclSyntax(stringLiteral: "@Selection \(selection.trimmed)"))
     ]
-    if let wrapped { changes.append(.replacement(of: type, by: TypeSyntax(stringLiteral: wrapped))) }
+    if let wrapped { changes.append(.required(TypeSyntax(stringLiteral: wrapped), column.place)) }
     misuses.add(
       "plainNested",
       "`\(nested.name.text)` is no type of a column: mark it @Selection, and its properties are columns, or declare it "

@@ -171,9 +171,14 @@ struct MemberReader {
     }
   }
 
-  /// The advice to add `let id: UUID`, where nothing else is called so.
+  /// The advice to mark an `ID`, or else to add `let id: UUID`, where nothing else is called so.
   private var identified: FixIt? {
-    guard members["id"] == nil else { return nil }
+    if let other = all.first(where: { $0.name.lowercased() == "id" }) {
+      guard other.variable.attributes.named("Column") == nil else { return nil }
+      return .replace(
+        "mark `\(other.property)`", other.variable, by: other.variable.marked("@Column(primaryKey: true)"))
+    }
+    guard !members.keys.contains(where: { $0.lowercased() == "id" }) else { return nil }
     let id = "\(declaration.modifiers.accessPrefix)let id: UUID"
     let block = declaration.memberBlock
     let line: Trivia? =
@@ -237,9 +242,8 @@ extension TableDeclaration.Column {
 
   /// The advice to leave out the question mark.
   fileprivate var required: FixIt? {
-    guard let type = place.as(PatternBindingSyntax.self)?.typeAnnotation?.type, let wrapped = type.wrapped
-    else { return nil }
-    return .replace("write `\(wrapped.trimmedDescription)`", type, by: wrapped)
+    let type = place.as(PatternBindingSyntax.self)?.typeAnnotation?.type
+    return type?.wrapped.map { .replace("write `\($0.trimmedDescription)`", [.required($0, place)]) }
   }
 }
 

@@ -58,7 +58,7 @@ extension TableDeclaration {
     let fields = relationship.fields.compactMap { column(ofProperty: $0) }
     guard fields.count == relationship.fields.count else {
       for field in relationship.fields where column(ofProperty: field) == nil {
-        misuses.add("unknownField", unknown(field), at: relationship.attribute)
+        addUnknown(field, relationship.attribute, &misuses)
       }
       return
     }
@@ -89,12 +89,8 @@ extension TableDeclaration {
       guard let index = rest.firstIndex(where: { $0.0.wrappedType == type }) else { return nil }
       ordered.append(rest.remove(at: index).1.trimmedDescription)
     }
-    let labelled = (relationship.attribute.arguments?.as(LabeledExprListSyntax.self) ?? [])
-      .filter { $0.label != nil }.map(\.trimmedDescription)
-    let arguments = (ordered + labelled).joined(separator: ", ")
     return .replace(
-      "write them in the key's order", relationship.attribute,
-      by: AttributeSyntax(stringLiteral: "@\(relationship.kind.rawValue)(\(arguments))"))
+      "write them in the key's order", relationship.attribute, by: relationship.attribute.naming(ordered))
   }
 }
 

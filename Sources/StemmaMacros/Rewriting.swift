@@ -34,6 +34,20 @@ extension FixIt {
   }
 }
 
+extension FixIt.Change {
+  /// A type in the place of an optional one, without the nil that may stand behind it.
+  static func required(_ type: TypeSyntax, _ place: Syntax) -> Self {
+    guard var binding = place.as(PatternBindingSyntax.self), let optional = binding.typeAnnotation?.type
+    else { return .replacement(of: place, by: type) }
+    guard binding.initializer?.value.is(NilLiteralExprSyntax.self) ?? false else {
+      return .replacement(of: optional, by: type)
+    }
+    binding.initializer = nil
+    binding.typeAnnotation?.type = type.trimmed
+    return .replacement(of: place, by: binding)
+  }
+}
+
 extension WithAttributesSyntax {
   /// The same without some of its attributes.
   func without(_ attributes: [AttributeSyntax]) -> Self {
@@ -49,6 +63,15 @@ extension VariableDeclSyntax {
 }
 
 extension AttributeSyntax {
+  /// The same with other properties in the place of those that it names.
+  func naming(_ fields: [String]) -> AttributeSyntax {
+    let labelled = expressions.filter { $0.label != nil }
+      .map { $0.with(\.trailingComma, nil).trimmedDescription }
+    let arguments = (fields + labelled).joined(separator: ", ")
+    return AttributeSyntax(
+      stringLiteral: "@\(attributeName.trimmedDescription)\(arguments.isEmpty ? "" : "(\(arguments))")")
+  }
+
   /// The same without a labelled argument; nil if it had no other.
   func without(_ label: String) -> AttributeSyntax? {
     let rest = expressions.filter { $0.label?.text != label }

@@ -33,15 +33,20 @@ extension TableDeclaration {
     var names: Set<String> = []
     for index in indexes {
       for field in index.fields where column(ofProperty: field) == nil {
-        misuses.add("unknownField", unknown(field), at: index.attribute)
+        addUnknown(field, index.attribute, &misuses)
       }
       if index.fields.isEmpty, index.attribute.unreadable.isEmpty {
         misuses.add("noFields", "name the properties of the index: @Index(\"title\")", at: index.attribute)
       }
       if let twice = index.fields.indices.first(where: { index.fields[..<$0].contains(index.fields[$0]) }) {
+        let own = index.fields.dropLast(index.attribute.strings.count)
+        var seen = Set(own)
+        let once = index.attribute.unlabelled.filter { seen.insert($0.fieldName ?? "").inserted }
         misuses.add(
           "fieldTwice", "an index names each property once; `\(index.fields[twice])` is named twice",
-          at: index.attribute)
+          at: index.attribute,
+          fix: .replace(
+            "name it once", index.attribute, by: index.attribute.naming(once.map(\.trimmedDescription))))
       }
       // As the reader of schemas does, by columns; SQLite folds the case.
       let columns = index.fields.compactMap { column(ofProperty: $0)?.name }
@@ -81,9 +86,19 @@ extension TableDeclaration {
     }
   }
 
-  func unknown(_ field: String) -> String {
-    let known = (key.columns + columns).map(\.property).joined(separator: ", ")
-    return "\(name) has no column `\(field)`; it has \(known)"
+  /// What is no column of the model. One that differs in case only is meant.
+  func addUnknown(_ field: String, _ attribute: AttributeSyntax, _ misuses: inout Misuses) {
+    let known = (key.columns + columns).map(\.property)
+    let meant = known.first { $0.lowercased() == field.lowercased() }
+    let isLiteral = attribute.unlabelled.allSatisfy { $0.is(StringLiteralExprSyntax.self) }
+    var fix: FixIt?
+    if let meant, isLiteral, !attribute.strings.contains(meant) {
+      let fields = attribute.strings.map { "\"\($0 == field ? meant : $0)\"" }
+      fix = .replace("write `\(meant)`", attribute, by: attribute.naming(fields))
+    }
+    misuses.add(
+      "unknownField", "\(name) has no column `\(field)`; it has \(known.joined(separator: ", "))",
+      at: attribute, fix: fix)
   }
 
   /// Members that `@Table` would write again.
@@ -155,7 +170,7 @@ extension TableDeclaration {
       if let column = column(ofProperty: field) {
         fields.append(column)
       } else {
-        misuses.add("unknownField", unknown(field), at: relationship.attribute)
+        addUnknown(field, relationship.attribute, &misuses)
       }
     }
     guard fields.count == relationship.fields.count else { return }
@@ -189,7 +204,10 @@ extension TableDeclaration {
       misuses.warn(
         "requiredOverOptional",
         "`\(free[0].property)` can be nil, while \(relationship.property) cannot; it is taken for required",
-        at: type)
+        at: type,
+        fix: .replace(
+          "write `\(relationship.target)?`", type,
+          by: TypeSyntax(stringLiteral: "\(relationship.target)?")))
     }
   }
 

@@ -274,7 +274,28 @@ struct AttributeMisuseTests {
         let id: Int
         @Index("title") var title: String
       }
-      """, "an index names each property once; `title` is named twice", line: 3, column: 3)
+      """, "an index names each property once; `title` is named twice", line: 3, column: 3,
+      fix: "name it once",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Index var title: String
+        }
+        """)
+    expectMisuse(
+      """
+      @Table @Index("title", "id", "title", name: "shelf") struct Book {
+        let id: Int
+        var title: String
+      }
+      """, "an index names each property once; `title` is named twice", line: 1, column: 8,
+      fix: "name it once",
+      fixed: """
+        @Table @Index("title", "id", name: "shelf") struct Book {
+          let id: Int
+          var title: String
+        }
+        """)
   }
 
   @Test(

@@ -283,7 +283,7 @@ struct ColumnMisuseTests {
       @Table struct Book {
         let id: Int
         @Selection struct Size { var width: Int }
-        var size: Optional<Size>
+        var size: Optional<Size> = nil
       }
       """,
       "the columns of a group are always there; make properties of `Size` optional instead",

@@ -52,6 +52,17 @@ struct MisuseTests {
     expectMisuse(
       "@Table struct Book {}", message, line: 1, column: 15, fix: "add `let id: UUID`",
       fixed: "@Table struct Book { let id: UUID }")
+    expectMisuse(
+      """
+      @Table struct Book {
+        let ID: UUID
+      }
+      """, message, line: 1, column: 15, fix: "mark `ID`",
+      fixed: """
+        @Table struct Book {
+          @Column(primaryKey: true) let ID: UUID
+        }
+        """)
     // There would be two of the name.
     expectMisuse(
       """

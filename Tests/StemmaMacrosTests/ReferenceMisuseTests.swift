@@ -110,6 +110,56 @@ struct ReferenceMisuseTests {
       line: 3, column: 3)
   }
 
+  @Test("reference fields whose names differ in case")
+  func misspelt() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var teamId: Int?
+        var shopId: Int?
+        @BelongsTo("teamId", "shopID") var team: Team?
+      }
+      """,
+      "Book has no column `shopID`; it has id, teamId, shopId",
+      line: 5, column: 3, fix: "write `shopId`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var teamId: Int?
+          var shopId: Int?
+          @BelongsTo("teamId", "shopId") var team: Team?
+        }
+        """)
+    // It would be named twice.
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var teamId: Int?
+        @BelongsTo("teamId", "teamID") var team: Team?
+      }
+      """,
+      "Book has no column `teamID`; it has id, teamId", line: 4, column: 3)
+    expectMisuse(
+      """
+      @Table struct Node {
+        let id: Int
+        var upId: Int?
+        @HasMany("upID", onDelete: .restrict) var below: Related<Node>
+      }
+      """,
+      "Node has no column `upID`; it has id, upId",
+      line: 4, column: 3, fix: "write `upId`",
+      fixed: """
+        @Table struct Node {
+          let id: Int
+          var upId: Int?
+          @HasMany("upId", onDelete: .restrict) var below: Related<Node>
+        }
+        """)
+  }
+
   @Test("reference fields of which one can be nil")
   func mixedFields() {
     expectMisuse(
@@ -136,7 +186,14 @@ struct ReferenceMisuseTests {
       }
       """,
       "`teamId` can be nil, while team cannot; it is taken for required",
-      line: 4, column: 34, severity: .warning)
+      line: 4, column: 34, severity: .warning, fix: "write `Team?`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var teamId: Int?
+          @BelongsTo("teamId") var team: Team?
+        }
+        """)
   }
 
   @Test("a child that has to be there")
