@@ -7,6 +7,11 @@ extension TableDeclaration {
     if let generics = declaration.genericParameterClause {
       misuses.add("generic", "a model cannot be generic", at: generics)
     }
+    if let actor = declaration.attributes.named("MainActor") {
+      misuses.add(
+        "isolated", "a record is a value for every actor; leave out @MainActor", at: actor,
+        fix: .leaveOut(actor, of: declaration))
+    }
     let reserved = ["Draft", "Columns", "Relationships", "PrimaryKey", "Stemma"]
     if reserved.contains(name) {
       misuses.add(

@@ -38,6 +38,10 @@ import Stemma
   var size: Size  // refused: `size` is a part of the key already
 }
 
+@MainActor @Table struct Isolated {  // refused: a record is a value for every actor
+  let id: UUID
+}
+
 @Table struct Conditional {
   let id: UUID
   #if DEBUG

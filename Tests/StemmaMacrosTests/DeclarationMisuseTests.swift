@@ -15,6 +15,23 @@ struct DeclarationMisuseTests {
       "a model cannot be generic", line: 1, column: 18)
   }
 
+  @Test("a model of one actor")
+  func isolated() {
+    expectMisuse(
+      """
+      @MainActor @Table struct Book {
+        let id: Int
+      }
+      """,
+      "a record is a value for every actor; leave out @MainActor", line: 1, column: 1,
+      fix: "leave out @MainActor",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+        }
+        """)
+  }
+
   @Test("a type that is called as what is written into it")
   func reservedName() {
     expectMisuse(
