@@ -133,5 +133,28 @@ struct SelectionTests {
     withKnownIssue { expect(message, line, column, fix) }
   }
 
+  @Test("the harness notices a fix that is refused itself")
+  func fixHarness() {
+    withKnownIssue {
+      // A constant with a value whose type cannot be told has two misuses, and the second is said of what mends the first.
+      expectMisuse(
+        """
+        @Table struct Reminder {
+          let id: Int
+          let limit = Int.max
+        }
+        """, "write the type of `limit`: it cannot be told from its value", line: 3, column: 7,
+        fix: "write a type",
+        fixed: """
+          @Table struct Reminder {
+            let id: Int
+            let limit: <#Type#> = Int.max
+          }
+          """)
+    } matching: {
+      $0.comments.contains { $0.rawValue.hasPrefix("the fix is refused") }
+    }
+  }
+
   private static let message = "`id` would be the same in every record; leave out its value"
 }
