@@ -92,6 +92,9 @@ struct JSONShapeTests {
     stemma -C cut verify --json
     stemma -C cut segments --json
     stemma -C cut status --json
+    cp -a shop torn
+    truncate -s -30 torn/log/00000001.segment
+    stemma -C torn repair --json
     """
 
   /// Commands that change nothing, each with `--json` and with `--ndjson`.

@@ -266,7 +266,7 @@ import Testing
     #expect(try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") } == files)
     if !areTablesLost { #expect(alone.unnoted == found.unnoted && alone.rescuable == found.rescuable) }
     // A peer that has only some of them is not enough either.
-    if !areTablesLost {
+    do {
       let some = try pair.bench.node("some", Self.rows, scope: ["tenant=t0"])
       _ = try some.exchange(
         with: RemotePeer(name: "b", address: pair.bench.path("b")), pulls: true, pushes: false, partitions: []
