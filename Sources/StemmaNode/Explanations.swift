@@ -85,7 +85,8 @@ package enum Explanations {
     case .notAnEvent(let text):
       "`\(text)` names nothing in the log; write a position (@3.17), an event (NAME:SEQUENCE, or the first digits of its "
         + "digest) or, where one is taken, a commit (NAME.NUMBER; `stemma log --stat` shows them)"
-    case .noSuchEvent(let text): "there is no event `\(text)` in this node; `stemma log` lists them"
+    case .noSuchEvent(let text, let partition):
+      "there is no event `\(text)` in \(partition.map { "partition \($0) of " } ?? "")this node; `stemma log` lists them"
     case .beyondTheEnd(let text, let last):
       "`\(text)` lies beyond the end of the log; \(last.map { "the last event is @\($0)" } ?? "it has no events")"
     case .daysOrEvent(let text, let events):

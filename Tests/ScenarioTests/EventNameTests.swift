@@ -64,6 +64,31 @@ struct EventNameTests {
     #expect(try work.attempt("-C", "shop", "log", "--since", "10000d").status != 0)
   }
 
+  /// The partition was passed over, and the event undone.
+  @Test("an event that is named by its position or digest must be of the partition that is named with it")
+  func foreignPartition() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "import", "-", input: Self.visits(2))
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    let before = try work.stemma("-C", "shop", "export").output
+    let event = try #require(
+      try work.stemma("-C", "shop", "log", "--model", "Visit", "-n", "1", "--json").array().first)
+    for name in ["@" + (event.text("position") ?? ""), String((event.text("digest") ?? "").prefix(12))] {
+      for words in [["undo", name], ["show", name]] {
+        let refused = try Tool.run(
+          Tool.path, ["-C", "shop"] + words + ["--partition", "Team"], in: work.path)
+        #expect(refused.status == 66 && refused.output.isEmpty, "\(words): \(refused.output)")
+        #expect(
+          refused.errors.contains("is an event of partition site=s1, not of `Team`"), "\(refused.errors)")
+      }
+      try work.stemma("-C", "shop", "show", name, "--partition", "site=s1")
+    }
+    #expect(try work.stemma("-C", "shop", "export").output == before)
+    let unknown = try work.attempt("-C", "shop", "show", "shop:1", "--partition", "Nope")
+    #expect(unknown.status == 66)
+    #expect(unknown.errors.contains("there is no event `shop:1` in partition Nope of this node"))
+  }
+
   @Test("a commit is undone in all partitions, and so refuses to be undone in one")
   func partitionOfACommit() throws {
     let work = try Shop.open()

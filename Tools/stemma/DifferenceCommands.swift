@@ -234,7 +234,7 @@ struct Undo: ParsableCommand {
     }
     let events =
       try isCommit
-      ? node.commit(named: change) : [node.event(named: change, partition: partition, takesPartition: true)]
+      ? node.commit(named: change) : [node.event(named: change, in: partition)]
     let plan = try node.undoing(events, isForced: force)
     var note = note.note
     note.note = note.note ?? "undo \(change)"

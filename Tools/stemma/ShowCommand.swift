@@ -23,7 +23,7 @@ struct Show: ParsableCommand {
 
   func run() throws {
     let node = try options.open()
-    let noted = try node.event(named: event, partition: partition, takesPartition: true)
+    let noted = try node.event(named: event, in: partition)
     let text = EventText(node)
     let description = text.description
     var account: EventAccount?
@@ -91,5 +91,19 @@ struct Show: ParsableCommand {
         ("concurrent", names(account.concurrent)),
         ("outcomes", .array(account.outcomes.map(\.json))),
       ])
+  }
+}
+
+extension Node {
+  /// The event that a person names, and the partition in which the name counts. That of a position or a digest needs
+  /// none, so the event must be of the one that is named.
+  func event(named text: String, in partition: String?) throws -> NotedEvent {
+    let noted = try event(named: text, partition: partition, takesPartition: true)
+    if let partition, try !scope([partition]).contains(noted.event.partition) {
+      throw Failure(
+        "`\(text)` is an event of partition \(noted.event.partition), not of `\(partition)`; leave --partition out",
+        .noInput)
+    }
+    return noted
   }
 }

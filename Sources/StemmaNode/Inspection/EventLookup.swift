@@ -72,7 +72,7 @@ extension Node {
       return found
     }
     return try only(
-      found, text, omissions, isUnique: partition != nil && dots.count == 1,
+      found, text, omissions, partition, isUnique: partition != nil && dots.count == 1,
       takesPartition: takesPartition && partition == nil)
   }
 
@@ -128,11 +128,11 @@ extension Node {
 
   /// The event that was found. `isUnique`: no other one is called so, so that it does not matter what is missing.
   private func only(
-    _ found: [NotedEvent], _ text: String, _ omissions: Omissions, isUnique: Bool = true,
-    takesPartition: Bool = false
+    _ found: [NotedEvent], _ text: String, _ omissions: Omissions, _ partition: String? = nil,
+    isUnique: Bool = true, takesPartition: Bool = false
   ) throws(NodeError) -> NotedEvent {
     if found.isEmpty || !isUnique, let missing = try missingEvents(omissions) { throw .missing(missing) }
-    guard let first = found.first else { throw .inspection(.noSuchEvent(text)) }
+    guard let first = found.first else { throw .inspection(.noSuchEvent(text, partition: partition)) }
     guard found.count == 1 else {
       throw .inspection(.severalEvents(text, names(of: found), takesPartition: takesPartition))
     }

@@ -8,7 +8,8 @@ package enum InspectionError: Error {
   case notAMomentOrNode(String)
   /// Neither a position, nor an event's name or digest.
   case notAnEvent(String)
-  case noSuchEvent(String)
+  /// Not in this node, or not in this partition of it.
+  case noSuchEvent(String, partition: String? = nil)
   /// A position behind the last one; nil: there is no event.
   case beyondTheEnd(String, last: String?)
   /// A number of days, and the first digits of this event's digest.
