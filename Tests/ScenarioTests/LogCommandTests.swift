@@ -4,6 +4,24 @@ import Testing
 /// Reading the log.
 @Suite("log commands")
 struct LogCommandTests {
+  /// The last one counted, and those before it were passed over.
+  @Test("--field and --origin that are given twice find what either does")
+  func repeatedFilters() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Member", "id=m", "name=Tim")
+    for word in ["age=41", "height=1.5"] { try work.stemma("-C", "shop", "update", "Member", "m", word) }
+    try work.stemma("clone", "shop", "field", "--name", "field")
+    try work.stemma("-C", "field", "update", "Member", "m", "active=true")
+    func count(_ words: String...) throws -> Int {
+      try Tool.run(Tool.path, ["-C", "field", "log", "--ndjson"] + words, in: work.path).lines.count
+    }
+    let (age, active) = (try count("--field", "age"), try count("--field", "active"))
+    #expect(age == 1 && active == 1)
+    #expect(try count("--field", "age", "--field", "active") == 2)
+    #expect(try count("--origin", "field") == 1)
+    #expect(try count("--origin", "field", "--origin", "shop") == 4)
+  }
+
   @Test("values that look alike are told apart")
   func lookalikes() throws {
     let work = try Shop.open()

@@ -225,17 +225,20 @@ struct EventSelection: ParsableArguments {
   )
   var partition: [String] = []
   @Option(
-    help: ArgumentHelp("Only events that this node wrote.", valueName: "name"), completion: .originNames)
-  var origin: String?
+    parsing: .singleValue,
+    help: ArgumentHelp("Only events that this node wrote; may be repeated.", valueName: "name"),
+    completion: .originNames)
+  var origin: [String] = []
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp("create, update, delete, link, unlink or resolve; may be repeated.", valueName: "op"),
     completion: .operations)
   var op: [String] = []
   @Option(
-    help: "Only events that write this field, or one in which this relationship is stored.",
+    parsing: .singleValue,
+    help: "Only events that write this field, or one in which this relationship is stored; may be repeated.",
     completion: .fieldNames)
-  var field: String?
+  var field: [String] = []
   @Option(help: ArgumentHelp("Only events since then.", valueName: "when")) var since: String?
   @Option(help: ArgumentHelp("Only events until then: of a date, to its end.", valueName: "when")) var until:
     String?
@@ -260,12 +263,12 @@ struct EventSelection: ParsableArguments {
       filter.modelName = words.model.storedName
       if !key.isEmpty { filter.key = try node.key(try words.onlyKey(key), of: words.model) }
     }
-    if let field { filter.fields = try storedNames(ofField: field, node, filter.model) }
+    for field in field { filter.fields.formUnion(try storedNames(ofField: field, node, filter.model)) }
     if !partition.isEmpty { filter.scope = try node.scope(ofPartitions: partition) }
-    if let origin {
+    for origin in origin {
       let named = node.mark.origins(named: origin)
       guard !named.isEmpty else { throw Failure("no node named `\(origin)` has written here", .noInput) }
-      filter.origins = Set(named)
+      filter.origins = filter.origins.map { $0.union(named) } ?? Set(named)
     }
     if let commit { filter.commits = try node.commits(named: commit) }
     if !op.isEmpty { filter.operations = Set(try op.map(operation)) }
