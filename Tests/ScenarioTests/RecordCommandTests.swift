@@ -229,6 +229,27 @@ struct RecordCommandTests {
     }
   }
 
+  /// A value without end was read until the memory was full.
+  @Test(
+    "field=@- reads standard input, once; a value that is too long is not read to its end; no field is given twice"
+  )
+  func fieldFromInput() throws {
+    let work = try Shop.open()
+    try work.stemma("create", "Team", "id=red", "name=@-", input: "Red\n", environment: node)
+    let name = try work.stemma("get", "Team", "red", "--json", environment: node).object().object("fields")
+      .text("name")
+    #expect(name == "Red\n")
+    let twice = try work.attempt("create", "Post", "id=@-", "title=@-", input: "x", environment: node)
+    #expect(twice.status == 64 && twice.errors.contains("for one field only"), "\(twice.errors)")
+    // The last one was written.
+    let doubled = try work.attempt("update", "Team", "red", "name=A", "name=B", environment: node)
+    #expect(doubled.status == 64 && doubled.errors.contains("`name` is given twice"), "\(doubled.errors)")
+    let endless = try work.attempt("update", "Team", "red", "name=@/dev/zero", environment: node)
+    #expect(endless.status == 65 && endless.errors.contains("is longer than 16.0 MiB"), "\(endless.errors)")
+    let schema = try work.attempt("init", "other", "--schema", "/dev/zero")
+    #expect(schema.status == 65 && schema.errors.contains("is longer than 1.0 MiB"), "\(schema.errors)")
+  }
+
   @Test("export: chosen models, every field, CSV")
   func exports() throws {
     let work = try Shop.open()

@@ -22,7 +22,7 @@ struct Initialize: ParsableCommand, NodelessCommand {
   @OptionGroup var format: FormatOptions
 
   func run() throws {
-    let text = try schema.map(readText) ?? ""
+    let text = try schema.map { try readText($0, limit: SchemaLimits.text) } ?? ""
     let node = try namingSchema(schema) { try Node.create(at: directory, schema: text, name: name) }
     for warning in node.schemaWarnings {
       Output.warning(Explanations.text(of: warning, in: schema ?? "schema"))
@@ -51,13 +51,24 @@ private func namingSchema<Result>(_ file: String?, _ body: () throws -> Result) 
   }
 }
 
-/// Reads a text file whole, or a pipe to its end (`/dev/stdin`, a shell's `<(…)`).
-func readText(_ path: String) throws -> String {
-  let handle = try openedFile(path)
-  let data: Data
-  do { data = try handle.readToEnd() ?? Data() } catch { throw Failure("cannot read \(path)", .noInput) }
+/// Reads a text file whole, or a pipe to its end (`/dev/stdin`, a shell's `<(…)`, `-`); of one that is longer than
+/// `limit` bytes, which a device may be without end, no more than that.
+func readText(_ path: String, limit: Int) throws -> String {
+  let handle = path == "-" ? FileHandle.standardInput : try openedFile(path)
+  let name = path == "-" ? "standard input" : path
+  var data = Data()
+  do {
+    while data.count <= limit, let more = try handle.read(upToCount: min(1 << 20, limit + 1 - data.count)),
+      !more.isEmpty
+    {
+      data += more
+    }
+  } catch { throw Failure("cannot read \(name)", .noInput) }
+  guard data.count <= limit else {
+    throw Failure("\(name) is longer than \(size(UInt64(limit))), the most that is read here", .badData)
+  }
   guard let text = String(validating: data, as: UTF8.self) else {
-    throw Failure("\(path) is not UTF-8", .badData)
+    throw Failure("\(name) is not UTF-8", .badData)
   }
   return text
 }
@@ -171,7 +182,7 @@ struct SchemaCheck: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let text = try readText(file)
+    let text = try readText(file, limit: SchemaLimits.text)
     let comparison = try namingSchema(file) { try options.open().compare(schema: text) }
     try report(comparison, file, format, verb: "would")
     if !comparison.refusals.isEmpty { throw ExitCode.no }
@@ -192,7 +203,7 @@ struct SchemaApply: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let text = try readText(file)
+    let text = try readText(file, limit: SchemaLimits.text)
     let node = try options.openForWriting()
     try report(try namingSchema(file) { try node.apply(schema: text) }, file, format, verb: "did")
   }

@@ -87,7 +87,10 @@ struct RecordWords {
 
   /// All words as `field=value`.
   func fields(_ words: some Swift.Sequence<String>) throws -> [(name: String, value: JSON)] {
-    try words.map { word in
+    if words.count(where: { $0.hasSuffix("=@-") }) > 1 {
+      throw Failure("standard input can be read for one field only", .usage)
+    }
+    let assignments = try words.map { word in
       guard let assignment = try assignment(word) else {
         let part = model.fields[model.keyFields[0]].name
         throw Failure(
@@ -96,6 +99,11 @@ struct RecordWords {
       }
       return assignment
     }
+    var names: Set<String> = []
+    for (name, _) in assignments where !names.insert(name).inserted {
+      throw Failure("`\(name)` is given twice", .usage)
+    }
+    return assignments
   }
 
   /// `f=v`, read by the field's type; `f:=JSON`; `f=@FILE`. Nil for a word without `=`.
@@ -108,7 +116,11 @@ struct RecordWords {
       return (name, try json(text, name))
     }
     if let field = model.field(named: name) {
-      return (name, try value(text.hasPrefix("@") ? readText(String(text.dropFirst())) : text, of: field))
+      return (
+        name,
+        try value(
+          text.hasPrefix("@") ? readText(String(text.dropFirst()), limit: Limits.value) : text, of: field)
+      )
     }
     if let relationship = model.relationship(named: name),
       let target = schema.model(named: relationship.target)

@@ -142,7 +142,7 @@ struct ResolveDialog {
     }
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { return .again("the editor gave up; nothing was changed") }
-    var after = try readText(path)
+    var after = try readText(path, limit: Limits.value)
     if after.hasSuffix("\n") { after.removeLast() }
     return try value(after, conflict)
   }
