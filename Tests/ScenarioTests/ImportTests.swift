@@ -214,6 +214,17 @@ struct ImportTests {
     #expect(try work.stemma("-C", "node", "list", "Member", "--ndjson").lines.count == 4)
   }
 
+  @Test("a wrong line of standard input is told by that name, and of a pipe by the pipe's")
+  func namesOfStreams() throws {
+    let work = try node("type Team @model { id: ID! }")
+    let line = #"{"op":"update","model":"Team","key":{"id":"nobody"},"fields":{}}"# + "\n"
+    let refused = try work.attempt("-C", "node", "import", "-", input: line)
+    #expect(
+      refused.status == 66 && refused.errors.hasPrefix("stemma: standard input:1: "), "\(refused.errors)")
+    let pipe = try work.attempt("-C", "node", "import", "/dev/stdin", input: line)
+    #expect(pipe.errors.hasPrefix("stemma: /dev/stdin:1: "), "\(pipe.errors)")
+  }
+
   /// A shell calls each of its pipes `/dev/fd/63`. An import was remembered as one of a file of that name, and the next one
   /// told to go on behind it.
   @Test("pipes of a shell: refused lines go into one, and none has a name to be remembered by")

@@ -56,7 +56,9 @@ package struct Import {
     // What a shell calls `/dev/fd/63` is another stream each time.
     let isNameless = path == "-" || path.hasPrefix("/dev/") || path.hasPrefix("/proc/")
     let name = isNameless ? "-" : path.split(separator: "/").last.map(String.init) ?? path
-    let reading = Reading(try source(path), name: name, durableThroughLine: options.firstLine - 1)
+    let reading = Reading(
+      try source(path), name: name, title: path == "-" ? "standard input" : isNameless ? path : name,
+      durableThroughLine: options.firstLine - 1)
     do {
       do {
         if options.isDryRun { try rehearse(reading) } else { try write(reading) }
@@ -82,18 +84,22 @@ package struct Import {
   /// A source that is being read, and what came of it so far.
   private final class Reading {
     let source: any MutationSource
+    /// As commits remember it.
     let name: String
+    /// As it is called where something is wrong with a line.
+    let title: String
     var summary = Summary()
 
-    init(_ source: any MutationSource, name: String, durableThroughLine: Int) {
+    init(_ source: any MutationSource, name: String, title: String, durableThroughLine: Int) {
       self.source = source
       self.name = name
+      self.title = title
       summary.durableThroughLine = durableThroughLine
     }
 
     func failure(_ line: Int, _ reason: NodeError) -> NodeError {
       .importLine(
-        source: name, line: line, reason, resume: summary.durableThroughLine + 1, earlier: nil)
+        source: title, line: line, reason, resume: summary.durableThroughLine + 1, earlier: nil)
     }
 
     func note(_ lines: [PendingLine], events: Int) {
