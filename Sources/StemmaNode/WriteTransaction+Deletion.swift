@@ -49,6 +49,14 @@ extension WriteTransaction {
     _ model: Model, _ key: Key, seen: RecordState? = nil, milliseconds: UInt64?
   ) throws(NodeError) {
     _ = try existing(model, key)
+    try remove(model, key, seen: seen, milliseconds: milliseconds)
+  }
+
+  /// Deletes a record as above, also one that is not shown as existing: whether it exists may be a conflict, and others
+  /// refer to it all the same.
+  func remove(
+    _ model: Model, _ key: Key, seen: RecordState? = nil, milliseconds: UInt64?
+  ) throws(NodeError) {
     var deletion = Plan()
     try plan(model, key, &deletion)
     let steps = deletion.steps

@@ -84,11 +84,12 @@ extension WriteTransaction {
     _ state: RecordState
   ) throws(NodeError) {
     let rules = self.rules(model)
-    var outcome: (operation: Operation, assignments: [Assignment])
+    let outcome: (operation: Operation, assignments: [Assignment])
     switch (conflict.kind, resolution) {
     case (.delete, .keep), (.delete, .set(.bool(true))):
       outcome = (.resolve, [Assignment(Event.existenceField, .bool(true))])
-    case (.delete, .delete), (.delete, .set(.bool(false))): outcome = (.delete, [])
+    case (.delete, .delete), (.delete, .set(.bool(false))):
+      return try remove(model, key, seen: state, milliseconds: nil)
     case (.delete, .set):
       throw .mutation(.wrongShape("whether the record exists is decided by --keep, --delete or --take N"))
     case (.value, .set(let json)):

@@ -86,6 +86,24 @@ struct ConflictCommandTests {
     #expect(try work.stemma("-C", "shop", "conflicts", "--json").array().count == 3)
   }
 
+  /// What refers to the record stayed, and led nowhere.
+  @Test("a record that goes by resolve takes along what goes with it by delete")
+  func deletionTakesAlong() throws {
+    let work = try met()
+    try work.stemma("-C", "shop", "create", "Member", "id=tim", "name=Tim", "team=blue")
+    try work.stemma("-C", "shop", "create", "Badge", "id=c", "team=blue")
+    try work.stemma("-C", "shop", "resolve", "Team", "blue", "--delete")
+    #expect(try work.attempt("-C", "shop", "get", "Team", "blue").status == 66)
+    #expect(try work.attempt("-C", "shop", "get", "Badge", "c").status == 66)
+    let member = try work.stemma("-C", "shop", "get", "Member", "tim", "--json").object().object("fields")
+    #expect(member["teamId"] is NSNull)
+    let kinds = try work.stemma("-C", "shop", "conflicts", "--json").array().map { $0.text("kind") }
+    #expect(kinds.count == 3 && !kinds.contains("delete"), "\(kinds)")
+    let events = try work.stemma("-C", "shop", "log", "-n", "3", "--json").array()
+    #expect(Set(events.map { $0.text("op") }) == ["delete", "unlink"])
+    #expect(events.count { $0.object("cause").text("partition") == "Team" } == 2)
+  }
+
   @Test(
     "resolve a value: by number, by event, by a value",
     arguments: [
