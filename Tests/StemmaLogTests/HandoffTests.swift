@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import StemmaLog
 import Testing
@@ -54,12 +55,19 @@ import Testing
   /// A thread that had made something held what it was made of a moment longer than the one who took it: a file that this
   /// one closed then stayed open.
   @Test func whatIsTakenIsHeldByNobodyElse() {
-    for _ in 0..<2000 {
+    for _ in 0..<20_000 {
       weak var held: Held?
       _ = {
         let made = Held()
         held = made
-        return MadeAhead { made === made }.take()
+        let begun = DispatchSemaphore(value: 0)
+        let ahead = MadeAhead {
+          begun.signal()
+          return made === made
+        }
+        // So it is another thread that makes it.
+        begun.wait()
+        return ahead.take()
       }()
       #expect(held == nil)
     }
