@@ -255,11 +255,7 @@ import Testing
     let pair = try Pair(40)
     let before = try stored(in: pair.bench.open("a"))
     let segment = try #require(try pair.logFiles(".segment").first)
-    let url = URL(fileURLWithPath: pair.bench.path("a/log/" + segment))
-    // The trailer says where the footer begins, of which not much is left.
-    let bytes = try Data(contentsOf: url)
-    let footer = bytes.suffix(108).prefix(8).reduce(0) { $0 << 8 | Int($1) }
-    try bytes.prefix(footer + 9).write(to: url)
+    try cutFooter(of: pair.bench.path("a/log/" + segment))
     if areTablesLost { try pair.removeTables() }
     let found = try pair.verify("a")
     #expect(found.unnoted > 0)
@@ -286,11 +282,17 @@ import Testing
     #expect(notes(after) == notes(before))
   }
 
+  /// Not much is left of a segment's footer, which has the checksums of its blocks. The trailer says where it begins.
+  private func cutFooter(of path: String) throws {
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    let footer = bytes.suffix(108).prefix(8).reduce(0) { $0 << 8 | Int($1) }
+    try bytes.prefix(footer + 9).write(to: URL(fileURLWithPath: path))
+  }
+
   @Test func notesThatNothingProvesAreGivenUpInSoManyWords() throws {
     let pair = try Pair(40)
     let segment = try #require(try pair.logFiles(".segment").first)
-    let url = URL(fileURLWithPath: pair.bench.path("a/log/" + segment))
-    try Data(contentsOf: url).dropLast(30).write(to: url)
+    try cutFooter(of: pair.bench.path("a/log/" + segment))
     let unnoted = try pair.verify("a").unnoted
     let report = try pair.bench.open("a").giveUp(isDryRun: false) { _, _ in }
     #expect(report.record == nil && report.rescued > 0 && report.unnoted == unnoted && unnoted > 0)
@@ -630,6 +632,24 @@ import Testing
       #expect(try pair.repair().isWhole)
     }
     try expectWhole(pair, digests, export)
+  }
+
+  /// A file that lost some bytes told whole blocks of a partition of which others are gone. Where other partitions of it could
+  /// be proven, it was written anew without these blocks, and nobody could use them any more.
+  @Test func whatNothingProvesYetStaysWhereItIs() throws {
+    let pair = try Pair()
+    let segment = try #require(try pair.logFiles(".segment").first)
+    let url = URL(fileURLWithPath: pair.bench.path("a/log/" + segment))
+    let bytes = try Data(contentsOf: url)
+    try (bytes.prefix(2_000) + bytes.dropFirst(2_003)).write(to: url)
+    let files = try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") }
+    let planned = try pair.bench.open("a").giveUp(isDryRun: true) { _, _ in }
+    #expect(planned.rescued > 0)
+    let alone = try pair.repair(from: [])
+    #expect(!alone.isWhole && alone.files.isEmpty && alone.rescued == 0)
+    #expect(try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") } == files)
+    #expect(try pair.repair().isWhole)
+    try expectWhole(pair, pair.digests, pair.export)
   }
 
   private func path(_ pair: Pair, _ number: UInt64) -> String {

@@ -63,8 +63,10 @@ struct Verify: ParsableCommand {
       for line in LossText.lines(report.rescuable, report.mark) { Output.line("  \(printable(line))") }
     }
     if report.unnoted > 0 {
-      Output.line("what needs a peer: \(UnnotedText.words(report.unnoted));")
-      Output.line("  if nobody has them: stemma repair --without-notes")
+      // Of a file that may have held more, nothing is written without a peer.
+      let words = UnnotedText.words(report.unnoted)
+      Output.line("what needs a peer: " + words + (report.isVague ? "" : ";"))
+      if !report.isVague { Output.line("  if nobody has them: stemma repair --without-notes") }
     }
     if !report.commands.isEmpty { Output.line("to mend it:") }
     for command in report.commands { Output.line("  \(command)") }

@@ -44,10 +44,11 @@ extension Log {
   ///
   /// `salvage`: what the files tell themselves is put back, too, where it stood. With it, and without any other offer,
   /// a file of which nobody knows what it held stays, unless `takesVague`; and so does one that tells events of which
-  /// nothing proves the notes, if no offer has their commits, unless `takesUnnoted`.
+  /// nothing proves the notes, if no offer has their commits, unless `takesUnnoted`; and one that cannot be read in the
+  /// ordinary way and tells events that would not stand in the new one, as nothing proves them yet, unless `givesUp`.
   package func mend(
     _ survey: Survey, with offers: [Offer], and salvage: Salvage = Salvage(), takesVague: Bool = false,
-    takesUnnoted: Bool = false
+    takesUnnoted: Bool = false, givesUp: Bool = false
   ) throws(LogError) -> Mended {
     try checkWritable()
     var mended = Mended()
@@ -60,7 +61,7 @@ extension Log {
     mended.missing = survey.lost.filter { $0.place == nil }
     let vague = offers.isEmpty && !takesVague ? Set(survey.vague(after: salvage).map(\.path)) : []
     for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) where !vague.contains(file.path) {
-      guard let part = try self.mended(file, place, survey, proven, salvage) else {
+      guard let part = try self.mended(file, place, survey, proven, salvage, givesUp: givesUp) else {
         mended.missing += survey.lost.filter { $0.place == place }
         continue
       }
@@ -79,7 +80,8 @@ extension Log {
   /// What a damaged file is to hold: what can be read of it, and of each partition what is proven, if that is all
   /// that it lost. nil: it stays as it is.
   func mended(
-    _ file: DamagedFile, _ place: UInt64, _ survey: Survey, _ proven: ProvenOffers, _ salvage: Salvage
+    _ file: DamagedFile, _ place: UInt64, _ survey: Survey, _ proven: ProvenOffers, _ salvage: Salvage,
+    givesUp: Bool
   ) throws(LogError) -> MendedFile? {
     if survey.outOfOrder.contains(place) { return nil }
     let ranges = survey.lost.filter { $0.place == place }
@@ -94,6 +96,10 @@ extension Log {
     streams = streams.filter { !incomplete.contains($0.key.partition) }
     let missing = ranges.filter { incomplete.contains($0.partition) }
     if !missing.isEmpty, streams.isEmpty { return nil }
+    if !givesUp, case .nothing = file.kind {
+      // Somebody may have what proves them.
+      if salvage.events(at: place).contains(where: { incomplete.contains($0.partition) }) { return nil }
+    }
     var contents = try file.contents()
     guard let gaps = survey.gaps(missing, at: place, contents) else { return nil }
     var events = Dictionary(

@@ -96,7 +96,7 @@ extension Log {
     salvage.missing = survey.lost.filter { $0.place == nil }
     for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) {
       let ranges = survey.lost.filter { $0.place == place }
-      guard let part = try mended(file, place, survey, proven, salvage) else {
+      guard let part = try mended(file, place, survey, proven, salvage, givesUp: true) else {
         salvage.missing += ranges
         continue
       }

@@ -92,7 +92,8 @@ extension Node {
       let salvage = try Self.wrapping { try log.salvage(survey) }
       if salvage.count > 0 {
         _ = try Self.wrapping {
-          try log.mend(survey, with: [], and: salvage, takesVague: true, takesUnnoted: true)
+          try log.mend(
+            survey, with: [], and: salvage, takesVague: true, takesUnnoted: true, givesUp: true)
         }
         found = try Self.wrapping { try log.verify() }
       }
