@@ -12,10 +12,18 @@ extension Misuses {
 
   mutating func checkArguments(of attribute: AttributeSyntax) {
     let name = attribute.attributeName.trimmedDescription
-    if let plain = attribute.withPlainFields {
+    if let label = attribute.ownSideLabel {
+      add(
+        "ownSide",
+        "@\(name) names the reference fields that the other model has, not `\(label):`: write @\(name)(\"…\")",
+        at: attribute)
+      return
+    }
+    if let (plain, isComplete) = attribute.withPlainFields {
       add(
         "fieldList", "properties are named one by one, without a label: \(plain)", at: attribute,
-        fix: .replace("write `\(plain)`", attribute, by: AttributeSyntax(stringLiteral: plain)))
+        fix: isComplete
+          ? .replace("write `\(plain)`", attribute, by: AttributeSyntax(stringLiteral: plain)) : nil)
       return
     }
     for argument in attribute.unreadable {
@@ -69,27 +77,39 @@ extension AttributeSyntax {
   /// The arguments that are no literals of what they stand for.
   var unreadable: [LabeledExprSyntax] { expressions.filter { !$0.isReadable } }
 
-  /// The same with its properties one by one, where they stand in a list, or behind the label that GraphQL has; nil where
-  /// they do not, and where one is no literal.
-  fileprivate var withPlainFields: String? {
+  /// The label by which Amplify's first GraphQL names fields of this model, or an index, for a relationship whose fields
+  /// are the other model's. (`references:`, of its second, names those.)
+  fileprivate var ownSideLabel: String? {
+    let name = attributeName.trimmedDescription.split(separator: ".").last
+    guard name == "HasMany" || name == "HasOne" else { return nil }
+    return expressions.compactMap(\.label?.text).first { ["fields", "indexName"].contains($0) }
+  }
+
+  /// The same with its properties one by one, where they stand in a list, or behind the label that GraphQL has, and whether
+  /// there is one; nil where they do not, and where one is no literal.
+  fileprivate var withPlainFields: (text: String, isComplete: Bool)? {
     let name = attributeName.trimmedDescription
     guard name != "Column", name != "Table" else { return nil }
     var isPlain = true
-    var arguments: [String] = []
+    var fields: [String] = []
+    var others: [String] = []
     for argument in expressions {
       let list = argument.expression.as(ArrayExprSyntax.self)?.elements.map(\.expression)
       let isLabelled = LabeledExprSyntax.fieldLabels.contains(argument.label?.text ?? "")
       guard isLabelled || argument.label == nil else {
-        arguments.append(argument.with(\.trailingComma, nil).trimmedDescription)
+        others.append(argument.with(\.trailingComma, nil).trimmedDescription)
         continue
       }
       if isLabelled || list != nil { isPlain = false }
       for field in list ?? [argument.expression] {
         guard field.fieldName != nil else { return nil }
-        arguments.append(field.trimmedDescription)
+        fields.append(field.trimmedDescription)
       }
     }
-    return isPlain ? nil : "@\(name)(\(arguments.joined(separator: ", ")))"
+    guard !isPlain else { return nil }
+    // What has no label stands first.
+    let arguments = (fields.isEmpty ? ["\"…\""] : fields) + others
+    return ("@\(name)(\(arguments.joined(separator: ", ")))", !fields.isEmpty)
   }
 }
 
@@ -99,7 +119,7 @@ extension LabeledExprSyntax {
 
   fileprivate var isReadable: Bool {
     switch label?.text {
-    case let label? where Self.fieldLabels.contains(label): false
+    case let label? where Self.fieldLabels.contains(label) || label == "indexName": false
     case "primaryKey": expression.is(BooleanLiteralExprSyntax.self)
     case "onDelete": expression.deleteRule != nil
     case "as", "through": expression.metatypeName != nil

@@ -170,6 +170,70 @@ struct AttributeMisuseTests {
         """)
   }
 
+  @Test(
+    "fields of this side, or an index, of a relationship whose fields are of the other side, as in Amplify's first GraphQL",
+    arguments: [
+      "fields: [\"id\"]", "indexName: \"byTeam\", fields: [\"id\"]", "fields: [\"id\"], onDelete: .restrict",
+      "indexName: \"byTeam\"",
+    ])
+  func fieldsOfThisSide(_ arguments: String) {
+    for (kind, type) in [("HasMany", "Related<Member>"), ("HasOne", "Member?")] {
+      let label = arguments.prefix { $0 != ":" }
+      expectMisuse(
+        """
+        @Table struct Team {
+          let id: Int
+          @\(kind)(\(arguments)) var member: \(type)
+        }
+        """,
+        "@\(kind) names the reference fields that the other model has, not `\(label):`: write @\(kind)(\"…\")",
+        line: 3, column: 3)
+    }
+  }
+
+  @Test("fields as GraphQL names them, behind other arguments")
+  func fieldsBehind() {
+    expectMisuse(
+      """
+      @Table struct Team {
+        let id: Int
+        @HasMany(onDelete: .restrict, references: ["teamId"]) var members: Related<Member>
+      }
+      """, "properties are named one by one, without a label: @HasMany(\"teamId\", onDelete: .restrict)",
+      line: 3, column: 3, fix: "write `@HasMany(\"teamId\", onDelete: .restrict)`",
+      fixed: """
+        @Table struct Team {
+          let id: Int
+          @HasMany("teamId", onDelete: .restrict) var members: Related<Member>
+        }
+        """)
+    expectMisuse(
+      """
+      @Table @Index(name: "byName", fields: ["name"]) struct Team {
+        let id: Int
+        var name: String
+      }
+      """, "properties are named one by one, without a label: @Index(\"name\", name: \"byName\")",
+      line: 1, column: 8, fix: "write `@Index(\"name\", name: \"byName\")`",
+      fixed: """
+        @Table @Index("name", name: "byName") struct Team {
+          let id: Int
+          var name: String
+        }
+        """)
+  }
+
+  @Test("a list of no fields", arguments: ["fields: []", "[]", "references: []"])
+  func emptyFieldList(_ argument: String) {
+    expectMisuse(
+      """
+      @Table struct Member {
+        let id: Int
+        @BelongsTo(\(argument)) var team: Team?
+      }
+      """, "properties are named one by one, without a label: @BelongsTo(\"…\")", line: 3, column: 3)
+  }
+
   @Test("two attributes for one column")
   func twoColumns() {
     expectMisuse(
