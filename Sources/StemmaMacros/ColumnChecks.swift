@@ -137,10 +137,9 @@ extension TableDeclaration {
     guard variable.isRelationship,
       let modifier = variable.modifiers.first(where: { $0.name.tokenKind == .keyword(.static) })
     else { return }
-    let others = variable.modifiers.filter { $0.id != modifier.id }
     misuses.add(
       "staticRelationship", "a relationship is one of each record; leave out `static`", at: modifier,
-      fix: .replace("leave out `static`", variable, by: variable.with(\.modifiers, others)))
+      fix: .replace("leave out `static`", [.leavingOut(modifier)]))
   }
 
   /// A record that is read has its values at once; what is made when it is asked for is none of them.

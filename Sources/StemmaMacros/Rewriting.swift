@@ -35,6 +35,12 @@ extension FixIt {
 }
 
 extension FixIt.Change {
+  /// Nothing in the place of a modifier. The line break in front of the first one of a line stays: the modifier owns it.
+  static func leavingOut(_ modifier: DeclModifierSyntax) -> Self {
+    let nothing = DeclModifierSyntax(name: .identifier("", leadingTrivia: modifier.leadingTrivia))
+    return .replace(oldNode: Syntax(modifier), newNode: Syntax(nothing))
+  }
+
   /// A type in the place of an optional one, without the nil that may stand behind it.
   static func required(_ type: TypeSyntax, _ place: Syntax) -> Self {
     guard var binding = place.as(PatternBindingSyntax.self), let optional = binding.typeAnnotation?.type

@@ -137,11 +137,8 @@ struct TableDeclaration {
   /// The advice to make a type a struct, of which none is final.
   private static func structured(_ modifiers: DeclModifierListSyntax, _ keyword: TokenSyntax) -> FixIt {
     let change = FixIt.Change.replacement(of: keyword, by: TokenSyntax.keyword(.struct))
-    // An array: a list of syntax that is filtered stands nowhere, and neither do its elements.
-    let final = Array(modifiers).filter { $0.name.tokenKind == .keyword(.final) }
-    return .replace(
-      "make it a struct",
-      final.map { .replace(oldNode: Syntax($0), newNode: Syntax(DeclModifierListSyntax([]))) } + [change])
+    let final = modifiers.first { $0.name.tokenKind == .keyword(.final) }
+    return .replace("make it a struct", (final.map { [.leavingOut($0)] } ?? []) + [change])
   }
 }
 

@@ -154,6 +154,21 @@ struct MisuseTests {
           let id: Int
         }
         """)
+    for (modifiers, kept) in [("final ", ""), ("final public ", "public "), ("public final ", "public ")] {
+      expectMisuse(
+        """
+        @Table
+        \(modifiers)class Book {
+          public let id: Int
+        }
+        """, message, line: 1, column: 1, fix: "make it a struct",
+        fixed: """
+          @Table
+          \(kept)struct Book {
+            public let id: Int
+          }
+          """)
+    }
     expectMisuse(
       """
       @Table enum Book {

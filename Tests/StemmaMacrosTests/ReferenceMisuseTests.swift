@@ -327,6 +327,29 @@ struct ReferenceMisuseTests {
         """)
   }
 
+  @Test("a relationship of the type, on a line of its own")
+  func staticOnItsLine() {
+    for (modifiers, kept) in [("static ", ""), ("static public ", "public "), ("public static ", "public ")] {
+      expectMisuse(
+        """
+        @Table public struct Book {
+          public let id: Int
+          @HasMany("bookId")
+          \(modifiers)var pages: Related<Page>
+        }
+        """,
+        "a relationship is one of each record; leave out `static`", line: 4,
+        column: modifiers.hasPrefix("public") ? 10 : 3, fix: "leave out `static`",
+        fixed: """
+          @Table public struct Book {
+            public let id: Int
+            @HasMany("bookId")
+            \(kept)var pages: Related<Page>
+          }
+          """)
+    }
+  }
+
   @Test("a relationship to what is no name of a type")
   func modelType() {
     expectMisuse(
