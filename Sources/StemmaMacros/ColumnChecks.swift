@@ -21,7 +21,7 @@ extension TableDeclaration {
 
   /// Types that no column can have.
   static func check(_ type: TypeSyntax, of name: String) throws {
-    let bare = bared(type)
+    let bare = type.bare
     if bare.is(SomeOrAnyTypeSyntax.self) {
       throw Misuses.error(
         "existential",
@@ -36,24 +36,16 @@ extension TableDeclaration {
         "tuple", "a tuple is no column; make it a nested @Selection struct, or mark `\(name)` @Ephemeral",
         at: type)
     }
-    let isImplicit = type.is(ImplicitlyUnwrappedOptionalTypeSyntax.self)
-    guard isImplicit || type.wrapped?.wrapped != nil else { return }
-    let optional = "\(bare.trimmedDescription)?"
-    throw Misuses.error(
-      isImplicit ? "implicitlyUnwrapped" : "twiceOptional",
-      "\(isImplicit ? "a column that may be null is an optional" : "a column is null or not"): the type of `\(name)` is "
-        + "`\(optional)`",
-      at: type, fix: .replace("write `\(optional)`", type, by: TypeSyntax(stringLiteral: optional)))
   }
 
   /// Lists of lists, dictionaries and sets, which no column holds as such; JSON of any depth can be stored.
   static func checkDepth(_ type: TypeSyntax, of name: String, _ variable: VariableDeclSyntax) throws {
     let column = variable.attributes.named("Column")
-    guard column?.expression("as") == nil, let what = collection(bared(type)) else { return }
+    guard column?.expression("as") == nil, let what = collection(type.bare) else { return }
     let representation = "\(type.trimmedDescription).JSONRepresentation"
     throw Misuses.error(
       "collection", "\(what) is no column; store `\(name)` as JSON", at: type,
-      fix: column != nil
+      fix: column != nil || type.isOddOptional
         ? nil
         : .replace(
           "store it as JSON", variable, by: variable.marked("@Column(as: \(representation).self)")))
@@ -62,7 +54,7 @@ extension TableDeclaration {
   private static func collection(_ type: TypeSyntax) -> String? {
     if type.is(DictionaryTypeSyntax.self) { return "a dictionary" }
     if let list = type.as(ArrayTypeSyntax.self) {
-      return bared(list.element).is(ArrayTypeSyntax.self) ? "a list of lists" : nil
+      return list.element.bare.is(ArrayTypeSyntax.self) ? "a list of lists" : nil
     }
     let generic = type.as(IdentifierTypeSyntax.self)
     guard generic?.genericArgumentClause != nil else { return nil }
@@ -81,19 +73,6 @@ extension TableDeclaration {
         "what @\(kind) leads to is no column, and one relationship; leave out @\(name), or @\(kind)",
         at: attribute, fix: .leaveOut(attribute, of: variable))
     }
-  }
-
-  /// Without attributes, parentheses and what makes it an optional.
-  private static func bared(_ type: TypeSyntax) -> TypeSyntax {
-    if let attributed = type.as(AttributedTypeSyntax.self) { return bared(attributed.baseType) }
-    if let wrapped = type.wrapped { return bared(wrapped) }
-    if let implicit = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
-      return bared(implicit.wrappedType)
-    }
-    if let tuple = type.as(TupleTypeSyntax.self), tuple.elements.count == 1, let only = tuple.elements.first {
-      return bared(only.type)
-    }
-    return type
   }
 
   /// What stands in a model, or in a group, and is neither a column nor kept out of the columns.
@@ -185,6 +164,18 @@ extension TableDeclaration {
 }
 
 extension MemberReader {
+  /// A column that can be nil, said in more than one way. (A key and a group cannot be.)
+  static func checkOptional(_ column: TableDeclaration.Column, _ misuses: inout Misuses) {
+    guard let type = column.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type, type.isOddOptional
+    else { return }
+    let isImplicit = type.is(ImplicitlyUnwrappedOptionalTypeSyntax.self)
+    misuses.add(
+      isImplicit ? "implicitlyUnwrapped" : "twiceOptional",
+      "\(isImplicit ? "a column that may be null is an optional" : "a column is null or not"): the type of "
+        + "`\(column.property)` is `\(column.type)`",
+      at: type, fix: .replace("write `\(column.type)`", type, by: TypeSyntax(stringLiteral: column.type)))
+  }
+
   /// A constant with a value. In a key it is the value that is too much, elsewhere the constant.
   static func checkConstant(_ column: TableDeclaration.Column, _ isKey: Bool, _ misuses: inout Misuses) {
     guard !column.isVariable, column.defaultValue != nil,
@@ -264,22 +255,25 @@ extension MemberReader {
 
   /// A nested struct as a column's type: one with `@Selection` is a group of columns and always there, one that says
   /// nothing of itself is no column.
+  ///
+  /// - Returns: Whether it is one of them, and wrong.
   static func checkNested(
     _ column: TableDeclaration.Column, isKey: Bool, selections: Set<String>,
     plain: [String: StructDeclSyntax], _ misuses: inout Misuses
-  ) {
+  ) -> Bool {
     guard column.representation == nil,
       let type = column.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type
-    else { return }
-    let wrapped = type.wrapped?.trimmedDescription
+    else { return false }
+    let wrapped = column.isOptional ? type.bare.trimmedDescription : nil
     if let wrapped, selections.contains(wrapped) {
       misuses.add(
         "optionalGroup",
         "the columns of a group are always there; make properties of `\(wrapped)` optional instead",
         at: type,
         fix: .replace("write `\(wrapped)`", [.required(TypeSyntax(stringLiteral: wrapped), column.place)]))
+      return true
     }
-    guard let nested = plain[wrapped ?? type.trimmedDescription], !nested.canBeColumn else { return }
+    guard let nested = plain[wrapped ?? type.trimmedDescription], !nested.canBeColumn else { return false }
     let selection = isKey ? nested.hashable : nested
     var changes = [
       FixIt.Change.replacement(of: nested, by: DeclSyntax(stringLiteral: "@Selection \(selection.trimmed)"))
@@ -289,6 +283,7 @@ extension MemberReader {
       "plainNested",
       "`\(nested.name.text)` is no type of a column: mark it @Selection, and its properties are columns, or declare it "
         + "as a ColumnValue", at: type, fix: .replace("mark it @Selection", changes))
+    return true
   }
 }
 

@@ -55,8 +55,9 @@ struct MemberReader {
     if isMarked { marked.append(column) }
     let isKey = isMarked || column.isInferredKey
     Self.checkConstant(column, isKey, &misuses)
-    Self.checkNested(
+    let isNested = Self.checkNested(
       column, isKey: isKey, selections: Set(selections.keys), plain: plain, &misuses)
+    if !isKey, !isNested { Self.checkOptional(column, &misuses) }
     for attribute in variable.attributes.all("Index") {
       indexes.append(
         TableDeclaration.Index(
@@ -174,9 +175,11 @@ struct MemberReader {
   /// The advice to mark an `ID`, or else to add `let id: UUID`, where nothing else is called so.
   private var identified: FixIt? {
     if let other = all.first(where: { $0.name.lowercased() == "id" }) {
-      guard other.variable.attributes.named("Column") == nil else { return nil }
+      guard other.variable.attributes.named("Column") == nil, other.variable.bindings.count == 1 else {
+        return nil
+      }
       return .replace(
-        "mark `\(other.property)`", other.variable, by: other.variable.marked("@Column(primaryKey: true)"))
+        "mark `\(other.property)`", other.variable, by: other.constant.marked("@Column(primaryKey: true)"))
     }
     guard !members.keys.contains(where: { $0.lowercased() == "id" }) else { return nil }
     let id = "\(declaration.modifiers.accessPrefix)let id: UUID"
@@ -240,10 +243,22 @@ extension TableDeclaration.Column {
     return property == "id" && mark?.trimmedDescription != "false"
   }
 
+  /// Its declaration as that of a key: a constant without a value, that cannot be nil.
+  fileprivate var constant: VariableDeclSyntax {
+    var column = self
+    column.type = SpelledTypes.unwrapped(type).type
+    var declaration = variable
+    declaration.bindingSpecifier.tokenKind = .keyword(.let)
+    declaration.bindings = [column.withoutValue]
+    return declaration
+  }
+
   /// The advice to leave out the question mark.
   fileprivate var required: FixIt? {
-    let type = place.as(PatternBindingSyntax.self)?.typeAnnotation?.type
-    return type?.wrapped.map { .replace("write `\($0.trimmedDescription)`", [.required($0, place)]) }
+    guard isOptional, let type = place.as(PatternBindingSyntax.self)?.typeAnnotation?.type.bare else {
+      return nil
+    }
+    return .replace("write `\(type.trimmedDescription)`", [.required(type, place)])
   }
 }
 

@@ -58,7 +58,7 @@ extension TableDeclaration {
     let fields = relationship.fields.compactMap { column(ofProperty: $0) }
     guard fields.count == relationship.fields.count else {
       for field in relationship.fields where column(ofProperty: field) == nil {
-        addUnknown(field, relationship.attribute, &misuses)
+        addUnknown(field, relationship.attribute, besides: relationship.fields, &misuses)
       }
       return
     }

@@ -42,6 +42,27 @@ extension TypeSyntax {
     return arguments.first.flatMap { TypeSyntax($0.argument) }
   }
 
+  /// What it is without attributes, parentheses and what makes it an optional.
+  var bare: TypeSyntax {
+    if let attributed = self.as(AttributedTypeSyntax.self) { return attributed.baseType.bare }
+    if let implicit = self.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) { return implicit.wrappedType.bare }
+    return (wrapped ?? unparenthesized)?.bare ?? self
+  }
+
+  /// What stands in parentheses; nil where none are.
+  private var unparenthesized: TypeSyntax? {
+    guard let tuple = self.as(TupleTypeSyntax.self), tuple.elements.count == 1 else { return nil }
+    return tuple.elements.first?.type
+  }
+
+  /// Whether it is an optional in more ways than one, or one that is unwrapped without a word.
+  var isOddOptional: Bool {
+    self.is(ImplicitlyUnwrappedOptionalTypeSyntax.self) || wrapped?.wrapped != nil
+  }
+
+  /// Without parentheses around it.
+  var plain: TypeSyntax { unparenthesized?.plain ?? self }
+
   /// The model that is named, in whatever it stands: `Pet` of `[Pet]?` and `Related<Pet>`; nil where no name is. A model is
   /// not generic, so what is holds models.
   var model: TypeSyntax? {
@@ -50,9 +71,7 @@ extension TypeSyntax {
       return implicit.wrappedType.model
     }
     if let list = self.as(ArrayTypeSyntax.self) { return list.element.model }
-    if let tuple = self.as(TupleTypeSyntax.self) {
-      return tuple.elements.count == 1 ? tuple.elements.first?.type.model : nil
-    }
+    if self.is(TupleTypeSyntax.self) { return unparenthesized?.model }
     guard let name = self.as(IdentifierTypeSyntax.self) ?? self.as(MemberTypeSyntax.self)?.lastName else {
       return nil
     }

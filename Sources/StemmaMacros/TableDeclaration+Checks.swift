@@ -38,7 +38,7 @@ extension TableDeclaration {
     var names: Set<String> = []
     for index in indexes {
       for field in index.fields where column(ofProperty: field) == nil {
-        addUnknown(field, index.attribute, &misuses)
+        addUnknown(field, index.attribute, besides: index.fields, &misuses)
       }
       if index.fields.isEmpty, index.attribute.unreadable.isEmpty {
         misuses.add("noFields", "name the properties of the index: @Index(\"title\")", at: index.attribute)
@@ -91,13 +91,15 @@ extension TableDeclaration {
     }
   }
 
-  /// What is no column of the model. One that differs in case only is meant.
-  func addUnknown(_ field: String, _ attribute: AttributeSyntax, _ misuses: inout Misuses) {
+  /// What is no column of the model. One that differs in case only is meant, unless it is named besides.
+  func addUnknown(
+    _ field: String, _ attribute: AttributeSyntax, besides fields: [String], _ misuses: inout Misuses
+  ) {
     let known = (key.columns + columns).map(\.property)
     let meant = known.first { $0.lowercased() == field.lowercased() }
     let isLiteral = attribute.unlabelled.allSatisfy { $0.is(StringLiteralExprSyntax.self) }
     var fix: FixIt?
-    if let meant, isLiteral, !attribute.strings.contains(meant) {
+    if let meant, isLiteral, !fields.contains(meant) {
       let fields = attribute.strings.map { "\"\($0 == field ? meant : $0)\"" }
       fix = .replace("write `\(meant)`", attribute, by: attribute.naming(fields))
     }
@@ -175,7 +177,7 @@ extension TableDeclaration {
       if let column = column(ofProperty: field) {
         fields.append(column)
       } else {
-        addUnknown(field, relationship.attribute, &misuses)
+        addUnknown(field, relationship.attribute, besides: relationship.fields, &misuses)
       }
     }
     guard fields.count == relationship.fields.count else { return }

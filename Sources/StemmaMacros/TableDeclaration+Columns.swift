@@ -103,7 +103,9 @@ extension TableDeclaration {
         try check(type, of: name)
         try checkDepth(type, of: name, variable)
       }
-      guard let text = type?.trimmedDescription ?? value?.literalType else {
+      // One that can be nil in more ways than one is refused, unless it cannot be at all.
+      let single = type.flatMap { $0.isOddOptional ? "\($0.bare.trimmedDescription)?" : nil }
+      guard let text = single ?? type?.trimmedDescription ?? value?.literalType else {
         throw untyped(name, binding)
       }
       let attribute = variable.attributes.named("Column")

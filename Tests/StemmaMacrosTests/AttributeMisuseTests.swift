@@ -234,6 +234,17 @@ struct AttributeMisuseTests {
       """, "properties are named one by one, without a label: @BelongsTo(\"…\")", line: 3, column: 3)
   }
 
+  @Test("an index that names its own property in another case")
+  func ownFieldMisspelt() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Index("Title") var title: String
+      }
+      """, "Book has no column `Title`; it has id, title", line: 3, column: 3)
+  }
+
   @Test("two attributes for one column")
   func twoColumns() {
     expectMisuse(

@@ -409,6 +409,70 @@ struct ColumnMisuseTests {
         """)
   }
 
+  @Test("a key that is an optional in another way", arguments: ["Int!", "Int??", "Optional<Int>!"])
+  func optionalKey(_ type: String) {
+    for (mark, name) in [("", "id"), ("@Column(primaryKey: true) ", "number")] {
+      expectMisuse(
+        """
+        @Table struct Book {
+          \(mark)let \(name): \(type)
+          var title: String
+        }
+        """,
+        "the primary key `\(name)` cannot be nil", line: 2, column: 7 + mark.count, fix: "write `Int`",
+        fixed: """
+          @Table struct Book {
+            \(mark)let \(name): Int
+            var title: String
+          }
+          """)
+    }
+  }
+
+  @Test(
+    "a group that is an optional in another way",
+    arguments: ["Size!", "Size??", "Optional<Size>?", "Size! = nil"])
+  func optionalGroupOtherwise(_ type: String) {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Size { var width: Int }
+        var size: \(type)
+      }
+      """,
+      "the columns of a group are always there; make properties of `Size` optional instead",
+      line: 4, column: 13, fix: "write `Size`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Selection struct Size { var width: Int }
+          var size: Size
+        }
+        """)
+  }
+
+  @Test(
+    "an `ID` that is to be the key, but could not be as it is",
+    arguments: ["var ID: UUID?", "var ID: UUID", "let ID: UUID?", "var ID = UUID()"])
+  func markedKey(_ property: String) {
+    expectMisuse(
+      """
+      @Table struct Book {
+        /// What it is known by.
+        public \(property)
+      }
+      """,
+      "Book has no primary key: name a property `id`, or mark one with @Column(primaryKey: true)",
+      line: 1, column: 15, fix: "mark `ID`",
+      fixed: """
+        @Table struct Book {
+          /// What it is known by.
+          @Column(primaryKey: true) public let ID: UUID
+        }
+        """)
+  }
+
   @Test("a function that is implicitly unwrapped")
   func implicitFunction() {
     expectMisuse(
