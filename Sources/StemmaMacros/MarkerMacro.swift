@@ -26,10 +26,15 @@ struct MarkerMacro: PeerMacro {
     _ isIndex: Bool, _ declaration: some DeclSyntaxProtocol, _ surrounding: Syntax?
   ) -> Bool {
     guard declaration.is(VariableDeclSyntax.self) else {
-      let own = declaration.asProtocol(DeclGroupSyntax.self)?.attributes
-      return isIndex && own?.named("Table") != nil
+      return isIndex && has("Table", declaration.asProtocol(DeclGroupSyntax.self))
     }
-    let attributes = surrounding?.asProtocol(DeclGroupSyntax.self)?.attributes
-    return ["Table", "Selection"].contains { attributes?.named($0) != nil }
+    let group = surrounding?.asProtocol(DeclGroupSyntax.self)
+    return ["Table", "Selection"].contains { has($0, group) }
+  }
+
+  /// Of an attribute inside of `#if`, `@Table` says what is wrong with it, in the builds that have it.
+  private static func has(_ name: String, _ group: (any DeclGroupSyntax)?) -> Bool {
+    guard let attributes = group?.attributes else { return false }
+    return attributes.named(name) != nil || attributes.hasConditional(name)
   }
 }

@@ -8,9 +8,14 @@ private func relationship(
   _ node: AttributeSyntax, _ declaration: some DeclSyntaxProtocol, _ context: some MacroExpansionContext
 ) -> TableDeclaration.Relationship? {
   guard let variable = declaration.as(VariableDeclSyntax.self) else { return nil }
-  guard context.lexicalContext.first?.asProtocol(DeclGroupSyntax.self)?.attributes.named("Table") != nil
-  else {
+  let attributes = context.lexicalContext.first?.asProtocol(DeclGroupSyntax.self)?.attributes ?? []
+  guard attributes.named("Table") != nil else {
     let kind = node.attributeName.trimmedDescription
+    if attributes.hasConditional("Table") {
+      let message = "@\(kind) stands in a struct whose @Table does not stand inside of #if"
+      context.diagnose(Diagnostic(node: node, message: Misuse("conditional", message)))
+      return nil
+    }
     context.diagnose(
       Diagnostic(
         node: node,

@@ -22,6 +22,17 @@ extension AttributeListSyntax {
   }
 
   func named(_ name: String) -> AttributeSyntax? { all(name).first }
+
+  /// Whether one stands there inside of `#if`.
+  func hasConditional(_ name: String) -> Bool {
+    contains { element in
+      guard case .ifConfigDecl(let conditional) = element else { return false }
+      return conditional.clauses.contains { clause in
+        guard case .attributes(let inner) = clause.elements else { return false }
+        return inner.named(name) != nil || inner.hasConditional(name)
+      }
+    }
+  }
 }
 
 extension MemberTypeSyntax {

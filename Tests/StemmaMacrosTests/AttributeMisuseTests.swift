@@ -245,6 +245,33 @@ struct AttributeMisuseTests {
       """, "Book has no column `Title`; it has id, title", line: 3, column: 3)
   }
 
+  @Test("what is said of columns, where the model's own mark depends on the build: that is said of the model")
+  func conditionalModel() {
+    expectNone(
+      """
+      #if SERVER
+      @Table
+      #endif
+      struct Book {
+        @Column(primaryKey: true) let isbn: String
+        @Index var title: String
+        @Ephemeral var isOpen = false
+      }
+      """)
+    expectMisuse(
+      """
+      #if SERVER
+      #if os(Linux)
+      @Table
+      #endif
+      #endif
+      struct Book {
+        let id: Int
+        @HasMany("bookId") var pages: Related<Page>
+      }
+      """, "@HasMany stands in a struct whose @Table does not stand inside of #if", line: 8, column: 3)
+  }
+
   @Test("two attributes for one column")
   func twoColumns() {
     expectMisuse(

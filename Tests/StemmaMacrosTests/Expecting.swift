@@ -50,6 +50,12 @@ func expectMisuse(
   #expect(rest.isEmpty, "the fix is refused: \(rest)", sourceLocation: location)
 }
 
+/// Expects that nothing is said of a source.
+func expectNone(_ source: String, _ location: Testing.SourceLocation = #_sourceLocation) {
+  let messages = expand(source).messages
+  #expect(messages.isEmpty, "\(messages)", sourceLocation: location)
+}
+
 /// With something in each place that a fix leaves to be filled in.
 private func filled(_ source: String) -> String {
   source.replacing("<#name#>", with: "name").replacing("<#Type#>", with: "Int")
