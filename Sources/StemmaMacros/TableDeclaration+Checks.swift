@@ -7,10 +7,14 @@ extension TableDeclaration {
     if let generics = declaration.genericParameterClause {
       misuses.add("generic", "a model cannot be generic", at: generics)
     }
-    if let actor = declaration.attributes.named("MainActor") {
+    // Which attributes are global actors, no macro sees: they are called so.
+    let actors = declaration.attributes.compactMap { $0.as(AttributeSyntax.self) }
+      .filter { $0.attributeName.trimmedDescription.hasSuffix("Actor") }
+    for actor in actors {
       misuses.add(
-        "isolated", "a record is a value for every actor; leave out @MainActor", at: actor,
-        fix: .leaveOut(actor, of: declaration))
+        "isolated",
+        "a record is a value for every actor; leave out @\(actor.attributeName.trimmedDescription)",
+        at: actor, fix: .leaveOut(actor, of: declaration))
     }
     let reserved = ["Draft", "Columns", "Relationships", "PrimaryKey", "Stemma"]
     if reserved.contains(name) {

@@ -32,6 +32,26 @@ struct DeclarationMisuseTests {
         """)
   }
 
+  @Test(
+    "a model of an actor by another name",
+    arguments: ["Swift.MainActor", "_Concurrency.MainActor", "DatabaseActor", "Storage.DatabaseActor"])
+  func isolatedOtherwise(_ actor: String) {
+    expectMisuse(
+      """
+      @\(actor)
+      @Table struct Book {
+        let id: Int
+      }
+      """,
+      "a record is a value for every actor; leave out @\(actor)", line: 1, column: 1,
+      fix: "leave out @\(actor)",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+        }
+        """)
+  }
+
   @Test("a type that is called as what is written into it")
   func reservedName() {
     expectMisuse(
