@@ -184,7 +184,7 @@ extension TableDeclaration.Relationship {
           fix: .replace(
             "write `Related<\(model)>`", type, by: TypeSyntax(stringLiteral: "Related<\(model)>")))
       }
-    } else if model != (type.wrapped ?? type).trimmedDescription {
+    } else if model != (type.wrapped ?? type).plain.trimmedDescription {
       let one = isOptional ? "\(model)?" : model
       throw Misuses.error(
         "oneRecord",

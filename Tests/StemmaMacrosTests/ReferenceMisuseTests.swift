@@ -350,6 +350,19 @@ struct ReferenceMisuseTests {
     }
   }
 
+  @Test(
+    "a model's name in parentheses is that model's", arguments: ["(Team)?", "((Team))?", "Optional<(Team)>"])
+  func parentheses(_ type: String) {
+    expectNone(
+      """
+      @Table struct Book {
+        let id: Int
+        var teamId: Int?
+        @BelongsTo("teamId") var team: \(type)
+      }
+      """)
+  }
+
   @Test("a relationship to what is no name of a type")
   func modelType() {
     expectMisuse(
