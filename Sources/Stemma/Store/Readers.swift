@@ -90,11 +90,13 @@ final class Readers: Sendable {
   }
 
   private func giveBack(_ reader: Idle) {
-    idle.withLock { idle in
+    let isKept = idle.withLock { idle in
       // Looked at here, as else one that is given back while the store is being closed would stay open.
-      if !isClosed.load(ordering: .acquiring), idle.count < Self.idleLimit { idle.append(reader) }
+      guard !isClosed.load(ordering: .acquiring), idle.count < Self.idleLimit else { return false }
+      idle.append(reader)
+      return true
     }
-    letGoSoon()
+    if isKept { letGoSoon() }
   }
 
   /// Traps if what is kept contradicts itself. For tests, on any thread, also while others read.
