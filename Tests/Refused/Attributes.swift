@@ -94,3 +94,22 @@ extension Unread {
   @Ephemeral @BelongsTo("ownerId") var owner: Owner?  // refused: leave out @Ephemeral, or @BelongsTo
   @HasMany("leadingId") static var all: Related<Pet>  // refused: leave out `static`
 }
+
+// What is said of columns is read wherever @Table stands.
+
+#if !SERVER
+  @Table  // refused: @Table cannot stand inside of #if
+#endif
+struct There {
+  @Column(primaryKey: true) let number: Int
+  @Index var title: String
+}
+
+#if SERVER
+  @Table
+#endif
+struct NotThere {
+  @Column(primaryKey: true) let number: Int
+  @Index var title: String
+  @HasMany("ownerId") var pets: Related<Pet>  // refused: whose @Table does not stand inside of #if
+}

@@ -42,6 +42,16 @@ import Stemma
   let id: UUID
 }
 
+@Swift.MainActor @Table struct IsolatedOtherwise {  // refused: a record is a value for every actor
+  let id: UUID
+}
+
+@globalActor actor MembersActor { static let shared = MembersActor() }
+
+@MembersActor @Table struct IsolatedElsewhere {  // refused: a record is a value for every actor
+  let id: UUID
+}
+
 @Table struct Conditional {
   let id: UUID
   #if DEBUG

@@ -109,4 +109,5 @@ func local() {
   @BelongsTo("cageId") var Own: Cage?  // refused: @Table writes `setOwn(_:)` for `own` already
   @BelongsTo("petId") var several: [Pet]  // refused: leads to one record: its type is `Pet?`
   @BelongsTo("petId", "petId") var double: Pet?  // refused: name each once
+  @HasMany(fields: ["id"]) var all: Related<Pet>  // refused: not `fields:` | argument label | pass array
 }
