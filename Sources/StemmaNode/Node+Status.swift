@@ -59,7 +59,8 @@ extension Node {
     }
     if log.isSealingHeldUp {
       notices.append(
-        "the journal grows and is not sealed as long as the log is damaged; `stemma verify` says what mends it")
+        "the journal grows and is not sealed as long as the log is damaged; `stemma verify` says what mends it"
+      )
     }
     notices += mark.givenUp.map(\.sentence)
     var clock = HybridClock()
