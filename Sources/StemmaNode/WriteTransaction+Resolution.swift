@@ -95,8 +95,12 @@ extension WriteTransaction {
     case (.value, .set(let json)):
       outcome = (.resolve, state.completed(try given(json, conflict, field, model, key), rules))
     default:
-      outcome = state.resolution(
-        of: conflict, taking: try candidate(conflict, resolution, field, model, key), rules)
+      let candidate = try candidate(conflict, resolution, field, model, key)
+      // A deletion takes along what goes with the record, however it is chosen.
+      if conflict.kind == .delete, !candidate.exists {
+        return try remove(model, key, seen: state, milliseconds: nil)
+      }
+      outcome = state.resolution(of: conflict, taking: candidate, rules)
     }
     try record(
       outcome.operation, model, key, state: state, assignments: outcome.assignments, milliseconds: nil)

@@ -104,6 +104,59 @@ struct ConflictCommandTests {
     #expect(events.count { $0.object("cause").text("partition") == "Team" } == 2)
   }
 
+  /// A taken deletion was written alone, past the rule, and left what refers to the record behind.
+  @Test(
+    "a deletion that is taken keeps the rules of a deletion",
+    arguments: [
+      ["Shop", "s", "--delete"], ["Shop", "s", "--kind", "delete", "--take", "1"],
+      ["Shop", "s", "existence", "--take", "shown"], ["Shop", "s", "existence", "--take", "newest"],
+      ["Shop", "s", "existence", "--take", "east:"], ["--all", "--take", "shown"],
+      ["--all", "--take", "newest"],
+    ])
+  func takenDeletion(how: [String]) throws {
+    for (rule, status) in [("RESTRICT", Int32(65)), ("STANDARD", 0)] {
+      let work = try Workplace()
+      // The last write is shown, and is the deletion.
+      try work.write(
+        "shop.graphql",
+        """
+        type Shop @model {
+          id: ID! @primaryKey
+          name: String
+          books: [Book] @hasMany(references: ["shopId"], onDelete: \(rule))
+        }
+        type Book @model {
+          id: ID! @primaryKey
+          shopId: ID!
+          shop: Shop! @belongsTo(fields: ["shopId"])
+        }
+
+        """)
+      try work.stemma("init", "west", "--schema", "shop.graphql", "--name", "west")
+      try work.stemma("-C", "west", "create", "Shop", "id=s", "name=S")
+      try work.stemma("clone", "west", "east", "--name", "east")
+      try work.stemma("-C", "west", "update", "Shop", "s", "name=T")
+      try work.stemma("-C", "west", "create", "Book", "id=b", "shop=s")
+      try work.stemma("-C", "east", "delete", "Shop", "s")
+      try work.stemma("-C", "west", "remote", "add", "east", "east")
+      try work.stemma("-C", "west", "pull", "east")
+      let conflict = try #require(
+        try work.stemma("-C", "west", "conflicts", "--kind", "delete", "--json").array().first)
+      let deletion = try #require(conflict.array("candidates").first)
+      #expect(deletion["value"] as? Bool == false, "\(conflict)")
+      let words = how.map { $0 == "east:" ? deletion.text("event") ?? "" : $0 }
+      let result = try Tool.run(Tool.path, ["-C", "west", "resolve"] + words, in: work.path)
+      #expect(result.status == status, "\(rule): \(result.errors)")
+      if status != 0 { #expect(result.errors.contains("Book"), "\(result.errors)") }
+      // Refused, it leaves everything as it was; else the book goes with its shop.
+      let book = try work.attempt("-C", "west", "get", "Book", "b")
+      #expect(book.status == (status == 0 ? 66 : 0), "\(rule)")
+      let kinds = try work.stemma("-C", "west", "conflicts", "--json").array().map { $0.text("kind") }
+      #expect(kinds.contains("delete") == (status != 0), "\(rule): \(kinds)")
+      if status == 0 { #expect(kinds.isEmpty, "\(kinds)") }
+    }
+  }
+
   @Test(
     "resolve a value: by number, by event, by a value",
     arguments: [
