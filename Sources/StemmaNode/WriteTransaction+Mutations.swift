@@ -134,9 +134,16 @@ extension WriteTransaction {
     _ model: Model, _ key: Key, _ fields: [(name: String, value: JSON)], current: RecordState?
   ) throws(NodeError) -> [Assignment] {
     var values: [Assignment] = []
-    func set(_ assignment: Assignment) {
-      values.removeAll { $0.field == assignment.field }
-      values.append(assignment)
+    // A relationship and a field of its reference may be given together, and two relationships may share a field.
+    func set(_ assignment: Assignment) throws(NodeError) {
+      guard let given = values.first(where: { $0.field == assignment.field }) else {
+        return values.append(assignment)
+      }
+      guard given.value != assignment.value else { return }
+      let name = model.fields.first { $0.storedName == assignment.field }?.name ?? assignment.field
+      throw .mutation(
+        .wrongShape(
+          "`\(name)` of \(model.name) is given twice, by itself or a relationship, with different values"))
     }
     for (name, json) in fields {
       if let index = model.index(ofField: name) {
@@ -153,10 +160,10 @@ extension WriteTransaction {
           }
           continue
         }
-        set(Assignment(field.storedName, value))
+        try set(Assignment(field.storedName, value))
       } else if let relationship = model.relationship(named: name), relationship.storesReference {
         let target = json.isNull ? nil : try self.key(json, of: try self.model(relationship.target))
-        try reference(model, key, relationship, target).forEach(set)
+        for assignment in try reference(model, key, relationship, target) { try set(assignment) }
       } else {
         throw .mutation(
           .unknownField(model: model.name, field: name, known: model.fields.map(\.name)))

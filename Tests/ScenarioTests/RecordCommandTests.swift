@@ -250,6 +250,58 @@ struct RecordCommandTests {
     #expect(schema.status == 65 && schema.errors.contains("is longer than 1.0 MiB"), "\(schema.errors)")
   }
 
+  /// The last part of a key counted, and another record was changed or deleted; a second field was read from the end of
+  /// standard input, and emptied.
+  @Test(
+    "no part of a key is given twice, and standard input is read once, also for a key",
+    arguments: [
+      ["delete", "Visit", "site=z", "number=1", "number=2"],
+      ["update", "Visit", "site=x", "site=z", "number=1", "room=a"],
+      ["upsert", "Visit", "site=z", "number=2", "number=1", "room=a"],
+      ["link", "Visit", "site=z", "number=2", "number=1", "guest", "tim"],
+      ["update", "Visit", "number=1", "site=@-", "room=@-"],
+      ["update", "Visit", "number=1", "site=@-", "room=@/dev/stdin"],
+      ["upsert", "Visit", "number=1", "site=@/dev/stdin", "room=@-"],
+      ["log", "--model", "Visit", "--key", "site=z", "--key", "number=1", "--key", "number=2"],
+    ])
+  func doubledKeyParts(words: [String]) throws {
+    let work = try Shop.open()
+    try work.stemma("create", "Customer", "id=tim", environment: node)
+    for number in 1...2 {
+      try work.stemma("create", "Visit", "site=z", "number=\(number)", "room=r", environment: node)
+    }
+    let before = try work.stemma("export", environment: node).output
+    let refused = try Tool.run(
+      Tool.path, words, in: work.path, input: Data("z".utf8), environment: node)
+    let reason = words.contains("site=@-") || words.contains("site=@/dev/stdin") ? "one field only" : "twice"
+    #expect(refused.status == 64 && refused.errors.contains(reason), "\(refused.errors)")
+    #expect(try work.stemma("export", environment: node).output == before)
+  }
+
+  /// Whichever came last was written.
+  @Test("a relationship and its field say the same, or are refused")
+  func doubledReference() throws {
+    let work = try Shop.open()
+    for team in ["red", "blue"] {
+      try work.stemma("create", "Team", "id=\(team)", "name=T", environment: node)
+    }
+    try work.stemma(
+      "create", "Member", "id=tim", "name=Tim", "team=red", "teamId=red", environment: node)
+    let line = #"{"op":"update","model":"Member","key":"tim","fields":{"teamId":"red","team":"blue"}}"#
+    for words in [
+      ["update", "Member", "tim", "team=blue", "teamId=red"],
+      ["upsert", "Member", "tim", "teamId=blue", "team:=null"], ["import", "-"],
+    ] {
+      let refused = try Tool.run(
+        Tool.path, words, in: work.path, input: Data(line.utf8), environment: node)
+      #expect(
+        refused.status == 65 && refused.errors.contains("`teamId` of Member is given twice"),
+        "\(words): \(refused.errors)")
+    }
+    let member = try work.stemma("get", "Member", "tim", "--json", environment: node).object()
+    #expect(member.object("fields").text("teamId") == "red")
+  }
+
   @Test("export: chosen models, every field, CSV")
   func exports() throws {
     let work = try Shop.open()

@@ -21,6 +21,7 @@ struct RecordWords {
   /// the bare value of a one-part key.
   func key(_ words: [String]) throws -> (key: JSON, rest: ArraySlice<String>) {
     guard let first = words.first else { throw missingKey() }
+    try checkInput(words)
     if first.hasPrefix("{") { return (try json(first, "key"), words.dropFirst()) }
     let names = model.keyFields.map { model.fields[$0].name }
     var members: [(name: String, value: JSON)] = []
@@ -33,6 +34,7 @@ struct RecordWords {
       members.append((name, value))
       rest = rest.dropFirst()
     }
+    try checkNames(members)
     if !members.isEmpty { return (.object(members), rest) }
     guard model.keyFields.count == 1 else { throw missingKey() }
     let field = model.fields[model.keyFields[0]]
@@ -87,9 +89,7 @@ struct RecordWords {
 
   /// All words as `field=value`.
   func fields(_ words: some Swift.Sequence<String>) throws -> [(name: String, value: JSON)] {
-    if words.count(where: { $0.hasSuffix("=@-") }) > 1 {
-      throw Failure("standard input can be read for one field only", .usage)
-    }
+    try checkInput(words)
     let assignments = try words.map { word in
       guard let assignment = try assignment(word) else {
         let part = model.fields[model.keyFields[0]].name
@@ -99,11 +99,24 @@ struct RecordWords {
       }
       return assignment
     }
+    try checkNames(assignments)
+    return assignments
+  }
+
+  private func checkNames(_ members: [(name: String, value: JSON)]) throws {
     var names: Set<String> = []
-    for (name, _) in assignments where !names.insert(name).inserted {
+    for (name, _) in members where !names.insert(name).inserted {
       throw Failure("`\(name)` is given twice", .usage)
     }
-    return assignments
+  }
+
+  /// Standard input ends once: what is read of it again is empty.
+  private func checkInput(_ words: some Swift.Sequence<String>) throws {
+    let inputs = words.count { word in
+      guard let equals = word.firstIndex(of: "="), !word[..<equals].hasSuffix(":") else { return false }
+      return ["@-", "@/dev/stdin"].contains(word[word.index(after: equals)...])
+    }
+    if inputs > 1 { throw Failure("standard input can be read for one field only", .usage) }
   }
 
   /// `f=v`, read by the field's type; `f:=JSON`; `f=@FILE`. Nil for a word without `=`.
