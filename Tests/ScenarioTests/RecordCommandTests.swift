@@ -278,6 +278,28 @@ struct RecordCommandTests {
     #expect(try work.stemma("export", environment: node).output == before)
   }
 
+  /// What was typed was written, and led nowhere.
+  @Test(
+    "a relationship takes its key from a file or standard input",
+    arguments: [
+      ["update", "Member", "tim", "team=@-"], ["update", "Member", "tim", "team=@key"],
+      ["upsert", "Member", "tim", "team=@key"], ["link", "Member", "tim", "team=@-"],
+    ])
+  func referenceFromInput(words: [String]) throws {
+    let work = try Shop.open()
+    for team in ["red", "blue"] {
+      try work.stemma("create", "Team", "id=\(team)", "name=T", environment: node)
+    }
+    try work.stemma("create", "Member", "id=tim", "name=Tim", "team=red", environment: node)
+    try work.write("key", "blue")
+    let result = try Tool.run(Tool.path, words, in: work.path, input: Data("blue".utf8), environment: node)
+    #expect(result.status == 0, "\(result.errors)")
+    let member = try work.stemma("get", "Member", "tim", "--json", environment: node).object()
+    #expect(member.object("fields").text("teamId") == "blue")
+    let absent = try work.attempt("update", "Member", "tim", "team=@nofile", environment: node)
+    #expect(absent.status == 66 && absent.errors.contains("nofile"), "\(absent.errors)")
+  }
+
   /// Whichever came last was written.
   @Test("a relationship and its field say the same, or are refused")
   func doubledReference() throws {

@@ -60,7 +60,10 @@ struct RecordWords {
     if model.relationship(named: relationship) == nil, let parent = parent(ofReference: relationship) {
       return try key(text, of: parent, relationship)
     }
-    return try fields(["\(relationship)=\(text)"])[0].value
+    guard let declared = model.relationship(named: relationship),
+      let target = schema.model(named: declared.target)
+    else { throw unknownField(relationship) }
+    return try key(text, of: target, relationship)
   }
 
   /// Whether the model has a field or relationship of this name, or stores a reference that another one calls so.
@@ -119,7 +122,7 @@ struct RecordWords {
     if inputs > 1 { throw Failure("standard input can be read for one field only", .usage) }
   }
 
-  /// `f=v`, read by the field's type; `f:=JSON`; `f=@FILE`. Nil for a word without `=`.
+  /// `f=v`, read by the type of the field or of the other model's key; `f:=JSON`; `f=@FILE`. Nil for a word without `=`.
   private func assignment(_ word: String) throws -> (name: String, value: JSON)? {
     guard let equals = word.firstIndex(of: "=") else { return nil }
     var name = String(word[..<equals])
@@ -128,19 +131,22 @@ struct RecordWords {
       name.removeLast()
       return (name, try json(text, name))
     }
-    if let field = model.field(named: name) {
-      return (
-        name,
-        try value(
-          text.hasPrefix("@") ? readText(String(text.dropFirst()), limit: Limits.value) : text, of: field)
-      )
-    }
+    if let field = model.field(named: name) { return (name, try value(Self.given(text), of: field)) }
     if let relationship = model.relationship(named: name),
       let target = schema.model(named: relationship.target)
     {
-      return (name, try key(text, of: target, name))
+      return (name, try key(Self.given(text), of: target, name))
     }
-    throw MutationError.unknownField(
+    throw unknownField(name)
+  }
+
+  /// What stands behind `=`, or in the file, or standard input, that `@` names.
+  static func given(_ text: String) throws -> String {
+    text.hasPrefix("@") ? try readText(String(text.dropFirst()), limit: Limits.value) : text
+  }
+
+  private func unknownField(_ name: String) -> MutationError {
+    .unknownField(
       model: model.name, field: name, known: model.fields.map(\.name) + model.relationships.map(\.name))
   }
 

@@ -206,7 +206,7 @@ private func linkWords(
   if let equals = name.firstIndex(of: "="), reader.model.relationship(named: String(name[..<equals])) != nil {
     rest.replaceSubrange(
       rest.startIndex...rest.startIndex,
-      with: [String(name[..<equals]), String(name[name.index(after: equals)...])])
+      with: [String(name[..<equals]), try RecordWords.given(String(name[name.index(after: equals)...]))])
     name = String(name[..<equals])
   }
   guard let relationship = reader.model.relationship(named: name) else {
