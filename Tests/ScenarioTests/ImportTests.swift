@@ -221,6 +221,15 @@ struct ImportTests {
     let refused = try work.attempt("-C", "node", "import", "-", input: line)
     #expect(
       refused.status == 66 && refused.errors.hasPrefix("stemma: standard input:1: "), "\(refused.errors)")
+    let rejected = try work.attempt("-C", "node", "import", "--reject", "refused", "-", input: line)
+    #expect(rejected.errors.hasPrefix("standard input:1: "), "\(rejected.errors)")
+    // A mistake, and something that is passed over with a warning.
+    for schema in ["type A @model { id: ID! x: Strin }", "type A @model(queries: null) { id: ID! }"] {
+      for words in [["init", "other", "--schema", "-"], ["-C", "node", "schema", "apply", "-"]] {
+        let told = try Tool.run(Tool.path, words, in: work.path, input: Data(schema.utf8))
+        #expect(told.errors.contains("standard input:1:"), "\(words): \(told.errors)")
+      }
+    }
     let pipe = try work.attempt("-C", "node", "import", "/dev/stdin", input: line)
     #expect(pipe.errors.hasPrefix("stemma: /dev/stdin:1: "), "\(pipe.errors)")
   }

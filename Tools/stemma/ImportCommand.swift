@@ -65,7 +65,7 @@ struct Import: ParsableCommand {
     let rejects = try reject.map(RejectFile.init)
     for file in files {
       var work = StemmaNode.Import(into: node, options: chosen)
-      work.notice = { Output.warning("\(file): \($0)") }
+      work.notice = { Output.warning("\(inputName(file)): \($0)") }
       let isQuiet = dryRun
       var lastShown = Date.distantPast
       work.progress = { summary in
@@ -89,7 +89,7 @@ struct Import: ParsableCommand {
       }
       if let rejects {
         work.reject = { line, text, error in
-          Output.error("\(file):\(line): \(Explanation(error).message)")
+          Output.error("\(inputName(file)):\(line): \(Explanation(error).message)")
           try rejects.append(text)
         }
       }

@@ -40,7 +40,7 @@ struct Inspect: ParsableCommand {
     let path = isInput ? try spooledInput() : file
     // The open file stays readable; nothing is left behind, whatever happens next.
     defer { if isInput { unlink(path) } }
-    let name = file == "-" ? "standard input" : file
+    let name = inputName(file)
     if kind(path).map({ $0 == S_IFCHR || $0 == S_IFBLK }) ?? false {
       throw Failure("\(name) is a device, and no file", .badData)
     }

@@ -25,7 +25,7 @@ struct Initialize: ParsableCommand, NodelessCommand {
     let text = try schema.map { try readText($0, limit: SchemaLimits.text) } ?? ""
     let node = try namingSchema(schema) { try Node.create(at: directory, schema: text, name: name) }
     for warning in node.schemaWarnings {
-      Output.warning(Explanations.text(of: warning, in: schema ?? "schema"))
+      Output.warning(Explanations.text(of: warning, in: schema.map(inputName) ?? "schema"))
     }
     if format.isJSON {
       Output.line(
@@ -46,16 +46,19 @@ struct Initialize: ParsableCommand, NodelessCommand {
 /// Lets the mistakes of a schema name the file that they stand in.
 private func namingSchema<Result>(_ file: String?, _ body: () throws -> Result) throws -> Result {
   do { return try body() } catch NodeError.schema(let error) {
-    let lines = error.diagnostics.map { "\(file ?? "schema"):\($0.description)" }
+    let lines = error.diagnostics.map { "\(file.map(inputName) ?? "schema"):\($0.description)" }
     throw Failure(lines.joined(separator: "\n"), .badData)
   }
 }
+
+/// What a file, or `-`, is called where something is wrong with it.
+func inputName(_ path: String) -> String { path == "-" ? "standard input" : path }
 
 /// Reads a text file whole, or a pipe to its end (`/dev/stdin`, a shell's `<(…)`, `-`); of one that is longer than
 /// `limit` bytes, which a device may be without end, no more than that.
 func readText(_ path: String, limit: Int) throws -> String {
   let handle = path == "-" ? FileHandle.standardInput : try openedFile(path)
-  let name = path == "-" ? "standard input" : path
+  let name = inputName(path)
   var data = Data()
   do {
     while data.count <= limit, let more = try handle.read(upToCount: min(1 << 20, limit + 1 - data.count)),
@@ -253,7 +256,7 @@ struct SchemaInfer: ParsableCommand, NodelessCommand {
 private func report(_ comparison: SchemaChangeReport, _ file: String, _ format: FormatOptions, verb: String)
   throws
 {
-  for warning in comparison.warnings { Output.warning(Explanations.text(of: warning, in: file)) }
+  for warning in comparison.warnings { Output.warning(Explanations.text(of: warning, in: inputName(file))) }
   if format.isJSON {
     Output.line(
       .object([
