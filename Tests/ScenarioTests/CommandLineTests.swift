@@ -4,6 +4,41 @@ import Testing
 /// How the tool is told what to work on, and how it answers.
 @Suite("command line")
 struct CommandLineTests {
+  /// The last one counted alone.
+  @Test(
+    "an option that takes one value is refused where it is given twice",
+    arguments: [
+      ["log", "--model", "Team", "--model", "Post"], ["log", "--since", "1h", "--until=1h", "--since=2h"],
+      ["log", "--grep", "a", "--grep", "b"], ["log", "--commit", "shop.1", "--commit", "shop.2"],
+      ["log", "-n1", "-n", "2"], ["log", "-n", "-1", "-n", "2"],
+      ["conflicts", "--field", "name", "--field", "team"], ["status", "--wait", "1", "--wait=2"],
+      ["update", "Team", "red", "name=A", "-m", "a", "-m", "b"], ["schema", "show", "--wait=1", "--wait=1"],
+      ["rebuild", "--as-of", "@1.1", "--as-of", "@1.2", "--into", "x"],
+    ])
+  func doubledOption(words: [String]) throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    let refused = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
+    #expect(refused.status == 64, "\(refused.output)")
+    #expect(refused.errors.contains("` is given twice, and takes one value"), "\(refused.errors)")
+    #expect(refused.output.isEmpty)
+  }
+
+  @Test(
+    "lists, flags and what stands behind -- may be given twice",
+    arguments: [
+      ["log", "--op", "create", "--op", "update", "--json", "--json"], ["-C", ".", "status", "-C", "."],
+      ["log", "-C", ".", "-C", ".", "--partition", "Team", "--partition=Post"],
+      ["list", "Team", "--where", "name=Red", "--where", "id=red"],
+      ["create", "Team", "id=x", "name=X", "--by", "ann"], ["get", "Team", "--", "red"],
+    ])
+  func repeatedOption(words: [String]) throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    let result = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
+    #expect(result.status == 0, "\(result.errors)")
+  }
+
   @Test("the node: -C before, after and on both sides, STEMMA_NODE, the nearest parent")
   func nodeIsFound() throws {
     let work = try Shop.open()

@@ -62,6 +62,7 @@ struct Stemma: ParsableCommand {
         return Output.flush()
       }
       var command = try parse(arguments)
+      try DoubledOptions.refuse(arguments, of: type(of: command))
       if command is NodelessCommand, NodeOptions.leadingDirectory != nil {
         let name = type(of: command)._commandName
         throw Failure(
