@@ -16,6 +16,19 @@ struct HelpTests {
     return try names.flatMap { try commands(path + [$0], in: work) } + (path.isEmpty ? [] : [path])
   }
 
+  @Test(
+    "help says where standard input is read",
+    arguments: [
+      ["create"], ["update"], ["upsert"], ["import"], ["inspect"], ["init"], ["schema", "check"],
+      ["schema", "apply"],
+    ])
+  func standardInput(command: [String]) throws {
+    let help = try Tool.run(Tool.path, command + ["--help"], in: NSTemporaryDirectory()).output
+    let words = help.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    let isField = ["create", "update", "upsert"].contains(command[0])
+    #expect(words.contains(isField ? "field=@-: standard input" : "standard input"), "\(help)")
+  }
+
   @Test("every command has two examples, and the tool takes them")
   func examples() throws {
     let work = try Workplace()

@@ -15,7 +15,8 @@ struct Initialize: ParsableCommand, NodelessCommand {
       """)
   @Argument(help: "The directory; made if it is not there.", completion: .directory) var directory: String
   @Option(
-    help: ArgumentHelp("A GraphQL schema; more models can be applied later.", valueName: "file"),
+    help: ArgumentHelp(
+      "A GraphQL schema, or - for standard input; more models can be applied later.", valueName: "file"),
     completion: .file())
   var schema: String?
   @Option(help: "The name that other nodes see (default: the host's name).") var name: String?
@@ -180,7 +181,7 @@ struct SchemaCheck: ParsableCommand {
         stemma schema check new.graphql
         stemma schema check new.graphql --json
       """)
-  @Argument(help: "A GraphQL schema.", completion: .file()) var file: String
+  @Argument(help: "A GraphQL schema, or - for standard input.", completion: .file()) var file: String
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -201,7 +202,7 @@ struct SchemaApply: ParsableCommand {
         stemma schema apply new.graphql
         stemma -C shop schema apply shop.graphql
       """)
-  @Argument(help: "A GraphQL schema.", completion: .file()) var file: String
+  @Argument(help: "A GraphQL schema, or - for standard input.", completion: .file()) var file: String
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 

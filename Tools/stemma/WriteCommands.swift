@@ -49,7 +49,8 @@ struct Create: ParsableCommand {
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(
     help: ArgumentHelp(
-      "field=value, field:=JSON or field=@FILE; a relationship's name is a field.", valueName: "f=v"))
+      "field=value, field:=JSON or field=@FILE (field=@-: standard input); a relationship's name is a field.",
+      valueName: "f=v"))
   var words: [String] = []
   @OptionGroup var options: WriteOptions
 
@@ -76,7 +77,10 @@ struct Update: ParsableCommand {
         stemma update Book 978-0 pages:=null --if-revision 5-3fa9c1
       """)
   @Argument(help: "The model.", completion: .modelNames) var model: String
-  @Argument(help: ArgumentHelp("The key, then field=value words.", valueName: "key f=v"))
+  @Argument(
+    help: ArgumentHelp(
+      "The key, then field=value, field:=JSON or field=@FILE (field=@-: standard input).",
+      valueName: "key f=v"))
   var words: [String]
   @Option(help: ArgumentHelp("Fail unless the record is at this revision.", valueName: "revision"))
   var ifRevision: String?
@@ -102,7 +106,10 @@ struct Upsert: ParsableCommand {
         stemma upsert Genre genreId=1 name=Rock --json
       """)
   @Argument(help: "The model.", completion: .modelNames) var model: String
-  @Argument(help: ArgumentHelp("The key, then field=value words.", valueName: "key f=v"))
+  @Argument(
+    help: ArgumentHelp(
+      "The key, then field=value, field:=JSON or field=@FILE (field=@-: standard input).",
+      valueName: "key f=v"))
   var words: [String]
   @OptionGroup var options: WriteOptions
 
