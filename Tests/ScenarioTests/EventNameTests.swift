@@ -87,6 +87,10 @@ struct EventNameTests {
     let unknown = try work.attempt("-C", "shop", "show", "shop:1", "--partition", "Nope")
     #expect(unknown.status == 66)
     #expect(unknown.errors.contains("there is no event `shop:1` in partition Nope of this node"))
+    // It was the partition's fault.
+    let stranger = try work.attempt("-C", "shop", "show", "zz:1", "--partition", "site=s1")
+    #expect(stranger.status == 66)
+    #expect(stranger.errors.contains("there is no event `zz:1` in this node"), "\(stranger.errors)")
   }
 
   @Test("a commit is undone in all partitions, and so refuses to be undone in one")

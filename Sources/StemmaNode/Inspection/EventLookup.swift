@@ -71,8 +71,9 @@ extension Node {
       }
       return found
     }
+    // Where no node is called so, no partition would help.
     return try only(
-      found, text, omissions, partition, isUnique: partition != nil && dots.count == 1,
+      found, text, omissions, dots.isEmpty ? nil : partition, isUnique: partition != nil && dots.count == 1,
       takesPartition: takesPartition && partition == nil)
   }
 
