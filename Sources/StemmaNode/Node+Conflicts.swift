@@ -191,7 +191,7 @@ extension Node {
     if let kind { filter.kinds = [kind] }
     filter.model = model
     filter.key = try self.key(key, of: model)
-    filter.field = field
+    filter.fields = Set(field.map { [$0] } ?? [])
     var found: [ConflictDescription] = []
     try conflicts(filter) { found.append($0) }
     guard let conflict = found.first else {

@@ -9,9 +9,9 @@ struct CommandLineTests {
     "an option that takes one value is refused where it is given twice",
     arguments: [
       ["log", "--model", "Team", "--model", "Post"], ["log", "--since", "1h", "--until=1h", "--since=2h"],
-      ["log", "--grep", "a", "--grep", "b"], ["log", "--commit", "shop.1", "--commit", "shop.2"],
+      ["log", "--grep", "a", "--grep", "b"], ["stats", "--model", "Team", "--model", "Post"],
       ["log", "-n1", "-n", "2"], ["log", "-n", "-1", "-n", "2"],
-      ["conflicts", "--field", "name", "--field", "team"], ["status", "--wait", "1", "--wait=2"],
+      ["conflicts", "--model", "Team", "--model=Post"], ["status", "--wait", "1", "--wait=2"],
       ["update", "Team", "red", "name=A", "-m", "a", "-m", "b"], ["schema", "show", "--wait=1", "--wait=1"],
       ["rebuild", "--as-of", "@1.1", "--as-of", "@1.2", "--into", "x"],
     ])

@@ -56,6 +56,10 @@ struct ConflictCommandTests {
         == work.stemma("-C", "field", "conflicts", "--json").output)
     #expect(try work.stemma("-C", "field", "conflicts", "--ndjson").objects().count == 4)
     #expect(try work.stemma("-C", "field", "conflicts", "--model", "Team", "--json").array().count == 1)
+    let chosen = try work.stemma(
+      "-C", "field", "conflicts", "--field", "name", "--field=cart", "--field", "existence", "--json")
+    #expect(
+      try chosen.array().compactMap { $0.text("kind") }.sorted() == ["cardinality", "delete", "value"])
     for (model, status) in [(nil, 1), ("Customer", 1), ("Team", 1), ("Badge", 0), ("Post", 0)]
       as [(String?, Int32)]
     {

@@ -5,7 +5,7 @@ import Testing
 @Suite("log commands")
 struct LogCommandTests {
   /// The last one counted, and those before it were passed over.
-  @Test("--field and --origin that are given twice find what either does")
+  @Test("--field, --origin and --commit that are given twice find what either does")
   func repeatedFilters() throws {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Member", "id=m", "name=Tim")
@@ -20,6 +20,7 @@ struct LogCommandTests {
     #expect(try count("--field", "age", "--field", "active") == 2)
     #expect(try count("--origin", "field") == 1)
     #expect(try count("--origin", "field", "--origin", "shop") == 4)
+    #expect(try count("--commit", "shop.1", "--commit", "field.1") == 2)
   }
 
   @Test("values that look alike are told apart")

@@ -10,8 +10,10 @@ struct ConflictOptions: ParsableArguments {
     help: "Only this record: a bare value, a JSON object, or part=value, once for each part.")
   var key: [String] = []
   @Option(
-    help: "Only this field or relationship; `existence`: whether the record exists.", completion: .fieldNames)
-  var field: String?
+    parsing: .singleValue,
+    help: "Only this field or relationship, or `existence`: whether the record exists; may be repeated.",
+    completion: .fieldNames)
+  var field: [String] = []
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp("value, delete, cardinality or dangling; may be repeated.", valueName: "kind"),
@@ -32,13 +34,13 @@ struct ConflictOptions: ParsableArguments {
   func filter(_ node: Node) throws -> ConflictFilter {
     var filter = ConflictFilter()
     if !kind.isEmpty { filter.kinds = Set(kind.compactMap { ConflictFilter.Kind(rawValue: $0) }) }
-    filter.field = field
+    filter.fields = Set(field)
     if let model {
       let words = try RecordWords(node, model: model)
       filter.model = words.model
       if !key.isEmpty { filter.key = try node.key(try words.onlyKey(key), of: words.model) }
     }
-    if let field, field != FieldDecision.existence {
+    for field in field where field != FieldDecision.existence {
       let models = filter.model.map { [$0] } ?? node.schema.models
       try FieldChoice.refuseKeyPart(field, models, "which is never in conflict; --key selects by it")
       let owners = try models.filter { try RecordWords(node, model: $0.name).isKnown(field) }

@@ -21,7 +21,7 @@ struct ConflictText {
     guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
     filter.model = reader.model
     filter.key = try node.key(key, of: reader.model)
-    filter.field = rest.first
+    filter.fields = Set(rest)
     return filter
   }
 

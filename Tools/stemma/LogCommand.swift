@@ -247,8 +247,10 @@ struct EventSelection: ParsableArguments {
       "Only events with this text in the note, in who made it, the source, the key, or a value.",
       valueName: "text"))
   var grep: String?
-  @Option(help: ArgumentHelp("Only the events of this commit.", valueName: "name.number"))
-  var commit: String?
+  @Option(
+    parsing: .singleValue,
+    help: ArgumentHelp("Only the events of this commit; may be repeated.", valueName: "name.number"))
+  var commit: [String] = []
 
   func validate() throws {
     if !key.isEmpty && model == nil { throw ValidationError("--key needs --model") }
@@ -270,7 +272,10 @@ struct EventSelection: ParsableArguments {
       guard !named.isEmpty else { throw Failure("no node named `\(origin)` has written here", .noInput) }
       filter.origins = filter.origins.map { $0.union(named) } ?? Set(named)
     }
-    if let commit { filter.commits = try node.commits(named: commit) }
+    for commit in commit {
+      let named = try node.commits(named: commit)
+      filter.commits = filter.commits.map { $0.union(named) } ?? named
+    }
     if !op.isEmpty { filter.operations = Set(try op.map(operation)) }
     let only = onlyPartition(filter)
     if let since { filter.since = try node.moment(since, in: only, takesPartition: true) }

@@ -9,8 +9,8 @@ package struct ConflictFilter: Sendable {
 
   package var model: Model?
   package var key: Key?
-  /// The declared name of a field or relationship, or `FieldDecision.existence`.
-  package var field: String?
+  /// Declared names of fields and relationships, and `FieldDecision.existence`; empty: all.
+  package var fields: Set<String> = []
   package var scope: Scope = .everything
   package var kinds: Set<Kind> = [.value, .delete, .cardinality, .dangling]
 
@@ -21,7 +21,10 @@ package struct ConflictFilter: Sendable {
     guard kinds.contains(conflict.kind) else { return false }
     if let key, conflict.key != key { return false }
     if let first = conflict.choices.first, !scope.contains(first.event.partition) { return false }
-    guard let field else { return true }
+    return fields.isEmpty || fields.contains { isAbout($0, conflict, model) }
+  }
+
+  private func isAbout(_ field: String, _ conflict: OpenConflict, _ model: Model?) -> Bool {
     if conflict.field == field || conflict.kind == .delete && field == FieldDecision.existence { return true }
     // Several reference fields are one register, which has the name of its relationship; one has its own name.
     guard conflict.kind == .value else { return false }
