@@ -414,9 +414,16 @@ struct ConflictCommandTests {
     #expect(
       refused.errors.contains("name one of partner --kind cardinality, partner --kind dangling"),
       "\(refused.errors)")
+    // What narrowed a list was passed over here.
+    let narrowed = try work.stemma("-C", "node", "conflicts", "show", "Person", "a", "--kind", "dangling")
+    #expect(
+      narrowed.output.contains("Person dangling a") && !narrowed.output.contains("Person cardinality a"),
+      "\(narrowed.output)")
+    let other = try work.attempt("-C", "node", "conflicts", "show", "Person", "a", "--model", "Person")
+    #expect(other.status == 64, "\(other.output)")
     // Every command that is advised says which.
     let advised =
-      try work.stemma("-C", "node", "conflicts", "show", "Person", "a", "--kind", "dangling").output
+      try work.stemma("-C", "node", "conflicts", "show", "Person", "a").output + narrowed.output
       + work.stemma("-C", "node", "why", "Person", "a", "partner").output
     for command in ["dangling --unlink ", "cardinality --take N`", "dangling --set KEY`"] {
       #expect(advised.contains("stemma resolve Person a partner --kind \(command)"), "\(advised)")

@@ -91,12 +91,19 @@ struct Conflicts: ParsableCommand {
     }
     if words.count < 3 { throw ValidationError("which record? stemma conflicts show MODEL KEY [FIELD]") }
     if check || count { throw ValidationError("`show` does not go with --check and --count") }
+    if conflicts.model != nil {
+      throw ValidationError("`show` names its record; leave --model and --key out")
+    }
   }
 
   func run() throws {
     let node = try options.open()
     var filter = try conflicts.filter(node)
-    if !words.isEmpty { filter = try ConflictText.filter(node, words.dropFirst()) }
+    if !words.isEmpty {
+      let named = try ConflictText.filter(node, words.dropFirst())
+      (filter.model, filter.key) = (named.model, named.key)
+      filter.fields.formUnion(named.fields)
+    }
     if check {
       // Without a dangling reference: it may lead to a record that is on its way.
       if conflicts.kind.isEmpty { filter.kinds.remove(.dangling) }
