@@ -292,6 +292,72 @@ import Testing
     #expect(rest.flaws.first?.flaw.description == "\(end - start) bytes missing here")
   }
 
+  /// A first block that stands whole at 0 was said to be damaged at 80, and the numbers in what is left of a header
+  /// were printed as they stand there.
+  @Test func bytesThatAreMissingAtTheBeginningAreThoseOfTheHeaderAndThenOfTheFirstBlock() throws {
+    let (disk, path, bytes, whole) = try segment()
+    let start = Int(whole[0].length)
+    for count in [1, 3, start - 1, start, start + 1, start + 20] {
+      let found = try parts(Array(bytes[count...]), at: path, disk)
+      #expect(found.map(\.kind) == whole.map(\.kind), "\(count)")
+      #expect(found[0].facts.isEmpty && found[0].flaws.count == 1, "\(count)")
+      #expect(found[0].offset == 0 && found[0].length == UInt64(max(0, start - count)), "\(count)")
+      let what =
+        switch count {
+        case 1: "1 byte missing here"
+        case ..<start: "\(count) bytes missing here"
+        case start: "no byte of it is left"
+        default: "what is left of it is among the bytes that follow"
+        }
+      #expect(found[0].flaws[0].flaw.description == what)
+      #expect(found[1].offset == found[0].length)
+      #expect(found[1].flaws.isEmpty == (count <= start), "\(count): \(found[1].flaws)")
+      if count == start + 1 { #expect(found[1].flaws[0].flaw.description == "1 byte missing here") }
+      #expect(found.dropFirst(2).allSatisfy { $0.flaws.isEmpty })
+      try expectNoOverlap(found, size: bytes.count - count)
+    }
+  }
+
+  /// They were said to stand behind the header.
+  @Test func bytesBeforeTheHeaderAreNamedAndTheRestIsReadBehindThem() throws {
+    let (disk, path, bytes, whole) = try segment()
+    for count in [1, 16, 1000] {
+      let found = try parts([UInt8](repeating: 0, count: count) + bytes, at: path, disk)
+      #expect(found[0].kind == .unknown && found[0].flaws.map(\.range) == [0..<UInt64(count)])
+      #expect(found[0].flaws[0].flaw.description.contains("too many"))
+      #expect(found.dropFirst().map(\.kind) == whole.map(\.kind))
+      #expect(found.dropFirst().map(\.offset) == whole.map { $0.offset + UInt64(count) })
+      #expect(found.dropFirst().allSatisfy { $0.flaws.isEmpty }, "\(count)")
+      #expect(found[1].facts.map(\.value) == whole[0].facts.map(\.value))
+    }
+  }
+
+  @Test func partsOfAFragmentDoNotOverlap() throws {
+    let (disk, path, bytes, whole) = try segment()
+    let trailer = try #require(whole.last)
+    for fragment in [
+      Array(bytes[..<40]), Array(bytes[20..<60]), Array(bytes.suffix(Int(trailer.length))),
+      Array(bytes.suffix(Int(trailer.length) + 30)), Array(bytes[1..<Int(whole[2].offset)]),
+    ] {
+      let found = try parts(fragment, at: path, disk)
+      #expect(found.contains { !$0.flaws.isEmpty })
+      try expectNoOverlap(found, size: fragment.count)
+    }
+  }
+
+  private func expectNoOverlap(_ parts: [InspectedPart], size: Int) throws {
+    var end: UInt64 = 0
+    for part in parts {
+      #expect(part.offset == end, "\(part.kind)")
+      end = part.offset + part.length
+      for flaw in part.flaws {
+        guard let range = flaw.range, part.length > 0 else { continue }
+        #expect(range.lowerBound >= part.offset && range.upperBound <= end, "\(part.kind): \(range)")
+      }
+    }
+    #expect(end == UInt64(size))
+  }
+
   @Test func framesBehindADamagedOneAreFound() throws {
     let disk = try disk()
     let path = try #require(try paths(disk).first { $0.hasSuffix(".journal") })

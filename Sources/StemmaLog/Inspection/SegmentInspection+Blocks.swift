@@ -12,19 +12,26 @@ extension SegmentInspection {
     _ index: FoundFooter, _ header: InspectedPart, _ tally: inout StreamTally
   ) throws(LogError) {
     let blocks = index.footer.blocks
-    let start = index.start ?? headerSize
+    let start = header.offset > 0 ? headerEnd : index.start ?? headerEnd
     var header = header
     guard start + index.footer.storedBytes != index.offset else {
-      header.length = min(header.length, start)
-      if request.block == nil { report(header) }
+      if !header.isRead { header.end(at: start) }
+      report(header: header)
       return try reportBlocks(0..<blocks.count, of: blocks, at: start, &tally)
     }
     let stretches = try stretches(of: blocks, from: start, before: index.offset, header)
-    if let first = stretches.first?.bytes.lowerBound, first < start, let flaw = Flaw.count(of: first, start) {
-      header.length = min(header.length, first)
-      header.complain(flaw, in: 0..<max(1, header.length))
+    if let first = stretches.first, !header.isRead, let flaw = Flaw.count(of: first.bytes.lowerBound, start) {
+      header.end(at: first.bytes.lowerBound)
+      header.flaws = []
+      if header.length > 0 {
+        header.complain(flaw, in: 0..<header.length)
+      } else {
+        header.complain(
+          .disagreement(
+            first.isFilled ? "no byte of it is left" : "what is left of it is among the bytes that follow"))
+      }
     }
-    if request.block == nil { report(header) }
+    report(header: header)
     for stretch in stretches {
       if stretch.isFilled {
         try reportBlocks(stretch.blocks, of: blocks, at: stretch.bytes.lowerBound, &tally)
@@ -69,7 +76,7 @@ extension SegmentInspection {
     let byLength = Dictionary(grouping: blocks.indices, by: { blocks[$0].length })
     var stretches: [Stretch] = []
     var (number, offset) = (0, min(start, end))
-    if let first = blocks.first, !header.flaws.isEmpty, try !isWhole(first, at: start) { offset = 0 }
+    if let first = blocks.first, !header.isRead, try !isWhole(first, at: start) { offset = 0 }
     while number < blocks.count || offset < end {
       var (next, place) = (number, offset)
       if number < blocks.count, try isWhole(blocks[number], at: offset) {
@@ -77,9 +84,12 @@ extension SegmentInspection {
       } else {
         (next, place) = try nextWhole(blocks, byLength, above: number, offset..<end) ?? (blocks.count, end)
       }
-      // A file that has lost its beginning has no header any more; else it is none of the blocks' bytes.
-      if offset == 0 { offset = min(header.length, place) }
       let expected = blocks[number..<next].reduce(0) { $0 + UInt64($1.length) }
+      if offset == 0 {
+        // What stands before the first block is the header. Where there are no more bytes than those of the blocks
+        // that are not whole, nothing of the header need be among them.
+        if next == number { offset = place } else if place > expected { offset = min(start, place) }
+      }
       stretches.append(Stretch(blocks: number..<next, bytes: offset..<place, expected: expected))
       (number, offset) = (next, place)
     }
@@ -203,6 +213,9 @@ extension SegmentInspection {
 }
 
 extension InspectedPart {
+  /// Whether it can be read as it was.
+  fileprivate var isRead: Bool { flaws.allSatisfy { $0.byte != nil } }
+
   /// What the footer says of a block, which is all there is of a damaged one.
   fileprivate mutating func describe(_ entry: BlockEntry) {
     say("partition", entry.firstKey.partition.description)

@@ -161,7 +161,7 @@ extension SegmentInspection {
       if crc == trailer.footerCRC || !found.isWhole {
         guard let footer = SegmentFooter(whole: bytes) else { continue }
         let stored = footer.storedBytes
-        guard found.isWhole || crc == trailer.footerCRC || offset == headerSize + stored else { continue }
+        guard found.isWhole || crc == trailer.footerCRC || offset == headerEnd + stored else { continue }
         return FoundFooter(
           offset: offset, start: start(found, stored), length: bytes.count, footer: footer,
           isCertain: crc == trailer.footerCRC)
@@ -179,16 +179,16 @@ extension SegmentInspection {
 
   /// Where the first of `stored` bytes of blocks must stand: by a whole trailer, or behind the header.
   private func start(_ found: FoundTrailer, _ stored: UInt64) -> UInt64? {
-    guard found.isWhole else { return headerSize > 0 ? headerSize : nil }
+    guard found.isWhole else { return headerEnd > 0 ? headerEnd : nil }
     return found.trailer.footerOffset >= stored ? found.trailer.footerOffset - stored : nil
   }
 
   /// The footer where the blocks end, if it says of them that they end there: without a trailer, or with a damaged one,
   /// nothing else tells.
   func footerBehindBlocks(before end: UInt64) throws(LogError) -> FoundFooter? {
-    guard headerSize > 0 else { return nil }
+    guard headerEnd > 0 else { return nil }
     let scan = BlockScan(source)
-    var offset = headerSize
+    var offset = headerEnd
     while offset < end, let size = try scan.size(at: offset, before: end) {
       offset += UInt64(size)
     }
@@ -197,9 +197,9 @@ extension SegmentInspection {
     var reader = FieldReader(bytes)
     do throws(Flaw) {
       let footer = try SegmentFooter(reading: &reader, from: 0)
-      guard !footer.blocks.isEmpty, headerSize + footer.storedBytes == offset else { return nil }
+      guard !footer.blocks.isEmpty, headerEnd + footer.storedBytes == offset else { return nil }
       return FoundFooter(
-        offset: offset, start: headerSize, length: bytes.count - reader.remaining, footer: footer,
+        offset: offset, start: headerEnd, length: bytes.count - reader.remaining, footer: footer,
         isCertain: false)
     } catch { return nil }
   }

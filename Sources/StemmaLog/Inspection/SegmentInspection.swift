@@ -7,8 +7,8 @@ struct SegmentInspection {
   let source: InspectedFile
   let request: InspectionRequest
   private let body: (InspectedPart) -> Void
-  /// Bytes of the header, as far as it tells.
-  private(set) var headerSize: UInt64 = 0
+  /// Where the header ends, as far as it tells.
+  private(set) var headerEnd: UInt64 = 0
   private(set) var place: UInt64 = 0
 
   static func run(
@@ -36,9 +36,24 @@ struct SegmentInspection {
 
   func report(_ part: InspectedPart) { body(part) }
 
+  /// The header, and before it what stands before it.
+  func report(header: InspectedPart) {
+    guard request.block == nil else { return }
+    if let flaw = Flaw.count(of: header.offset, 0) {
+      var part = InspectedPart(.unknown, at: 0, header.offset)
+      part.complain(flaw, in: 0..<header.offset)
+      body(part)
+    }
+    body(header)
+  }
+
   private mutating func run() throws(LogError) {
-    let header = try readHeader()
+    var header = try readHeader()
     if let found = try findTrailer() {
+      if found.offset < header.offset + header.length {
+        header.end(at: found.offset)
+        headerEnd = min(headerEnd, found.offset)
+      }
       guard let index = try findFooter(found) else { return try reportWithoutFooter(header, found) }
       try report(header, blocksOf: index, found)
       try reportEnd(found)
@@ -97,14 +112,14 @@ struct SegmentInspection {
   /// The blocks one behind the other, and what stands behind them: where a whole trailer says where the footer is,
   /// that it is damaged, else only what is known.
   private func reportWithoutFooter(_ header: InspectedPart, _ found: FoundTrailer?) throws(LogError) {
-    if request.block == nil { body(header) }
+    report(header: header)
     let end = found?.offset ?? source.size
     let footer = found.flatMap { claimedFooter($0) }
     // Where bytes were taken out or put in, blocks may reach further than they should.
     let isMoved = footer.map { $0.lowerBound != found?.trailer.footerOffset } ?? false
     let limit = footer.map { isMoved ? $0.upperBound : $0.lowerBound } ?? end
     let (place, body) = (place, body)
-    let rest = try BlockScan(source).report(min(headerSize, limit)..<limit, request) { part in
+    let rest = try BlockScan(source).report(min(headerEnd, limit)..<limit, request) { part in
       var part = part
       part.place = place
       body(part)
@@ -163,12 +178,8 @@ struct SegmentInspection {
   // MARK: Header
 
   private mutating func readHeader() throws(LogError) -> InspectedPart {
-    var bytes = try source.bytes(at: 0, count: SegmentHeader.size(replaced: 0))
-    if let count = SegmentHeader.replacedFiles(in: bytes), count > 0 {
-      bytes = try source.bytes(at: 0, count: SegmentHeader.size(replaced: count))
-    }
+    var bytes = try headerBytes(at: 0)
     var part = InspectedPart(.header, at: 0, UInt64(bytes.count))
-    var fields = bytes
     do throws(LogError) {
       try FilePreamble.check(bytes, FilePreamble.segment, path: source.path)
       try locating(source.path, 0) { () throws(Flaw) in _ = try SegmentHeader(whole: bytes) }
@@ -177,29 +188,54 @@ struct SegmentInspection {
       var mended = WrongByte.mending(bytes, at: 0, isWhole: SegmentHeader.isWhole)
       if mended == nil { mended = try mendedCount() }
       if let mended {
-        fields = mended.content
+        bytes = mended.content
         part.complain(flaw, byte: mended.byte)
+      } else if let offset = try movedHeader() {
+        bytes = try headerBytes(at: offset)
+        part.offset = offset
       } else {
-        part.complain(flaw, in: 0..<max(1, UInt64(bytes.count)))
+        part.complain(flaw, in: 0..<max(1, part.length))
+        try endUnreadHeader(&part)
+        return part
       }
     }
     do throws(Flaw) {
-      guard let count = SegmentHeader.replacedFiles(in: fields) else { throw .malformed("replaced files") }
-      let header = try SegmentHeader(fields: fields, replaced: count)
-      part.length = UInt64(min(fields.count, header.size))
-      guard fields.count >= header.size else {
-        throw .cutShort(expected: UInt64(header.size), found: UInt64(fields.count))
-      }
-      (headerSize, place) = (part.length, header.place)
+      let header = try SegmentHeader(whole: bytes)
+      part.length = UInt64(header.size)
+      (headerEnd, place) = (part.offset + part.length, header.place)
       part.say("log", header.log.description)
       part.say("number", header.number)
       part.say("place", header.place)
       part.say("predecessor", header.predecessor == .none ? "none" : header.predecessor.description)
-      if count > 0 { part.say("replaces", header.replaced.map { String($0.number) }.joined(separator: " ")) }
-    } catch  where part.flaws.isEmpty {
+      if !header.replaced.isEmpty {
+        part.say("replaces", header.replaced.map { String($0.number) }.joined(separator: " "))
+      }
+    } catch {
       part.complain(error)
-    } catch {}
+    }
     return part
+  }
+
+  /// What stands where a header would, of the length that it says.
+  private func headerBytes(at offset: UInt64) throws(LogError) -> [UInt8] {
+    let bytes = try source.bytes(at: offset, count: SegmentHeader.size(replaced: 0))
+    guard let count = SegmentHeader.replacedFiles(in: bytes), count > 0 else { return bytes }
+    return try source.bytes(at: offset, count: SegmentHeader.size(replaced: count))
+  }
+
+  /// Where a whole header stands behind bytes that are none of the segment.
+  private func movedHeader() throws(LogError) -> UInt64? {
+    try source.first(FilePreamble.segment, in: 0..<min(source.size, UInt64(LogLimits.scanChunk))) {
+      (place) throws(LogError) in SegmentHeader.isWhole(try headerBytes(at: place))
+    }
+  }
+
+  /// The length that a header says that cannot be believed reaches no further than to the first block.
+  private mutating func endUnreadHeader(_ part: inout InspectedPart) throws(LogError) {
+    if let block = try BlockScan(source).next(from: 0, before: source.size), block < part.length {
+      part.end(at: block)
+    }
+    headerEnd = part.length
   }
 
   /// The header, if the wrong byte is one of those that say how many files it replaces, and so how long it is.
@@ -219,6 +255,20 @@ struct SegmentInspection {
       }
     }
     return nil
+  }
+}
+
+extension InspectedPart {
+  /// Of a header that cannot be read: lets it end where something else begins.
+  mutating func end(at end: UInt64) {
+    length = end - min(offset, end)
+    if length == 0 {
+      flaws = []
+      complain(.disagreement("no byte of it is left"))
+    }
+    for index in flaws.indices {
+      if let range = flaws[index].range { flaws[index].range = range.clamped(to: offset..<end) }
+    }
   }
 }
 
