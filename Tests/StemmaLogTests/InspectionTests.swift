@@ -377,6 +377,100 @@ import Testing
     }
   }
 
+  private func journal() throws -> (
+    disk: SimulatedFileSystem, path: String, bytes: [UInt8], frames: [InspectedPart]
+  ) {
+    let disk = try disk()
+    let path = try #require(try paths(disk).first { $0.hasSuffix(".journal") })
+    let frames = try parts(path, disk).filter { $0.kind == .frame }
+    #expect(frames.count == 5)
+    return (disk, path, try #require(disk.contents(path)), frames)
+  }
+
+  /// Of the header only a range was told, which did not contain the byte.
+  @Test func oneWrongByteOfAFrameIsFoundAndTheFrameReadAsItWas() throws {
+    let (disk, path, bytes, frames) = try journal()
+    for frame in [frames[1], frames[4]] {
+      let header = Array(0..<JournalFrame.headerSize)
+      for place in header + stride(from: header.count, to: Int(frame.length), by: 101) {
+        for rest in [0, 1000] {
+          var spoilt = bytes + [UInt8](repeating: 0, count: rest)
+          let offset = Int(frame.offset) + place
+          spoilt[offset] ^= 0x41
+          let found = try parts(spoilt, at: path, disk).filter { $0.kind == .frame }
+          #expect(found.map(\.offset) == frames.map(\.offset), "byte \(place)")
+          let damaged = try #require(found.first { !$0.flaws.isEmpty }, "byte \(place)")
+          #expect(damaged.number == frame.number && damaged.isChecked, "byte \(place)")
+          #expect(
+            damaged.flaws.map(\.byte)
+              == [WrongByte(offset: UInt64(offset), found: spoilt[offset], expected: bytes[offset])],
+            "byte \(place)")
+          #expect(try found.map { try $0.block?.events() } == frames.map { try $0.block?.events() })
+        }
+      }
+    }
+  }
+
+  /// None of them was: the checksum of a frame covers where it stands.
+  @Test func framesBehindBytesThatAreMissingOrTooManyAreFound() throws {
+    let (disk, path, bytes, frames) = try journal()
+    for count in [-60_000, -300, -30, -1, 1, 30, 60_000] {
+      for place in [0, 2, 13, 30, 40] {
+        var changed = bytes
+        let hit = Int(frames[1].offset) + place
+        if count > 0 {
+          changed.insert(contentsOf: [UInt8](repeating: 0xA5, count: count), at: hit)
+        } else {
+          if hit - count >= frames[4].offset { continue }
+          changed.removeSubrange(hit..<hit - count)
+        }
+        let found = try parts(changed, at: path, disk)
+        let whole = found.filter { $0.flaws.isEmpty && $0.kind == .frame }
+        let behind = frames.filter { $0.offset >= UInt64(max(hit, hit - count)) }
+        #expect(
+          try whole.dropFirst().map { try $0.block?.events() } == behind.map { try $0.block?.events() },
+          "\(count) at \(place)")
+        #expect(whole.dropFirst().map { Int($0.offset) - count } == behind.map { Int($0.offset) })
+        let damaged = found.filter { !$0.flaws.isEmpty }
+        let bytes = abs(count) == 1 ? "1 byte" : "\(abs(count)) bytes"
+        #expect(
+          damaged.map { $0.flaws.map(\.flaw.description) }
+            == [[bytes + (count < 0 ? " missing here" : " too many here")]], "\(count) at \(place)")
+        #expect(damaged.first?.offset == frames[1].offset)
+      }
+    }
+    let found = try parts([0] + bytes, at: path, disk)
+    #expect(found.map(\.kind) == [.unknown, .header] + frames.map(\.kind))
+    #expect(found.dropFirst().allSatisfy { $0.flaws.isEmpty } && found[0].flaws.map(\.range) == [0..<1])
+  }
+
+  /// It was called no part of a file.
+  @Test func aFrameThatWasCutIsCalledSo() throws {
+    let (disk, path, bytes, frames) = try journal()
+    let last = try #require(frames.last)
+    for left in [1, 4, 31, 32, 40, Int(last.length) - 1] {
+      let found = try parts(Array(bytes[..<(Int(last.offset) + left)]), at: path, disk)
+      let part = try #require(found.last)
+      #expect(part.kind == .frame && part.offset == last.offset && part.length == UInt64(left))
+      #expect(
+        part.flaws.map(\.flaw) == [.cutShort(expected: left < 32 ? 32 : last.length, found: UInt64(left))])
+    }
+  }
+
+  /// All of it was, from its beginning.
+  @Test func aWrongByteInSpaceThatWasNotWrittenYetIsFound() throws {
+    let (disk, path, bytes, frames) = try journal()
+    for place in [0, 1, 400_000, 499_999] {
+      var spoilt = bytes + [UInt8](repeating: 0, count: 500_000)
+      spoilt[bytes.count + place] = 7
+      let found = try parts(spoilt, at: path, disk)
+      #expect(found.dropLast().allSatisfy { $0.flaws.isEmpty } && found.count == frames.count + 2)
+      #expect(
+        found.last?.flaws.map(\.byte)
+          == [WrongByte(offset: UInt64(bytes.count + place), found: 7, expected: 0)])
+    }
+  }
+
   @Test func anyMutationIsSurvivedAndOneOfASegmentIsSeen() throws {
     let seed: UInt64 = 77
     var random = SplitMix64(seed: seed)

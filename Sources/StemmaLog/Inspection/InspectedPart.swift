@@ -129,6 +129,8 @@ package enum InspectionLimits {
   package static let blockStream = 64 << 20
   /// Stored bytes of a part, above which it is not read.
   package static let part = 128 << 20
+  /// Bytes missing or too many before a frame, above which it is not found.
+  package static let shift = 1 << 16
 }
 
 /// A file that is looked at.

@@ -1,16 +1,21 @@
 import StemmaEvents
 
-/// A journal, frame by frame. Behind one that is damaged it looks for the next that is valid at its place;
-/// what follows the last valid frame is a tail: space that was never written, a write that a crash cut short,
+/// A journal, frame by frame. Behind one that is damaged it looks for the next that is valid, at its place or, where
+/// bytes are missing or too many before it, near it; what follows the last valid frame is a tail: space that was never written, a write that a crash cut short,
 /// the remains of what stood in the file before, or damage.
 struct JournalInspection {
-  private let source: InspectedFile
+  let source: InspectedFile
   private let request: InspectionRequest
   private let body: (InspectedPart) -> Void
-  private var log = LogID(0)
-  private var number: UInt64 = 0
+  private(set) var log = LogID(0)
+  private(set) var number: UInt64 = 0
+  /// How many bytes more stand before what comes next than were written there.
+  private(set) var shift: Int64 = 0
   /// The chain value before the next frame; nil: what stood before is damaged.
   private var chain: UInt32?
+  /// The next valid frame behind damage, as long as it is not reached.
+  private var following: Found?
+  private var isBehindLast = false
 
   static func run(
     _ source: InspectedFile, _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
@@ -27,18 +32,27 @@ struct JournalInspection {
 
   private mutating func run() throws(LogError) {
     let header = try readHeader()
-    if request.block == nil { body(header) }
-    var offset = header.length
+    if request.block == nil {
+      if let flaw = Flaw.count(of: header.offset, 0) {
+        var part = InspectedPart(.unknown, at: 0, header.offset)
+        part.complain(flaw, in: 0..<header.offset)
+        body(part)
+      }
+      body(header)
+    }
+    var offset = header.offset + header.length
     var frame = 1
     while offset < source.size {
-      if let found = try validFrame(at: offset) {
+      var found = try validFrame(at: offset)
+      if found?.shift != shift { found = try mendedFrame(at: offset) }
+      if let found {
         if request.wants(frame) { body(part(found, frame)) }
-        chain = found.frame.crc
-        offset = found.end
-      } else if let next = try nextValidFrame(from: offset + 1) {
-        if request.wants(frame) { body(try damagedPart(offset..<next, frame)) }
-        chain = nil
-        offset = next
+        (chain, offset) = (found.frame.crc, found.end)
+      } else if let next = try nextFrame(from: offset) {
+        let gap = try gap(offset..<next.offset, frame, shiftedBy: next.shift - shift)
+        if gap.number == nil ? request.block == nil : request.wants(frame) { body(gap) }
+        (chain, shift, offset) = (nil, next.shift, next.offset)
+        if gap.number == nil { continue }
       } else {
         if request.block == nil || request.wants(frame) { body(try tail(from: offset, frame)) }
         return
@@ -60,6 +74,10 @@ struct JournalInspection {
       if let mended, bytes.count == JournalHeader.size {
         fields = mended.content
         part.complain(flaw, byte: mended.byte)
+      } else if let moved = try movedHeader() {
+        fields = moved.bytes
+        (part.offset, part.length) = (moved.offset, UInt64(fields.count))
+        shift = Int64(moved.offset)
       } else {
         part.complain(flaw, in: 0..<max(1, UInt64(bytes.count)))
       }
@@ -80,114 +98,160 @@ struct JournalInspection {
     return part
   }
 
+  /// The header, if it stands whole behind bytes that are none of the journal.
+  private func movedHeader() throws(LogError) -> (offset: UInt64, bytes: [UInt8])? {
+    var header: [UInt8] = []
+    let end = min(source.size, UInt64(LogLimits.scanChunk))
+    let offset = try source.first(FilePreamble.journal, in: 0..<end) { (place) throws(LogError) in
+      header = try source.bytes(at: place, count: JournalHeader.size)
+      do throws(Flaw) { try JournalHeader(fields: header).check(header) } catch { return false }
+      return true
+    }
+    return offset.map { ($0, header) }
+  }
+
   // MARK: Frames
 
-  private struct Found {
+  struct Found {
     var offset: UInt64
+    /// How many bytes more stand before it than when it was written.
+    var shift: Int64
     var frame: JournalFrame
     var bytes: [UInt8]
+    /// What is wrong with it, and the one wrong byte, with which it was read as it was.
+    var flaw: Flaw?
+    var byte: WrongByte?
 
     var payload: [UInt8] { Array(bytes.dropFirst(JournalFrame.headerSize)) }
     var end: UInt64 { offset + UInt64(bytes.count) }
   }
 
-  /// What looks like a frame at `offset`; its checksum is not compared.
-  private func frame(at offset: UInt64) throws(LogError) -> Found? {
-    let headerSize = JournalFrame.headerSize
-    let head = try source.bytes(at: offset, count: headerSize)
-    guard head.count == headerSize else { return nil }
-    let available = source.size - offset - UInt64(headerSize)
-    let frame: JournalFrame
-    do throws(Flaw) {
-      frame = try JournalFrame(decoding: head, at: 0, previous: nil, available: available)
-    } catch {
-      return nil
+  /// The first valid frame from `start` on.
+  private mutating func nextFrame(from start: UInt64) throws(LogError) -> Found? {
+    if isBehindLast { return nil }
+    if let following, following.offset >= start { return following }
+    var found: Found?
+    _ = try source.first(JournalFrame.magic, in: start..<source.size) { (place) throws(LogError) in
+      found = try validFrame(at: place)
+      return found != nil
     }
-    guard frame.length <= InspectionLimits.part else { return nil }
-    let bytes = try source.bytes(at: offset, count: headerSize + frame.length)
-    return bytes.count == headerSize + frame.length
-      ? Found(offset: offset, frame: frame, bytes: bytes) : nil
-  }
-
-  private func checksum(of found: Found) -> UInt32 {
-    JournalFrame.checksum(
-      found.bytes, at: 0, payload: found.frame.length, log: log, number: number, offset: found.offset)
-  }
-
-  private func validFrame(at offset: UInt64) throws(LogError) -> Found? {
-    guard let found = try frame(at: offset), checksum(of: found) == found.frame.crc else { return nil }
+    following = found
+    isBehindLast = found == nil
     return found
-  }
-
-  private func nextValidFrame(from start: UInt64) throws(LogError) -> UInt64? {
-    guard start < source.size else { return nil }
-    return try source.first(JournalFrame.magic, in: start..<source.size) { (place) throws(LogError) in
-      try validFrame(at: place) != nil
-    }
   }
 
   private func part(_ found: Found, _ number: Int) -> InspectedPart {
     var part = InspectedPart(.frame, at: found.offset, UInt64(found.bytes.count), number: number)
     part.place = self.number
     part.describe(found.frame)
+    if found.shift != 0 { part.say("moved", Self.words(for: found.shift)) }
     if let chain, chain != found.frame.previous {
       part.complain(.disagreement("it does not follow the frame before it"))
     }
     part.decode(found.payload)
     part.isChecked = true
+    if let flaw = found.flaw { part.complain(flaw, byte: found.byte) }
     if let block = part.block, block.count != found.frame.events {
       part.complain(.disagreement("\(block.count) events, the frame says \(found.frame.events)"))
     }
     return part
   }
 
-  /// Bytes before a valid frame that are none.
-  private func damagedPart(_ range: Range<UInt64>, _ number: Int) throws(LogError) -> InspectedPart {
-    var part = InspectedPart(
-      .frame, at: range.lowerBound, range.upperBound - range.lowerBound, number: number)
-    guard let found = try frame(at: range.lowerBound), found.end == range.upperBound else {
-      part.complain(.notThisFormat)
-      return part
-    }
-    complain(&part, found)
-    return part
+  private static func words(for shift: Int64) -> String {
+    let count = shift.magnitude
+    return (count == 1 ? "1 byte" : "\(count) bytes") + (shift < 0 ? " before" : " behind") + " its place"
   }
 
-  private func complain(_ part: inout InspectedPart, _ found: Found) {
-    part.describe(found.frame)
+  // MARK: Damage
+
+  /// Bytes before a valid frame that are none. Without a number: no byte of a frame need be among them.
+  private func gap(
+    _ range: Range<UInt64>, _ number: Int, shiftedBy moved: Int64
+  ) throws(LogError) -> InspectedPart {
+    let length = range.upperBound - range.lowerBound
+    let expected = Int64(length) - moved
+    if expected == 0, let flaw = Flaw.count(of: length, 0) {
+      var part = InspectedPart(.unknown, at: range.lowerBound, length)
+      part.complain(flaw, in: range)
+      return part
+    }
+    var part = InspectedPart(.frame, at: range.lowerBound, length, number: number)
     part.place = self.number
-    let payload = found.payload
-    // The checksum covers the place and the header too; only a wrong byte of the payload is looked for.
-    part.complain(
-      checksum: found.frame.crc, found: checksum(of: found), of: payload,
-      at: found.offset + UInt64(JournalFrame.headerSize))
+    if let found = try frame(at: range.lowerBound), moved != 0 || found.end == range.upperBound {
+      part.describe(found.frame)
+      if moved == 0 {
+        part.complain(.checksum(expected: found.frame.crc, found: checksum(of: found)), in: range)
+        return part
+      }
+    }
+    let flaw = expected > 0 ? Flaw.count(of: length, UInt64(expected)) : nil
+    part.complain(flaw ?? .notThisFormat, in: range)
+    return part
   }
 
   /// What follows the last valid frame.
   private func tail(from offset: UInt64, _ number: Int) throws(LogError) -> InspectedPart {
-    var rest = offset
-    while rest < source.size {
-      let bytes = try source.bytes(at: rest, count: LogLimits.scanChunk)
-      guard !bytes.isEmpty, bytes.allSatisfy({ $0 == 0 }) else { break }
-      rest += UInt64(bytes.count)
-    }
+    let written = try writtenBytes(from: offset)
     var part = InspectedPart(.unknown, at: offset, source.size - offset)
-    if rest >= source.size {
+    guard let written else {
       part.say("content", "zeros: space that was not written yet")
       return part
     }
-    part.number = number
     if let found = try frame(at: offset) {
+      part.number = number
       part.say(
         "content",
         "a frame that is not valid here: a write that a crash cut short, remains of an older file, or rot"
       )
-      complain(&part, found)
+      part.describe(found.frame)
+      part.place = self.number
+      part.complain(
+        .checksum(expected: found.frame.crc, found: checksum(of: found)), in: offset..<found.end)
+    } else if let flaw = try cut(at: offset) {
+      (part.kind, part.number) = (.frame, number)
+      part.say("content", "the beginning of a frame: a write that a crash cut short, or a file that was cut")
+      part.complain(flaw, in: offset..<source.size)
+    } else if written.upperBound - written.lowerBound == 1 {
+      let byte = try source.bytes(at: written.lowerBound, count: 1)[0]
+      part.say("content", "zeros but for one byte: space that was not written yet")
+      part.complain(.notThisFormat, byte: WrongByte(offset: written.lowerBound, found: byte, expected: 0))
     } else {
+      part.number = number
       part.say("content", "no frame: a write that a crash cut short, or rot")
-      part.complain(.notThisFormat)
+      part.complain(.notThisFormat, in: written)
     }
     return part
+  }
+
+  /// From the first byte to the last one that is not zero; nil: all are.
+  private func writtenBytes(from start: UInt64) throws(LogError) -> Range<UInt64>? {
+    var written: Range<UInt64>?
+    var offset = start
+    while offset < source.size {
+      let bytes = try source.bytes(at: offset, count: LogLimits.scanChunk)
+      guard !bytes.isEmpty else { break }
+      if let first = bytes.firstIndex(where: { $0 != 0 }), let last = bytes.lastIndex(where: { $0 != 0 }) {
+        written = (written?.lowerBound ?? offset + UInt64(first))..<offset + UInt64(last) + 1
+      }
+      offset += UInt64(bytes.count)
+    }
+    return written
+  }
+
+  /// How much is missing of a frame of which only the beginning is there; nil: there is none.
+  private func cut(at offset: UInt64) throws(LogError) -> Flaw? {
+    let size = JournalFrame.headerSize
+    let head = try source.bytes(at: offset, count: size)
+    guard head.prefix(4).elementsEqual(JournalFrame.magic.prefix(head.count)) else { return nil }
+    guard head.count == size else { return .cutShort(expected: UInt64(size), found: UInt64(head.count)) }
+    let available = source.size - offset - UInt64(size)
+    do throws(Flaw) {
+      _ = try JournalFrame(decoding: head, at: 0, previous: nil, available: available)
+    } catch {
+      guard case .cutShort(let length, _) = error else { return nil }
+      return .cutShort(expected: UInt64(size) + length, found: UInt64(size) + available)
+    }
+    return nil
   }
 }
 

@@ -73,6 +73,17 @@ extension WrongByte {
     return mending(bytes, at: start, candidates) { isWhole($0) ? $0 : nil }
   }
 
+  /// The register of CRC32C before a byte, by that behind it.
+  private static func register(before byte: UInt8, _ behind: UInt32) -> UInt32 {
+    let entry = byLeadingBits[Int(behind >> 24)]
+    return (behind ^ table[Int(entry)]) << 8 | entry ^ UInt32(byte)
+  }
+
+  /// The same of several bytes.
+  static func register(before bytes: ArraySlice<UInt8>, _ behind: UInt32) -> UInt32 {
+    bytes.reversed().reduce(behind) { register(before: $1, $0) }
+  }
+
   /// Where `count` bytes may be taken out of `bytes` so that the CRC of the rest is `expected`: going forth from
   /// the beginning and back from the end, the register has the same value on both sides of them. Time and
   /// memory: of the order of the bytes.
@@ -83,8 +94,7 @@ extension WrongByte {
     var register = ~expected
     behind[bytes.count - count] = register
     for index in (count..<bytes.count).reversed() {
-      let entry = byLeadingBits[Int(register >> 24)]
-      register = (register ^ table[Int(entry)]) << 8 | entry ^ UInt32(bytes[index])
+      register = Self.register(before: bytes[index], register)
       behind[index - count] = register
     }
     var places: [Int] = []

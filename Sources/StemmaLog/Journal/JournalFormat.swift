@@ -127,13 +127,19 @@ struct JournalFrame: Equatable {
   static func checksum(
     _ bytes: [UInt8], at start: Int, payload: Int, log: LogID, number: UInt64, offset: UInt64
   ) -> UInt32 {
+    let place = place(log: log, number: number, offset: offset)
+    let crc = bytes.crc32c(start..<start + headerSize - 4, from: place.crc32c)
+    return bytes.crc32c(start + headerSize..<start + headerSize + payload, from: crc)
+  }
+
+  /// What the CRC covers before the frame's own bytes.
+  static func place(log: LogID, number: UInt64, offset: UInt64) -> [UInt8] {
     var place: [UInt8] = []
     place.reserveCapacity(24)
     place.put(log.rawValue)
     place.put(number)
     place.put(offset)
-    let crc = bytes.crc32c(start..<start + headerSize - 4, from: place.crc32c)
-    return bytes.crc32c(start + headerSize..<start + headerSize + payload, from: crc)
+    return place
   }
 
   /// Appends a whole frame to `bytes` and returns its CRC. Throws `.overLimit`.

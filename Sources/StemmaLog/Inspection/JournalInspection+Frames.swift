@@ -1,0 +1,99 @@
+import StemmaEvents
+
+// Which frame stands here?
+//
+// The checksum of a frame covers the offset at which it was written. Where bytes before it are missing or too many,
+// it stands elsewhere; but as every byte steps the register of a CRC to another value, and back, the four bytes of an
+// offset below 2^32 are those that lead from the register before them to the one behind them, whatever these are. So
+// every frame tells where it was written, a damaged one some place or other: that is believed near to where it stands,
+// of a frame whose block can be read. Chance does the same once in 2^15 damaged frames that can be read.
+
+extension JournalInspection {
+  /// What looks like a frame at `offset`; its checksum is not compared.
+  func frame(at offset: UInt64) throws(LogError) -> Found? {
+    let headerSize = JournalFrame.headerSize
+    let head = try source.bytes(at: offset, count: headerSize)
+    guard head.count == headerSize else { return nil }
+    let available = source.size - offset - UInt64(headerSize)
+    let frame: JournalFrame
+    do throws(Flaw) {
+      frame = try JournalFrame(decoding: head, at: 0, previous: nil, available: available)
+    } catch {
+      return nil
+    }
+    guard frame.length <= InspectionLimits.part else { return nil }
+    let bytes = try source.bytes(at: offset, count: headerSize + frame.length)
+    return bytes.count == headerSize + frame.length
+      ? Found(offset: offset, shift: shift, frame: frame, bytes: bytes) : nil
+  }
+
+  func checksum(of found: Found) -> UInt32 { checksum(of: found.bytes, at: found.offset) }
+
+  private func checksum(of bytes: [UInt8], at offset: UInt64) -> UInt32 {
+    JournalFrame.checksum(
+      bytes, at: 0, payload: bytes.count - JournalFrame.headerSize, log: log, number: number,
+      offset: writtenAt(offset))
+  }
+
+  /// Where that was written which stands at `offset`.
+  private func writtenAt(_ offset: UInt64) -> UInt64 { offset &- UInt64(bitPattern: shift) }
+
+  /// A frame that is valid, at its place or near it.
+  func validFrame(at offset: UInt64) throws(LogError) -> Found? {
+    guard var found = try frame(at: offset) else { return nil }
+    if checksum(of: found) == found.frame.crc { return found }
+    found.shift = Int64(clamping: offset) - Int64(writtenOffset(of: found))
+    guard found.shift.magnitude <= InspectionLimits.shift, Self.isRead(found) else { return nil }
+    return found
+  }
+
+  /// The offset below 2^32 with which the checksum holds.
+  private func writtenOffset(of found: Found) -> UInt32 {
+    let place = JournalFrame.headerSize - 4
+    var register = WrongByte.register(before: found.bytes[JournalFrame.headerSize...], ~found.frame.crc)
+    register = WrongByte.register(before: found.bytes[..<place], register)
+    let front = Array(JournalFrame.place(log: log, number: number, offset: 0).dropLast(4))
+    return (WrongByte.register(before: [0, 0, 0, 0], register) ^ ~front.crc32c).byteSwapped
+  }
+
+  private static func isRead(_ found: Found) -> Bool {
+    BlockReader(inspecting: found.payload)?.count == found.frame.events
+  }
+
+  /// A frame with one wrong byte, as it was. How long it is its header says, or its block.
+  func mendedFrame(at offset: UInt64) throws(LogError) -> Found? {
+    let (size, place) = (JournalFrame.headerSize, JournalFrame.headerSize - 4)
+    let head = try source.bytes(at: offset, count: size)
+    guard head.count == size else { return nil }
+    var lengths = [head[4..<8].reduce(0) { $0 << 8 | Int($1) }]
+    let block = try BlockScan(source).size(at: offset + UInt64(size), before: source.size)
+    if let block, !lengths.contains(block) { lengths.append(block) }
+    for length in lengths where length > 0 && length <= InspectionLimits.part {
+      let bytes = try source.bytes(at: offset, count: size + length)
+      guard bytes.count == size + length else { continue }
+      let front = JournalFrame.place(log: log, number: number, offset: writtenAt(offset))
+      // The checksum stands amidst what it covers.
+      let covered = front + bytes[..<place] + bytes[size...]
+      let candidates = WrongByte.candidates(in: covered + bytes[place..<size], checksumAt: covered.count)
+        .compactMap { (index, mask) -> (index: Int, mask: UInt8)? in
+          if index >= covered.count { return (place + index - covered.count, mask) }
+          let index = index - front.count
+          return index < 0 ? nil : (index < place ? index : index + 4, mask)
+        }
+      let mended = WrongByte.mending(bytes, at: offset, candidates) { (bytes) -> Found? in
+        do throws(Flaw) {
+          let frame = try JournalFrame(decoding: bytes, at: 0, previous: nil, available: UInt64(length))
+          let found = Found(offset: offset, shift: shift, frame: frame, bytes: bytes)
+          return frame.length == length && Self.isRead(found) ? found : nil
+        } catch { return nil }
+      }
+      guard let mended else { continue }
+      var found = mended.content
+      let stored = bytes[place..<size].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+      found.flaw = .checksum(expected: stored, found: checksum(of: bytes, at: offset))
+      found.byte = mended.byte
+      return found
+    }
+    return nil
+  }
+}
