@@ -11,8 +11,8 @@ struct Resolve: ParsableCommand {
     discussion: """
       On a terminal, without --take, --set, --keep, --delete and --unlink, the candidates are shown side by side and \
       you choose; without a record, one conflict after the other.
-      Value: --take, or --set VALUE. Delete: --keep, --take, or --delete, which takes along what `stemma delete` does. \
-      Cardinality: --take keeps that link and \
+      Value: --take, or --set VALUE. Delete: --keep, --take, or --delete; a deletion takes along what `stemma delete` \
+      does, and is refused where that is. Cardinality: --take keeps that link and \
       unlinks the others. Dangling: --set KEY links another record, --unlink clears the reference, --delete the record. \
       Whether the record exists is called `existence`; a whole record (policy OPTIMISTIC) has no name, \
       --kind value means it where it was deleted, too, and FIELD --set VALUE takes what is shown but for that field. \
