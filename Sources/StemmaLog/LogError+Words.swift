@@ -36,6 +36,8 @@ extension Flaw: CustomStringConvertible {
     case .notThisFormat: "no file, and no part of one, begins like this"
     case .cutShort(let expected, let found):
       "it is cut short: \(expected) bytes were expected, there are \(found)"
+    case .lacking(let count): "\(count == 1 ? "1 byte" : "\(count) bytes") missing here"
+    case .surplus(let count): "\(count == 1 ? "1 byte" : "\(count) bytes") too many here"
     case .checksum(let expected, let found):
       "the checksum of the bytes is \(found.eightDigits), it should be \(expected.eightDigits)"
     case .digest: "the digest does not fit the bytes of the file"

@@ -9,6 +9,9 @@ package enum Flaw: Error, Equatable, Sendable {
   case notThisFormat
   /// Bytes that must be there are not.
   case cutShort(expected: UInt64, found: UInt64)
+  /// There are fewer bytes, or more, than there must be: by how many.
+  case lacking(UInt64)
+  case surplus(UInt64)
   /// A CRC32C does not fit the bytes that it covers.
   case checksum(expected: UInt32, found: UInt32)
   /// The SHA-256 of a segment does not fit its bytes.

@@ -252,6 +252,44 @@ struct InspectCommandTests {
     }
   }
 
+  /// A node's whole disk could fill, and the file stayed there.
+  @Test("of standard input nothing is left behind by a command that is killed")
+  func killedWhileReading() throws {
+    let work = try open()
+    let script = """
+      mkdir kept && mkfifo input
+      TMPDIR=$PWD/kept stemma inspect - < input & exec 3> input
+      head -c 3000000 /dev/zero >&3
+      kill -9 $! && wait $!
+      ls -A kept | wc -l
+      """
+    #expect(try ConsolePage.shell(script, in: work.path).lines.last?.contains("0") == true)
+  }
+
+  @Test("in JSON it is said among which bytes the wrong ones are, and how many are missing or too many")
+  func countsInJSON() throws {
+    let work = try open()
+    let bytes = try work.bytes("shop/log/00000001.segment")
+    for (content, name, count, last) in [
+      (bytes.dropFirst(2), "missing", 2, 77), (Data([0, 0, 0]) + bytes, "tooMany", 3, 2),
+    ] {
+      try content.write(to: URL(fileURLWithPath: work.file("changed")))
+      let part = try work.attempt("inspect", "changed", "--json").object().array("parts")[0]
+      let flaw = try #require(part.array("damage").first)
+      #expect(flaw.number(name) == count && flaw.number("from") == 0 && flaw.number("to") == last)
+    }
+  }
+
+  @Test("of one block it is said that nothing of it is damaged, and nothing of the others")
+  func oneBlock() throws {
+    let work = try open()
+    for (path, what) in [("00000001.segment", "block"), ("00000002.journal", "frame"), ("watermark", "slot")]
+    {
+      let last = try #require(try work.stemma("inspect", "shop/log/" + path, "--block", "1").lines.last)
+      #expect(last.hasSuffix("nothing of this \(what) is damaged"), "\(last)")
+    }
+  }
+
   @Test("the frames of a journal are counted as frames, and a watermark has no events to count")
   func unitsOfTheSummary() throws {
     let work = try open()

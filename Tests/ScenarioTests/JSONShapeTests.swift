@@ -92,6 +92,10 @@ struct JSONShapeTests {
     stemma -C cut verify --json
     stemma -C cut segments --json
     stemma -C cut status --json
+    tail -c +2 shop/log/00000001.segment > lacking.segment
+    stemma inspect lacking.segment --json
+    (printf x; cat shop/log/00000001.segment) > surplus.segment
+    stemma inspect surplus.segment --json
     cp -a shop torn
     truncate -s -30 torn/log/00000001.segment
     stemma -C torn repair --json

@@ -471,6 +471,18 @@ import Testing
     }
   }
 
+  /// The second one was said to stand where the file ends, and the file to be empty.
+  @Test func theSlotsOfAWatermarkThatWasCutAreWhereTheyWere() throws {
+    let disk = try disk()
+    let bytes = try #require(disk.contents("/log/watermark"))
+    for count in [186, Watermark.slotSize] {
+      let found = try parts(Array(bytes[..<count]), at: "/log/watermark", disk)
+      #expect(found.map(\.offset) == [0, UInt64(Watermark.slotSize)] && found[1].length == 0)
+      #expect(
+        found[1].flaws.map(\.flaw) == [.cutShort(expected: UInt64(Watermark.slotSize), found: 0)])
+    }
+  }
+
   @Test func anyMutationIsSurvivedAndOneOfASegmentIsSeen() throws {
     let seed: UInt64 = 77
     var random = SplitMix64(seed: seed)
@@ -485,7 +497,8 @@ import Testing
         let size = UInt64(spoilt.count)
         for part in parts {
           #expect(
-            part.offset <= size && part.length <= size - part.offset,
+            part.length == 0 && part.kind == .slot
+              || part.offset <= size && part.length <= size - part.offset,
             "seed \(seed), round \(round), \(path): \(part.kind) of \(part.length) bytes at \(part.offset)")
         }
         if path.hasSuffix(".segment"), spoilt != bytes {

@@ -37,14 +37,16 @@ struct Inspect: ParsableCommand {
   func run() throws {
     let isInput = file == "-" || isPipe
     let node = options.isNamed ? try options.locate() : nil
-    let path = isInput ? try spooledInput() : file
-    // The open file stays readable; nothing is left behind, whatever happens next.
-    defer { if isInput { unlink(path) } }
+    let input = isInput ? try spooledInput() : nil
+    // A file without a name is opened by its descriptor.
+    let path = input.map { "/dev/fd/\($0.fileDescriptor)" } ?? file
     let name = inputName(file)
     if kind(path).map({ $0 == S_IFCHR || $0 == S_IFBLK }) ?? false {
       throw Failure("\(name) is a device, and no file", .badData)
     }
     let inspection = try FileInspection(path: path, node: node)
+    // The descriptor is open until here, though nothing names it any more.
+    withExtendedLifetime(input) {}
     if inspection.source.size == 0 {
       throw Failure(
         "\(name) is empty"
@@ -55,7 +57,7 @@ struct Inspect: ParsableCommand {
       throw Failure("\(name) is \(content)", .badData)
     }
     let request = InspectionRequest(block: block, isComplete: verify)
-    let report = PartReport(inspection, showsEvents: events)
+    let report = PartReport(inspection, showsEvents: events, isOne: block != nil)
     if format.isJSON {
       try writeJSON(inspection, name, request, report)
     } else {
@@ -104,20 +106,21 @@ struct Inspect: ParsableCommand {
     return stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
   }
 
-  /// Standard input, or a pipe, as a file, because segments are read from their end.
-  private func spooledInput() throws -> String {
+  /// Standard input, or a pipe, as a file, because segments are read from their end. The file has no name any more:
+  /// nothing is left behind, whatever happens next.
+  private func spooledInput() throws -> FileHandle {
     let input = file == "-" ? FileHandle.standardInput : try openedFile(file)
     let path = NSTemporaryDirectory() + "/stemma-inspect-\(UUID().uuidString)"
-    guard FileManager.default.createFile(atPath: path, contents: nil),
-      let target = FileHandle(forWritingAtPath: path)
-    else {
+    let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
       throw Failure("cannot write \(path), where the input is kept while it is read", .cannotCreate)
     }
+    let target = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    unlink(path)
     while let data = try input.read(upToCount: 1 << 20), !data.isEmpty {
       try target.write(contentsOf: data)
     }
-    try target.close()
-    return path
+    return target
   }
 }
 
@@ -125,14 +128,17 @@ struct Inspect: ParsableCommand {
 private final class PartReport {
   private let inspection: FileInspection
   private let showsEvents: Bool
+  /// Whether only one block, frame or slot was asked for.
+  private let isOne: Bool
   private(set) var count = 0
   private(set) var damaged: [String] = []
   private var blocks = 0
   private var uncheckedBlocks = 0
   private var events = 0
 
-  init(_ inspection: FileInspection, showsEvents: Bool) {
+  init(_ inspection: FileInspection, showsEvents: Bool, isOne: Bool) {
     self.inspection = inspection
+    self.isOne = isOne
     self.showsEvents = showsEvents
   }
 
@@ -240,7 +246,6 @@ private final class PartReport {
   /// What can be read, in the words of the format; nothing of a watermark, which holds no events.
   private var content: String {
     if inspection.format == .log(.watermark) { return "" }
-    let unit = inspection.format == .log(.journal) ? "frame" : "block"
     let content = "\(counted(events, "event")) in \(counted(blocks, unit)) can be read"
     switch uncheckedBlocks {
     case 0: return content + "; "
@@ -249,8 +254,19 @@ private final class PartReport {
     }
   }
 
+  /// What `--block` counts.
+  private var unit: String {
+    switch inspection.format {
+    case .log(.journal): "frame"
+    case .log(.watermark): "slot"
+    default: "block"
+    }
+  }
+
   var summary: String {
-    guard !damaged.isEmpty else { return content + "nothing is damaged" }
+    guard !damaged.isEmpty else {
+      return content + (isOne ? "nothing of this \(unit) is damaged" : "nothing is damaged")
+    }
     let names = damaged.prefix(8).joined(separator: ", ") + (damaged.count > 8 ? " …" : "")
     return Output.styled("\(content)\(counted(damaged.count, "part")) damaged: \(names)", .red)
   }

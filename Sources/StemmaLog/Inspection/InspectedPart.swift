@@ -28,7 +28,7 @@ package struct InspectedPart: Sendable {
   }
 
   package var kind: Kind
-  /// Bytes from the beginning of the file. Of a block that is not there any more: where it would be, or 0.
+  /// Bytes from the beginning of the file. Of a block or a slot that is not there any more: where it would be, or 0.
   package var offset: UInt64
   package var length: UInt64
   /// Of blocks, frames and slots: from 1, in the order of the file.

@@ -61,8 +61,10 @@ private func inspectWatermark(
   for slot in 0..<2 where request.wants(slot + 1) {
     let offset = UInt64(slot * size)
     let bytes = try source.bytes(at: offset, count: size)
-    var part = InspectedPart(.slot, at: min(offset, source.size), UInt64(bytes.count), number: slot + 1)
-    if !bytes.isEmpty, bytes.allSatisfy({ $0 == 0 }) {
+    var part = InspectedPart(.slot, at: offset, UInt64(bytes.count), number: slot + 1)
+    if bytes.isEmpty {
+      part.complain(.cutShort(expected: UInt64(size), found: 0))
+    } else if bytes.allSatisfy({ $0 == 0 }) {
       part.say("content", "zeros: never written")
     } else {
       var fields = bytes
@@ -76,7 +78,7 @@ private func inspectWatermark(
           fields = mended.content
           part.complain(flaw, byte: mended.byte)
         } else {
-          part.complain(flaw, in: part.offset..<part.offset + max(1, part.length))
+          part.complain(flaw, in: offset..<offset + part.length)
         }
       }
       do throws(Flaw) {

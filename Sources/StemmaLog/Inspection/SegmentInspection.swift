@@ -305,10 +305,7 @@ extension SegmentHeader {
 extension Flaw {
   /// That there are more or fewer bytes than there must be; nil if there are just as many.
   static func count(of found: UInt64, _ expected: UInt64) -> Flaw? {
-    func bytes(_ count: UInt64) -> String { count == 1 ? "1 byte" : "\(count) bytes" }
     if found == expected { return nil }
-    return .disagreement(
-      found < expected
-        ? "\(bytes(expected - found)) missing here" : "\(bytes(found - expected)) too many here")
+    return found < expected ? .lacking(expected - found) : .surplus(found - expected)
   }
 }

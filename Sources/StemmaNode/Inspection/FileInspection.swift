@@ -124,16 +124,27 @@ package struct FileInspection {
   }
 
   private func json(_ flaw: InspectedFlaw) -> JSON {
-    .object([
-      ("offset", Value.int(Int64(clamping: flaw.offset)).json),
-      ("what", .string(flaw.flaw.description)),
+    func count(_ number: UInt64) -> JSON { Value.int(Int64(clamping: number)).json }
+    var members: [(name: String, value: JSON)] = [
+      ("offset", count(flaw.offset)), ("what", .string(flaw.flaw.description)),
       (
         "byte",
         flaw.byte.map { byte in
           .object([("found", .int(Int64(byte.found))), ("expected", .int(Int64(byte.expected)))])
         } ?? .null
       ),
-    ])
+    ]
+    if let range = flaw.range, !range.isEmpty {
+      members += [("from", count(range.lowerBound)), ("to", count(range.upperBound - 1))]
+    }
+    switch flaw.flaw {
+    case .lacking(let missing): members.append(("missing", count(missing)))
+    case .cutShort(let expected, let found) where found < expected:
+      members.append(("missing", count(expected - found)))
+    case .surplus(let surplus): members.append(("tooMany", count(surplus)))
+    default: break
+    }
+    return .object(members)
   }
 
   // MARK: Events
