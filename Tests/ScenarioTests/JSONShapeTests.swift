@@ -97,7 +97,7 @@ struct JSONShapeTests {
     (printf x; cat shop/log/00000001.segment) > surplus.segment
     stemma inspect surplus.segment --json
     cp -a shop torn
-    truncate -s -30 torn/log/00000001.segment
+    truncate -s -200 torn/log/00000001.segment
     stemma -C torn repair --json
     """
 
