@@ -19,7 +19,7 @@ int stemma_identity(int descriptor, struct stemma_file_identity *identity);
 
 // Inflates raw deflate with libdeflate, which is twice as fast as zlib, if this machine has it (Debian: libdeflate0).
 // Returns 1 if the stream gave exactly `count` bytes and ended with its input, 0 if not, -1 without the library. Never
-// writes beyond `count`. Unlike zlib it takes some streams that no compressor writes, such as codes with gaps.
+// writes beyond `count`. Unlike zlib it takes some streams that no compressor writes, such as one with a reserved distance.
 int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_t count);
 
 // Asks the processor to have these bytes in its caches soon. Any address will do: nothing is read.
