@@ -5,8 +5,9 @@ import Testing
 /// nothing, whether or not anybody reads what it says.
 @Suite("going back, with nobody reading")
 struct UnreadOutputTests {
-  /// So many records that what is shown of them does not fit into a pipe.
-  private static let count = 500
+  /// So many records that what is shown of them, 50 bytes each, fits into a pipe (64 KiB) and one read of it together
+  /// at no time: whoever shows them is still writing when the reader goes.
+  private static let count = 4_000
 
   private func shop() throws -> Workplace {
     let work = try Shop.open()
@@ -29,7 +30,7 @@ struct UnreadOutputTests {
 
   @Test(
     "it is done, and told on the other stream",
-    arguments: ["restore Customer --as-of @1.499", "undo shop.2"],
+    arguments: ["restore Customer --as-of @1.\(Self.count - 1)", "undo shop.2"],
     [" | head -n 1", " | true", " --json | true"])
   func isDone(command: String, reader: String) throws {
     let work = try shop()
@@ -38,7 +39,7 @@ struct UnreadOutputTests {
       "set -o pipefail; stemma -C shop \(command)\(reader)", in: work.path)
     #expect(result.status == 0, "\(result.errors)")
     if !reader.contains("--json") {
-      #expect(result.errors == "nobody read on; 500 events appended\n")
+      #expect(result.errors == "nobody read on; 4,000 events appended\n")
     }
     #expect(try isOld(work))
   }
