@@ -15,7 +15,13 @@ extension Node {
 
   /// Records damage that was found, and works out what it took. The writer lock must be held.
   func recordDamage(_ found: [Damage]) throws(NodeError) {
-    guard !found.isEmpty, mark.damage?.contains(found) != true else { return }
+    guard !found.isEmpty else { return }
+    if let known = mark.damage, known.contains(found) {
+      // What it took is known, and better than tables could tell now that were made anew since.
+      guard known.areTablesPartial != areTablesPartial else { return }
+      mark.damage?.areTablesPartial = areTablesPartial
+      return try saveMark()
+    }
     var survey = try survey(found)
     survey.vague = survey.vague(after: try Self.wrapping { try log.salvage(survey) })
     var damage = RecordedDamage(survey)
@@ -23,6 +29,23 @@ extension Node {
     mark.damage = damage
     try saveMark()
     notices += damage.sentences
+  }
+
+  /// Records damage that a reader met, so that from then on nobody builds on what is lost. Where nothing can be written,
+  /// or somebody else is writing, the next one who meets it does so.
+  func recordMetDamage(_ found: [Damage]) throws(NodeError) {
+    guard options.recordsDamage, mark.damage?.contains(found) != true else { return }
+    do throws(NodeError) {
+      try Self.wrapping {
+        let lock = try WriterLock(
+          Self.path(directory, Self.lockFileName), fileSystem: ports.fileSystem, wait: 0)
+        defer { lock.release() }
+        // Who changed the mark meanwhile knows more than this node.
+        guard try Self.readMark(directory, ports) == mark else { return }
+        hasUntoldDamage = true
+        try recordDamage(found)
+      }
+    } catch { guard error.isRefusalToWrite || error.isInUse else { throw error } }
   }
 
   /// Whether the tables were made around damage of the log, and lack what it took.

@@ -98,6 +98,16 @@ private final class Participant {
   }
 
   private func ship(_ order: ShipmentOrder) throws(NodeError) -> [SessionMessage] {
+    do throws(NodeError) { return try shipped(order) } catch {
+      // Of a node that is only read, nothing is changed: it may be somebody else's.
+      if case .replication(.damagedLog(let damage)) = error, node.options.mode == .write {
+        try node.recordMetDamage([damage])
+      }
+      throw error
+    }
+  }
+
+  private func shipped(_ order: ShipmentOrder) throws(NodeError) -> [SessionMessage] {
     try Node.wrapping {
       // What lost events to damage is left out of the run.
       let source = LogSource(node.log, around: node.mark.damage == nil ? nil : Omissions())

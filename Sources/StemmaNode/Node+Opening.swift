@@ -22,6 +22,8 @@ extension Node {
     /// Whether a reader changes no file of the node at all: tables that are behind the log are taken as they are then, and
     /// made in a temporary place where none can be used.
     package var leavesFiles = false
+    /// Whether damage that a reader meets is recorded in the node, where it can be written.
+    package var recordsDamage = true
     /// Told while tables are rebuilt: events done, and of how many.
     package var progress: (UInt64, UInt64) -> Void = { _, _ in }
 

@@ -174,6 +174,8 @@ extension Node {
     var writing = options
     writing.mode = .write
     writing.wait = 0
+    // Nothing is made here that would need one.
+    writing.delaysOrigin = true
     do throws(NodeError) {
       let node = try open(at: directory, writing)
       return try node.locked { () throws(NodeError) in try body(node) }

@@ -50,6 +50,8 @@ package final class Node {
   var openSeries: CommitSeries.Size?
   /// Whether the tables hold what this node held before the log was damaged.
   var tablesRemember = true
+  /// Whether a reader met damage after the node was opened, which its notices did not tell.
+  var hasUntoldDamage = false
   /// Whether the log was found to have no name of an event twice.
   private var hasPlainNames = false
   /// The origin that this node writes as from its next event on; it is not begun before, so that what is refused leaves

@@ -31,6 +31,8 @@ package enum ReplicationError: Error, Hashable, Sendable {
   case incomplete(String)
   /// Trouble of the node itself, not of what the peer sent: its log or its disk.
   case failed(String)
+  /// The node's log, met while it was read for the peer, which hears of it as `failed`.
+  case damagedLog(Damage)
   /// Patterns that make no scope.
   case scope(ScopeError)
   /// The peer said no.
@@ -102,6 +104,8 @@ extension ReplicationError: CustomStringConvertible {
     case .hostileEvent(let name, let why): "event \(name.dot) of \(name.partition): \(why)"
     case .incomplete(let what): "the transfer ended early: \(what); run it again, it goes on from here"
     case .failed(let what): what
+    case .damagedLog(let damage):
+      "\(damage.path) is damaged at byte \(damage.offset); run `stemma verify` on that node"
     case .scope(let error): error.description
     case .refusedByPeer(let error): "the peer refused: \(error)"
     }

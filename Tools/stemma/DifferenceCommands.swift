@@ -182,7 +182,7 @@ struct Restore: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try n ? options.open() : options.openForAppending()
+    let node = try n ? options.openForRehearsal() : options.openForAppending()
     let words = try RecordWords(node, model: model)
     var record: Key?
     if !key.isEmpty { record = try node.key(try words.onlyKey(key), of: words.model) }
@@ -227,7 +227,7 @@ struct Undo: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try n ? options.open() : options.openForAppending()
+    let node = try n ? options.openForRehearsal() : options.openForAppending()
     let isCommit = !node.description.commits(named: change).isEmpty
     if isCommit, partition != nil {
       throw Failure("`\(change)` is a commit, which is undone whole; --partition goes with an event", .usage)

@@ -90,7 +90,7 @@ struct Explanation {
     case .fork: .no
     case .notPermitted: .noPermission
     case .incomplete: .unavailable
-    case .failed: .inputOutput
+    case .failed, .damagedLog: .inputOutput
     case .refusedByPeer(let inner): exitCode(of: inner)
     default: .badData
     }

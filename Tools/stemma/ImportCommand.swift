@@ -50,7 +50,7 @@ struct Import: ParsableCommand {
   }
 
   func run() throws {
-    let node = try dryRun ? options.open() : options.openForAppending(segmentSize: segmentSize)
+    let node = try dryRun ? options.openForRehearsal() : options.openForAppending(segmentSize: segmentSize)
     var chosen = StemmaNode.Import.Options()
     chosen.batch = batch
     chosen.firstLine = fromLine

@@ -58,6 +58,9 @@ struct NodeOptions: ParsableArguments {
   /// `isQuiet`: the caller says the node's notices himself.
   func open(isQuiet: Bool = false) throws -> Node { try open(.read, isQuiet: isQuiet) }
 
+  /// Opens the node to say what would be written.
+  func openForRehearsal() throws -> Node { try open(.read, recordsDamage: false) }
+
   /// Opens the node for reading, and changes no file of it, not even tables that are behind.
   func openLeavingFiles() throws -> Node { try open(.read, leavesFiles: true) }
 
@@ -78,13 +81,14 @@ struct NodeOptions: ParsableArguments {
 
   private func open(
     _ mode: Node.Mode, segmentSize: Int? = nil, delaysOrigin: Bool = false, isQuiet: Bool = false,
-    leavesFiles: Bool = false
+    leavesFiles: Bool = false, recordsDamage: Bool = true
   ) throws -> Node {
     let bar = ProgressBar("rebuilding tables")
     var options = opening(mode, progress: bar)
     options.segmentSize = segmentSize
     options.delaysOrigin = delaysOrigin
     options.leavesFiles = leavesFiles
+    options.recordsDamage = recordsDamage && !leavesFiles
     let node = try Node.open(at: try locate(), options)
     bar.finish()
     if isQuiet { return node }

@@ -83,17 +83,18 @@ extension Node {
     return result
   }
 
-  /// What readers went around; nil if nothing.
+  /// What readers went around, which is recorded; nil if nothing.
   func missingEvents(
     _ omissions: Omissions, partitions filter: PartitionFilter? = nil
   ) throws(NodeError) -> MissingEvents? {
     if omissions.isEmpty { return nil }
     let found = omissions.damage
+    try recordMetDamage(found)
     let known = try knownDamage(found)
     return MissingEvents(
       record: nil, places: found.map(RecordedDamage.place),
       losses: known.losses.filter { filter?(Partition($0.partition)) ?? true }, isVague: known.isVague,
-      isTold: mark.damage?.contains(found) ?? false)
+      isTold: !hasUntoldDamage && mark.damage?.contains(found) == true)
   }
 
   fileprivate func doubtfulRecords(_ found: [Damage]) throws(NodeError) -> DoubtfulRecords {

@@ -42,8 +42,7 @@ package struct LogSource: ShipmentSource {
   }
 
   private static func failure(_ error: LogError) -> ReplicationError {
-    guard let damage = error.damage else { return .failed(error.description) }
-    return .failed("\(damage.path) is damaged at byte \(damage.offset); run `stemma verify` on that node")
+    if let damage = error.damage { .damagedLog(damage) } else { .failed(error.description) }
   }
 
   /// By its footer; for a file that is damaged it throws.
