@@ -444,6 +444,30 @@ import Testing
     #expect(found.dropFirst().allSatisfy { $0.flaws.isEmpty } && found[0].flaws.map(\.range) == [0..<1])
   }
 
+  /// Of each the checksum was stepped back over the whole length that it says, for minutes.
+  @Test func manyFalseFramesDoNotMakeTheWorkGrowWithTheirLength() throws {
+    let (disk, path, bytes, frames) = try journal()
+    let start = Int(frames[1].offset)
+    var head = Array(bytes[start..<start + JournalFrame.headerSize])
+    head.replaceSubrange(4..<8, with: [0, 0, 0x1F, 0])
+    let withoutBlock = Array(repeating: head, count: 700).joined()
+    let block = start + JournalFrame.headerSize + BlockReader.headSize
+    let withBlock = Array(repeating: bytes[start..<block], count: 700).joined()
+    for hostile in [Array(withoutBlock), Array(withBlock)] {
+      let spoilt = Array(bytes[..<start] + hostile) + [UInt8](repeating: 0, count: 8_000) + bytes[start...]
+      let copy = disk.copy()
+      copy.plant(spoilt, at: path)
+      let found = try parts(path, copy)
+      #expect(copy.bytesRead < 24 * spoilt.count)
+      #expect(found.contains { !$0.flaws.isEmpty })
+      if hostile.count == head.count * 700 {
+        let events = try frames.map { try $0.block?.events() }
+        let whole = found.filter { $0.kind == .frame && $0.flaws.isEmpty }
+        #expect(try whole.map { try $0.block?.events() } == events)
+      }
+    }
+  }
+
   /// It was called no part of a file.
   @Test func aFrameThatWasCutIsCalledSo() throws {
     let (disk, path, bytes, frames) = try journal()

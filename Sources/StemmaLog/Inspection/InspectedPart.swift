@@ -131,6 +131,8 @@ package enum InspectionLimits {
   package static let part = 128 << 20
   /// Bytes missing or too many before a frame, above which it is not found.
   package static let shift = 1 << 16
+  /// How many times as many bytes as a journal has are read at most to look for frames in it.
+  package static let readings: UInt64 = 16
 }
 
 /// A file that is looked at.

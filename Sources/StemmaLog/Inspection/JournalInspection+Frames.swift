@@ -10,7 +10,7 @@ import StemmaEvents
 
 extension JournalInspection {
   /// What looks like a frame at `offset`; its checksum is not compared.
-  func frame(at offset: UInt64) throws(LogError) -> Found? {
+  mutating func frame(at offset: UInt64) throws(LogError) -> Found? {
     let headerSize = JournalFrame.headerSize
     let head = try source.bytes(at: offset, count: headerSize)
     guard head.count == headerSize else { return nil }
@@ -21,10 +21,22 @@ extension JournalInspection {
     } catch {
       return nil
     }
-    guard frame.length <= InspectionLimits.part else { return nil }
+    guard frame.length <= InspectionLimits.part, mayRead(frame.size) else { return nil }
     let bytes = try source.bytes(at: offset, count: headerSize + frame.length)
     return bytes.count == headerSize + frame.length
       ? Found(offset: offset, shift: shift, frame: frame, bytes: bytes) : nil
+  }
+
+  /// Whether as long a block as a frame at `offset` says seems to follow its header.
+  static func beginsBlock(_ source: InspectedFile, behind offset: UInt64) throws(LogError) -> Bool {
+    let head = try source.bytes(at: offset, count: JournalFrame.headerSize)
+    guard head.count == JournalFrame.headerSize else { return false }
+    let start = offset + UInt64(head.count)
+    let frame: JournalFrame
+    do throws(Flaw) {
+      frame = try JournalFrame(decoding: head, at: 0, previous: nil, available: source.size - start)
+    } catch { return false }
+    return try BlockScan(source).size(at: start, before: start + UInt64(frame.length)) == frame.length
   }
 
   func checksum(of found: Found) -> UInt32 { checksum(of: found.bytes, at: found.offset) }
@@ -39,7 +51,7 @@ extension JournalInspection {
   private func writtenAt(_ offset: UInt64) -> UInt64 { offset &- UInt64(bitPattern: shift) }
 
   /// A frame that is valid, at its place or near it.
-  func validFrame(at offset: UInt64) throws(LogError) -> Found? {
+  mutating func validFrame(at offset: UInt64) throws(LogError) -> Found? {
     guard var found = try frame(at: offset) else { return nil }
     if checksum(of: found) == found.frame.crc { return found }
     found.shift = Int64(clamping: offset) - Int64(writtenOffset(of: found))
@@ -61,7 +73,7 @@ extension JournalInspection {
   }
 
   /// A frame with one wrong byte, as it was. How long it is its header says, or its block.
-  func mendedFrame(at offset: UInt64) throws(LogError) -> Found? {
+  mutating func mendedFrame(at offset: UInt64) throws(LogError) -> Found? {
     let (size, place) = (JournalFrame.headerSize, JournalFrame.headerSize - 4)
     let head = try source.bytes(at: offset, count: size)
     guard head.count == size else { return nil }
@@ -69,6 +81,7 @@ extension JournalInspection {
     let block = try BlockScan(source).size(at: offset + UInt64(size), before: source.size)
     if let block, !lengths.contains(block) { lengths.append(block) }
     for length in lengths where length > 0 && length <= InspectionLimits.part {
+      guard offset + UInt64(size + length) <= source.size, mayRead(UInt64(size + length)) else { continue }
       let bytes = try source.bytes(at: offset, count: size + length)
       guard bytes.count == size + length else { continue }
       let front = JournalFrame.place(log: log, number: number, offset: writtenAt(offset))

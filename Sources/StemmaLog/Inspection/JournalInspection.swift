@@ -16,6 +16,9 @@ struct JournalInspection {
   /// The next valid frame behind damage, as long as it is not reached.
   private var following: Found?
   private var isBehindLast = false
+  /// How many bytes of what looks like a frame may still be read. Frames do not overlap, so that each of their bytes is
+  /// read a few times; the long frames that a hostile file pretends to have at each of its places are not.
+  private var allowance: UInt64
 
   static func run(
     _ source: InspectedFile, _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
@@ -28,6 +31,7 @@ struct JournalInspection {
     self.source = source
     self.request = request
     self.body = body
+    allowance = min(source.size, .max / InspectionLimits.readings) * InspectionLimits.readings
   }
 
   private mutating func run() throws(LogError) {
@@ -131,13 +135,21 @@ struct JournalInspection {
     if isBehindLast { return nil }
     if let following, following.offset >= start { return following }
     var found: Found?
+    let source = source
     _ = try source.first(JournalFrame.magic, in: start..<source.size) { (place) throws(LogError) in
+      guard try Self.beginsBlock(source, behind: place) else { return false }
       found = try validFrame(at: place)
       return found != nil
     }
     following = found
     isBehindLast = found == nil
     return found
+  }
+
+  /// Takes `size` bytes from what may be read; false: so many are not left.
+  mutating func mayRead(_ size: UInt64) -> Bool {
+    allowance = size <= allowance ? allowance - size : 0
+    return allowance > 0
   }
 
   private func part(_ found: Found, _ number: Int) -> InspectedPart {
@@ -165,7 +177,7 @@ struct JournalInspection {
   // MARK: Damage
 
   /// Bytes before a valid frame that are none. Without a number: no byte of a frame need be among them.
-  private func gap(
+  private mutating func gap(
     _ range: Range<UInt64>, _ number: Int, shiftedBy moved: Int64
   ) throws(LogError) -> InspectedPart {
     let length = range.upperBound - range.lowerBound
@@ -190,7 +202,7 @@ struct JournalInspection {
   }
 
   /// What follows the last valid frame.
-  private func tail(from offset: UInt64, _ number: Int) throws(LogError) -> InspectedPart {
+  private mutating func tail(from offset: UInt64, _ number: Int) throws(LogError) -> InspectedPart {
     let written = try writtenBytes(from: offset)
     var part = InspectedPart(.unknown, at: offset, source.size - offset)
     guard let written else {
@@ -217,7 +229,11 @@ struct JournalInspection {
       part.complain(.notThisFormat, byte: WrongByte(offset: written.lowerBound, found: byte, expected: 0))
     } else {
       part.number = number
-      part.say("content", "no frame: a write that a crash cut short, or rot")
+      part.say(
+        "content",
+        allowance > 0
+          ? "no frame: a write that a crash cut short, or rot"
+          : "so much that looks like frames and is none that frames were not looked for any further")
       part.complain(.notThisFormat, in: written)
     }
     return part

@@ -43,7 +43,9 @@ final class SimulatedFile: File {
     try perform("pread") { (state) throws(LogError) in
       let bytes = state.inodes[inode]?.current ?? []
       guard offset < UInt64(bytes.count) else { return [] }
-      return Array(bytes[Int(offset)..<min(bytes.count, Int(offset) + count)])
+      let end = min(bytes.count, Int(offset) + count)
+      state.bytesRead += end - Int(offset)
+      return Array(bytes[Int(offset)..<end])
     }
   }
 

@@ -69,6 +69,7 @@ package final class SimulatedFileSystem: FileSystem {
     var epoch = 0
     var nextFile = 1
     var openFiles = 0
+    var bytesRead = 0
   }
 
   private let state: Mutex<State>
@@ -85,6 +86,9 @@ package final class SimulatedFileSystem: FileSystem {
 
   /// Files that were opened and not yet closed.
   package var openFiles: Int { state.withLock { $0.openFiles } }
+
+  /// How many bytes of files were read.
+  package var bytesRead: Int { state.withLock { $0.bytesRead } }
 
   package func inject(_ faults: [Fault]) { state.withLock { $0.faults = faults } }
 
