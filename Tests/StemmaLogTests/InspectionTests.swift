@@ -444,6 +444,44 @@ import Testing
     #expect(found.dropFirst().allSatisfy { $0.flaws.isEmpty } && found[0].flaws.map(\.range) == [0..<1])
   }
 
+  /// Bytes missing or too many in the last one were told as bytes that are no part of any file.
+  @Test func bytesThatAreMissingOrTooManyInAnyFrameAreCounted() throws {
+    let (disk, path, bytes, frames) = try journal()
+    for (hit, rest) in frames.indices.flatMap({ index in [0, 1000].map { (index, $0) } }) {
+      let isLast = hit == frames.count - 1
+      for count in [-30, -1, 1, 30, 60_000] {
+        for place in [0, 2, 13, 30, 31, 32, 40, 300] {
+          // Which bytes of its payload are missing nothing behind the last one tells.
+          if isLast, count < 0, place - count > JournalFrame.headerSize { continue }
+          var changed = bytes + [UInt8](repeating: 0, count: rest)
+          let start = Int(frames[hit].offset) + place
+          if count > 0 {
+            changed.insert(contentsOf: [UInt8](repeating: 0xA5, count: count), at: start)
+          } else {
+            changed.removeSubrange(start..<start - count)
+          }
+          let found = try parts(changed, at: path, disk)
+          let what = "\(count) bytes at \(place) of frame \(hit + 1), \(rest) zeros behind"
+          let number = abs(count) == 1 ? "1 byte" : "\(abs(count)) bytes"
+          let damaged = found.filter { !$0.flaws.isEmpty }
+          #expect(
+            damaged.map { $0.flaws.map(\.flaw.description) }
+              == [[number + (count < 0 ? " missing here" : " too many here")]], "\(what)")
+          #expect(damaged.first?.offset == frames[hit].offset, "\(what)")
+          // Before a frame they are of none.
+          let isBetween = place == 0 && count > 0
+          #expect(damaged.first?.number == (isBetween ? nil : hit + 1), "\(what)")
+          #expect(
+            found.filter { $0.kind == .frame }.map(\.number) == frames.map(\.number), "\(what)")
+          guard isLast, !isBetween, let last = damaged.first else { continue }
+          #expect(try last.block?.events() == frames[hit].block?.events(), "\(what)")
+          #expect(last.isChecked == (count > 0), "\(what)")
+          #expect(Int(last.length) == Int(frames[hit].length) + count, "\(what)")
+        }
+      }
+    }
+  }
+
   /// Of each the checksum was stepped back over the whole length that it says, for minutes.
   @Test func manyFalseFramesDoNotMakeTheWorkGrowWithTheirLength() throws {
     let (disk, path, bytes, frames) = try journal()

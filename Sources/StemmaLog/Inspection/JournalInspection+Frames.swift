@@ -109,4 +109,76 @@ extension JournalInspection {
     }
     return nil
   }
+
+  // MARK: The last frame
+
+  /// A frame with bytes in its payload, or in its header, that were not written. Their number is that of the bytes
+  /// behind its end, and where they stand the checksum tells: without them it holds.
+  mutating func lengthenedFrame(
+    at offset: UInt64
+  ) throws(LogError) -> (found: Found, range: Range<UInt64>)? {
+    let (size, place) = (JournalFrame.headerSize, JournalFrame.headerSize - 4)
+    // In its header: the block begins that much later.
+    if let start = try nextBlock(behind: offset), start > offset + UInt64(size),
+      let block = try BlockScan(source).size(at: start, before: source.size), mayRead(UInt64(block))
+    {
+      let head = try source.bytes(at: offset, count: Int(start - offset))
+      let payload = try source.bytes(at: start, count: block)
+      let surplus = head.count - size
+      for index in 0...size {
+        let bytes = head[..<index] + head[(index + surplus)...] + payload
+        guard let found = try whole(Array(bytes), at: offset) else { continue }
+        return (found, offset + UInt64(index)..<offset + UInt64(index + surplus))
+      }
+    }
+    // In its payload: it ends that much later; with zeros if it ends with such.
+    guard let found = try frame(at: offset), let written = try writtenBytes(from: offset) else { return nil }
+    let first = written.upperBound > found.end ? written.upperBound - found.end : 1
+    guard first <= InspectionLimits.shift else { return nil }
+    let front =
+      JournalFrame.place(log: log, number: number, offset: writtenAt(offset)) + found.bytes[..<place]
+    for surplus in first..<first + 4 {
+      guard found.end + surplus <= source.size, mayRead(found.frame.size + surplus) else { return nil }
+      let bytes = try source.bytes(at: offset, count: found.bytes.count + Int(surplus))
+      let places = WrongByte.surplus(
+        of: Int(surplus), in: front + bytes[size...], expected: found.frame.crc)
+      for index in places where index >= front.count {
+        let index = index - front.count + size
+        guard let found = try whole(Array(bytes[..<index] + bytes[(index + Int(surplus))...]), at: offset)
+        else { continue }
+        return (found, offset + UInt64(index)..<offset + UInt64(index) + surplus)
+      }
+    }
+    return nil
+  }
+
+  /// What is left of the header of a frame of which bytes are missing there: all before its block.
+  mutating func shortenedHeader(at offset: UInt64) throws(LogError) -> Range<UInt64>? {
+    let end = offset + UInt64(JournalFrame.headerSize)
+    guard let start = try nextBlock(behind: offset), start < end else { return nil }
+    return offset..<start
+  }
+
+  /// Where the first block begins that can be read, if it is near to where that of a frame at `offset` is.
+  private mutating func nextBlock(behind offset: UInt64) throws(LogError) -> UInt64? {
+    let source = source
+    let end = min(source.size, offset + UInt64(JournalFrame.headerSize + InspectionLimits.shift))
+    return try source.first(BlockReader.beginning, in: offset..<end) { (place) throws(LogError) in
+      guard let size = try BlockScan(source).size(at: place, before: source.size),
+        mayRead(UInt64(size))
+      else { return false }
+      return BlockReader(inspecting: try source.bytes(at: place, count: size)) != nil
+    }
+  }
+
+  /// The frame that these bytes are, if their checksum holds.
+  private func whole(_ bytes: [UInt8], at offset: UInt64) throws(LogError) -> Found? {
+    let length = UInt64(bytes.count - JournalFrame.headerSize)
+    let frame: JournalFrame
+    do throws(Flaw) {
+      frame = try JournalFrame(decoding: bytes, at: 0, previous: nil, available: length)
+    } catch { return nil }
+    let found = Found(offset: offset, shift: shift, frame: frame, bytes: bytes)
+    return UInt64(frame.length) == length && checksum(of: found) == frame.crc ? found : nil
+  }
 }

@@ -57,6 +57,9 @@ struct JournalInspection {
         if gap.number == nil ? request.block == nil : request.wants(frame) { body(gap) }
         (chain, shift, offset) = (nil, next.shift, next.offset)
         if gap.number == nil { continue }
+      } else if let last = try displacedLastFrame(at: offset, frame) {
+        if request.wants(frame) { body(last.part) }
+        (chain, shift, offset) = (last.chain, shift + last.shift, last.part.offset + last.part.length)
       } else {
         if request.block == nil || request.wants(frame) { body(try tail(from: offset, frame)) }
         return
@@ -201,6 +204,30 @@ struct JournalInspection {
     return part
   }
 
+  /// The last frame, if bytes of its header are missing, or there are too many in it: behind it no other one tells how
+  /// many.
+  private mutating func displacedLastFrame(
+    at offset: UInt64, _ number: Int
+  ) throws(LogError) -> (part: InspectedPart, chain: UInt32?, shift: Int64)? {
+    if let last = try lengthenedFrame(at: offset) {
+      let surplus = last.range.upperBound - last.range.lowerBound
+      var part = part(last.found, number)
+      part.length += surplus
+      part.complain(.surplus(surplus), in: last.range)
+      return (part, last.found.frame.crc, Int64(surplus))
+    }
+    guard let range = try shortenedHeader(at: offset),
+      let size = try BlockScan(source).size(at: range.upperBound, before: source.size),
+      let flaw = Flaw.count(of: range.upperBound - range.lowerBound, UInt64(JournalFrame.headerSize))
+    else { return nil }
+    var part = InspectedPart(
+      .frame, at: offset, range.upperBound - range.lowerBound + UInt64(size), number: number)
+    part.place = self.number
+    part.decode(try source.bytes(at: range.upperBound, count: size))
+    part.complain(flaw, in: range)
+    return (part, nil, Int64(range.upperBound - range.lowerBound) - Int64(JournalFrame.headerSize))
+  }
+
   /// What follows the last valid frame.
   private mutating func tail(from offset: UInt64, _ number: Int) throws(LogError) -> InspectedPart {
     let written = try writtenBytes(from: offset)
@@ -240,7 +267,7 @@ struct JournalInspection {
   }
 
   /// From the first byte to the last one that is not zero; nil: all are.
-  private func writtenBytes(from start: UInt64) throws(LogError) -> Range<UInt64>? {
+  func writtenBytes(from start: UInt64) throws(LogError) -> Range<UInt64>? {
     var written: Range<UInt64>?
     var offset = start
     while offset < source.size {
