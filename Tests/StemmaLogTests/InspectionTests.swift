@@ -482,6 +482,57 @@ import Testing
     }
   }
 
+  /// It was of no known format, and what is left of its header no part of any file.
+  @Test func aJournalWithoutItsFirstBytesIsOneAndItsFramesAreRead() throws {
+    let (disk, path, bytes, frames) = try journal()
+    let header = try #require(try parts(path, disk).first)
+    let size = JournalHeader.size
+    for count in [1, 8, 16, 17, 40, size - 1, size, size + 20, size + Int(frames[0].length)] {
+      let copy = disk.copy()
+      copy.plant(Array(bytes[count...]), at: "/log/fragment")
+      let source = try InspectedFile(path: "/log/fragment", fileSystem: copy)
+      #expect(try LogFileFormat(of: source) == .journal, "\(count)")
+      let found = try parts("/log/fragment", copy)
+      try expectNoOverlap(found, size: bytes.count - count)
+      #expect(found[0].kind == .header && found[0].length == UInt64(max(0, size - count)), "\(count)")
+      let what =
+        switch count {
+        case 1: "1 byte missing here"
+        case ..<size: "\(count) bytes missing here"
+        case size + 20: "what is left of it is among the bytes that follow"
+        default: "no byte of it is left"
+        }
+      #expect(found[0].flaws.map(\.flaw.description) == [what], "\(count)")
+      // The first bytes of every journal are the same.
+      let isKnown = count <= 16
+      #expect(found[0].facts.map(\.value) == (isKnown ? header.facts.map(\.value) : []), "\(count)")
+      let whole = found.dropFirst().filter(\.flaws.isEmpty)
+      let isCut = count > size
+      #expect(
+        try whole.map { try $0.block?.events() }
+          == frames.dropFirst(isCut ? 1 : 0).map { try $0.block?.events() }, "\(count)")
+      #expect(whole.allSatisfy { $0.isChecked == isKnown && $0.kind == .frame }, "\(count)")
+      #expect(found.count == whole.count + (count == size + 20 ? 2 : 1), "\(count)")
+    }
+  }
+
+  /// The numbers in it were told as they stand there.
+  @Test func ofAHeaderThatIsDamagedOnlyWhatTheFramesProveIsTold() throws {
+    let (disk, path, bytes, frames) = try journal()
+    let header = try #require(try parts(path, disk).first)
+    for place in [36, 18] {
+      var spoilt = bytes
+      for index in 0..<3 { spoilt[place + index] ^= 0x55 }
+      let found = try parts(spoilt, at: path, disk)
+      let facts = place == 36 ? Array(header.facts[..<2]) : []
+      #expect(found[0].facts.map(\.value) == facts.map(\.value))
+      #expect(found[0].flaws.map(\.range) == [0..<UInt64(JournalHeader.size)])
+      let rest = found.dropFirst()
+      #expect(try rest.map { try $0.block?.events() } == frames.map { try $0.block?.events() })
+      #expect(rest.allSatisfy { $0.flaws.isEmpty && $0.isChecked == (place == 36) })
+    }
+  }
+
   /// Of each the checksum was stepped back over the whole length that it says, for minutes.
   @Test func manyFalseFramesDoNotMakeTheWorkGrowWithTheirLength() throws {
     let (disk, path, bytes, frames) = try journal()

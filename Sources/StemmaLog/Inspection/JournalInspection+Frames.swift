@@ -27,6 +27,14 @@ extension JournalInspection {
       ? Found(offset: offset, shift: shift, frame: frame, bytes: bytes) : nil
   }
 
+  /// Whether a frame seems to begin near the beginning of a file, be it that a journal's first bytes are missing.
+  static func hasFrame(_ source: InspectedFile) throws(LogError) -> Bool {
+    let end = min(source.size, UInt64(LogLimits.scanChunk))
+    return try source.first(JournalFrame.magic, in: 0..<end) { (place) throws(LogError) in
+      try beginsBlock(source, behind: place)
+    } != nil
+  }
+
   /// Whether as long a block as a frame at `offset` says seems to follow its header.
   static func beginsBlock(_ source: InspectedFile, behind offset: UInt64) throws(LogError) -> Bool {
     let head = try source.bytes(at: offset, count: JournalFrame.headerSize)
@@ -53,6 +61,7 @@ extension JournalInspection {
   /// A frame that is valid, at its place or near it.
   mutating func validFrame(at offset: UInt64) throws(LogError) -> Found? {
     guard var found = try frame(at: offset) else { return nil }
+    if isNameless { return Self.isRead(found) ? found : nil }
     if checksum(of: found) == found.frame.crc { return found }
     found.shift = Int64(clamping: offset) - Int64(writtenOffset(of: found))
     guard found.shift.magnitude <= InspectionLimits.shift, Self.isRead(found) else { return nil }
@@ -76,7 +85,7 @@ extension JournalInspection {
   mutating func mendedFrame(at offset: UInt64) throws(LogError) -> Found? {
     let (size, place) = (JournalFrame.headerSize, JournalFrame.headerSize - 4)
     let head = try source.bytes(at: offset, count: size)
-    guard head.count == size else { return nil }
+    guard head.count == size, !isNameless else { return nil }
     var lengths = [head[4..<8].reduce(0) { $0 << 8 | Int($1) }]
     let block = try BlockScan(source).size(at: offset + UInt64(size), before: source.size)
     if let block, !lengths.contains(block) { lengths.append(block) }

@@ -7,12 +7,14 @@ struct JournalInspection {
   let source: InspectedFile
   private let request: InspectionRequest
   private let body: (InspectedPart) -> Void
-  private(set) var log = LogID(0)
-  private(set) var number: UInt64 = 0
+  var log = LogID(0)
+  var number: UInt64 = 0
+  /// Whether log and number are not known, so that no checksum of a frame can be compared.
+  private(set) var isNameless = false
   /// How many bytes more stand before what comes next than were written there.
-  private(set) var shift: Int64 = 0
+  var shift: Int64 = 0
   /// The chain value before the next frame; nil: what stood before is damaged.
-  private var chain: UInt32?
+  var chain: UInt32?
   /// The next valid frame behind damage, as long as it is not reached.
   private var following: Found?
   private var isBehindLast = false
@@ -68,55 +70,6 @@ struct JournalInspection {
     }
   }
 
-  private mutating func readHeader() throws(LogError) -> InspectedPart {
-    let bytes = try source.bytes(at: 0, count: JournalHeader.size)
-    var part = InspectedPart(.header, at: 0, UInt64(bytes.count))
-    var fields = bytes
-    do throws(LogError) {
-      try FilePreamble.check(bytes, FilePreamble.journal, path: source.path)
-      try locating(source.path, 0) { () throws(Flaw) in try JournalHeader(fields: bytes).check(bytes) }
-    } catch {
-      guard case .damaged(_, _, let flaw) = error else { throw error }
-      let mended = WrongByte.mending(bytes, at: 0) { $0.starts(with: FilePreamble.journal) }
-      if let mended, bytes.count == JournalHeader.size {
-        fields = mended.content
-        part.complain(flaw, byte: mended.byte)
-      } else if let moved = try movedHeader() {
-        fields = moved.bytes
-        (part.offset, part.length) = (moved.offset, UInt64(fields.count))
-        shift = Int64(moved.offset)
-      } else {
-        part.complain(flaw, in: 0..<max(1, UInt64(bytes.count)))
-      }
-    }
-    do throws(Flaw) {
-      let header = try JournalHeader(fields: fields)
-      (log, number) = (header.log, header.number)
-      part.say("log", header.log.description)
-      part.say("number", header.number)
-      let end = header.predecessor.position
-      if end.index > 0 {
-        part.say("after", Position(file: end.file, index: end.index - 1))
-      } else {
-        part.say("after", end.file > 0 ? "an empty file \(end.file)" : "nothing")
-      }
-      if part.flaws.allSatisfy({ $0.byte != nil }) { chain = JournalHeader.chain(fields) }
-    } catch {}  // That it is cut short is said already.
-    return part
-  }
-
-  /// The header, if it stands whole behind bytes that are none of the journal.
-  private func movedHeader() throws(LogError) -> (offset: UInt64, bytes: [UInt8])? {
-    var header: [UInt8] = []
-    let end = min(source.size, UInt64(LogLimits.scanChunk))
-    let offset = try source.first(FilePreamble.journal, in: 0..<end) { (place) throws(LogError) in
-      header = try source.bytes(at: place, count: JournalHeader.size)
-      do throws(Flaw) { try JournalHeader(fields: header).check(header) } catch { return false }
-      return true
-    }
-    return offset.map { ($0, header) }
-  }
-
   // MARK: Frames
 
   struct Found {
@@ -134,7 +87,7 @@ struct JournalInspection {
   }
 
   /// The first valid frame from `start` on.
-  private mutating func nextFrame(from start: UInt64) throws(LogError) -> Found? {
+  mutating func nextFrame(from start: UInt64) throws(LogError) -> Found? {
     if isBehindLast { return nil }
     if let following, following.offset >= start { return following }
     var found: Found?
@@ -147,6 +100,12 @@ struct JournalInspection {
     following = found
     isBehindLast = found == nil
     return found
+  }
+
+  /// The first frame, where no header says whose they are.
+  mutating func firstNamelessFrame() throws(LogError) -> Found? {
+    (isNameless, isBehindLast) = (true, false)
+    return try nextFrame(from: 0)
   }
 
   /// Takes `size` bytes from what may be read; false: so many are not left.
@@ -164,7 +123,7 @@ struct JournalInspection {
       part.complain(.disagreement("it does not follow the frame before it"))
     }
     part.decode(found.payload)
-    part.isChecked = true
+    part.isChecked = !isNameless
     if let flaw = found.flaw { part.complain(flaw, byte: found.byte) }
     if let block = part.block, block.count != found.frame.events {
       part.complain(.disagreement("\(block.count) events, the frame says \(found.frame.events)"))
@@ -178,6 +137,12 @@ struct JournalInspection {
   }
 
   // MARK: Damage
+
+  private static let noFrame = Flaw.disagreement("these bytes are no whole frame")
+
+  private func flaw(of found: Found) -> Flaw {
+    isNameless ? Self.noFrame : .checksum(expected: found.frame.crc, found: checksum(of: found))
+  }
 
   /// Bytes before a valid frame that are none. Without a number: no byte of a frame need be among them.
   private mutating func gap(
@@ -195,12 +160,12 @@ struct JournalInspection {
     if let found = try frame(at: range.lowerBound), moved != 0 || found.end == range.upperBound {
       part.describe(found.frame)
       if moved == 0 {
-        part.complain(.checksum(expected: found.frame.crc, found: checksum(of: found)), in: range)
+        part.complain(flaw(of: found), in: range)
         return part
       }
     }
     let flaw = expected > 0 ? Flaw.count(of: length, UInt64(expected)) : nil
-    part.complain(flaw ?? .notThisFormat, in: range)
+    part.complain(flaw ?? Self.noFrame, in: range)
     return part
   }
 
@@ -244,8 +209,7 @@ struct JournalInspection {
       )
       part.describe(found.frame)
       part.place = self.number
-      part.complain(
-        .checksum(expected: found.frame.crc, found: checksum(of: found)), in: offset..<found.end)
+      part.complain(flaw(of: found), in: offset..<found.end)
     } else if let flaw = try cut(at: offset) {
       (part.kind, part.number) = (.frame, number)
       part.say("content", "the beginning of a frame: a write that a crash cut short, or a file that was cut")
@@ -261,7 +225,7 @@ struct JournalInspection {
         allowance > 0
           ? "no frame: a write that a crash cut short, or rot"
           : "so much that looks like frames and is none that frames were not looked for any further")
-      part.complain(.notThisFormat, in: written)
+      part.complain(Self.noFrame, in: written)
     }
     return part
   }

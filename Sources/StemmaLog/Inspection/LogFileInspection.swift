@@ -1,6 +1,6 @@
 import StemmaEvents
 
-/// Which format a log file has, by its first bytes, or by its last ones, or by its name.
+/// Which format a log file has, by its first bytes, or by its last ones, or by its name; a journal by a frame, too.
 package enum LogFileFormat: String, Sendable {
   case segment
   case journal
@@ -33,8 +33,12 @@ package enum LogFileFormat: String, Sendable {
       let near = formats.first { format in
         format.1.last == start.last && zip(format.1, start).count(where: { $0 == $1 }) >= 6
       }
-      guard let near else { return nil }
-      self = near.0
+      if let near {
+        self = near.0
+      } else {
+        guard try JournalInspection.hasFrame(source) else { return nil }
+        self = .journal
+      }
     }
   }
 }
