@@ -533,6 +533,28 @@ import Testing
     }
   }
 
+  /// The facts of a damaged slot were told as they stand there, and of one that was cut what is left was called damaged.
+  @Test func aSlotOfAWatermarkWithoutItsChecksumTellsNothing() throws {
+    let disk = try disk()
+    let path = "/log/watermark"
+    let bytes = try #require(disk.contents(path))
+    let size = Watermark.slotSize
+    let whole = try parts(path, disk)
+    for spoiltBytes in [[20], [20, 30], [3, 20]] {
+      for length in [2 * size, size + 188] {
+        var spoilt = bytes
+        for place in spoiltBytes { spoilt[size + place] ^= 0x55 }
+        let slot = try parts(Array(spoilt[..<length]), at: path, disk)[1]
+        let isMended = spoiltBytes.count == 1 && length == bytes.count
+        #expect(slot.facts.map(\.value) == (isMended ? whole[1].facts.map(\.value) : []))
+        #expect(slot.flaws.count == 1)
+        guard length < bytes.count else { continue }
+        #expect(slot.flaws[0].flaw == .cutShort(expected: UInt64(size), found: 188))
+        #expect(slot.flaws[0].range == nil)
+      }
+    }
+  }
+
   /// Of each the checksum was stepped back over the whole length that it says, for minutes.
   @Test func manyFalseFramesDoNotMakeTheWorkGrowWithTheirLength() throws {
     let (disk, path, bytes, frames) = try journal()

@@ -66,32 +66,43 @@ private func inspectWatermark(
     let offset = UInt64(slot * size)
     let bytes = try source.bytes(at: offset, count: size)
     var part = InspectedPart(.slot, at: offset, UInt64(bytes.count), number: slot + 1)
-    if bytes.isEmpty {
-      part.complain(.cutShort(expected: UInt64(size), found: 0))
-    } else if bytes.allSatisfy({ $0 == 0 }) {
+    if !bytes.isEmpty, bytes.allSatisfy({ $0 == 0 }) {
       part.say("content", "zeros: never written")
-    } else {
-      var fields = bytes
-      do throws(LogError) {
-        try FilePreamble.check(bytes, FilePreamble.watermark, path: source.path)
-        try locating(source.path, offset) { () throws(Flaw) in try Watermark.check(slot: bytes) }
-      } catch {
-        guard case .damaged(_, _, let flaw) = error else { throw error }
-        let mended = WrongByte.mending(bytes, at: offset) { $0.starts(with: FilePreamble.watermark) }
-        if let mended, bytes.count == size {
-          fields = mended.content
-          part.complain(flaw, byte: mended.byte)
-        } else {
-          part.complain(flaw, in: offset..<offset + part.length)
-        }
+      body(part)
+      continue
+    }
+    var fields: [UInt8]? = bytes
+    do throws(LogError) {
+      if !bytes.isEmpty { try FilePreamble.check(bytes, FilePreamble.watermark, path: source.path) }
+      guard bytes.count == size else {
+        throw .damaged(
+          path: source.path, offset: offset,
+          .cutShort(expected: UInt64(size), found: UInt64(bytes.count)))
       }
+      try locating(source.path, offset) { () throws(Flaw) in try Watermark.check(slot: bytes) }
+    } catch {
+      guard case .damaged(_, _, let flaw) = error else { throw error }
+      let mended = WrongByte.mending(bytes, at: offset) { $0.starts(with: FilePreamble.watermark) }
+      fields = nil
+      if bytes.count < size {
+        // What is there may be right; what is missing is not there.
+        part.complain(.cutShort(expected: UInt64(size), found: UInt64(bytes.count)))
+      } else if let mended {
+        fields = mended.content
+        part.complain(flaw, byte: mended.byte)
+      } else {
+        part.complain(flaw, in: offset..<offset + part.length)
+      }
+    }
+    // Without a checksum they say nothing.
+    if let fields {
       do throws(Flaw) {
         let (watermark, log) = try Watermark.fields(slot: fields)
         part.say("log", log.description)
         part.say("turn", watermark.turn)
         part.say("journal", watermark.journal)
         part.say("durable", watermark.durable)
-      } catch {}  // That it is cut short is said already.
+      } catch { part.complain(error) }
     }
     body(part)
   }
