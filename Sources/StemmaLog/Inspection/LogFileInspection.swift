@@ -86,7 +86,8 @@ private func inspectWatermark(
       fields = nil
       if bytes.count < size {
         // What is there may be right; what is missing is not there.
-        part.complain(.cutShort(expected: UInt64(size), found: UInt64(bytes.count)))
+        part.complain(
+          .cutShort(expected: UInt64(size), found: UInt64(bytes.count)), at: offset + part.length)
       } else if let mended {
         fields = mended.content
         part.complain(flaw, byte: mended.byte)
