@@ -165,6 +165,9 @@ struct CommandLineTests {
     #expect(mistyped.status == 64)
     #expect(mistyped.errors == "stemma: there is no command `lnk`; did you mean `link`?\n")
     let directory = try work.attempt("-C", "shop", "import", ".")
+    // Two letters away from `list`.
+    let short = try work.attempt("hist")
+    #expect(short.errors == "stemma: there is no command `hist`; did you mean `history`?\n")
     #expect(directory.status == 66 && directory.errors == "stemma: cannot read .: Is a directory\n")
     let model = try work.attempt("-C", "shop", "create", "team", "name=x")
     #expect(model.errors == "stemma: unknown model `team`; did you mean `Team`?\n")

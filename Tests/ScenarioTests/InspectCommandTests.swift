@@ -287,6 +287,8 @@ struct InspectCommandTests {
     {
       let last = try #require(try work.stemma("inspect", "shop/log/" + path, "--block", "1").lines.last)
       #expect(last.hasSuffix("nothing of this \(what) is damaged"), "\(last)")
+      let other = try work.attempt("inspect", "shop/log/" + path, "--block", "99")
+      #expect(other.status == 66 && other.errors.hasSuffix("has no \(what) 99\n"), "\(other.errors)")
     }
   }
 

@@ -5,7 +5,7 @@ import Foundation
 enum DoubledOptions {
   static func refuse(_ arguments: [String], of command: any ParsableCommand.Type) throws {
     var seen: Set<String> = []
-    // A value does not begin with a hyphen but behind `=`, and a number is joined to its option.
+    // A value begins with a hyphen only behind `=`, or if it is a negative number, which no option is called like.
     let doubled = arguments.prefix { $0 != "--" }.compactMap(name).filter { !seen.insert($0).inserted }
     // Reading what the command declares costs more than to start.
     if doubled.isEmpty { return }

@@ -71,7 +71,7 @@ struct Inspect: ParsableCommand {
       if report.count > 0 { Output.line("\n" + report.summary) }
     }
     Output.flush()
-    if let block, report.count == 0 { throw Failure("\(name) has no block \(block)", .noInput) }
+    if let block, report.count == 0 { throw Failure("\(name) has no \(report.unit) \(block)", .noInput) }
     if !report.damaged.isEmpty { throw ExitCode.no }
   }
 
@@ -255,7 +255,7 @@ private final class PartReport {
   }
 
   /// What `--block` counts.
-  private var unit: String {
+  var unit: String {
     switch inspection.format {
     case .log(.journal): "frame"
     case .log(.watermark): "slot"

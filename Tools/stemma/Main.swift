@@ -137,9 +137,13 @@ extension Stemma {
   }
 
   private static func unknownCommand(_ name: String, _ known: [String]) -> Failure {
-    Failure(
-      "there is no command `\(name)`\(Explanations.suggestion(name, known, else: "`stemma --help` lists all"))",
-      .usage)
+    // What a person cuts short is meant sooner than what looks like it.
+    let longer = name.count > 2 ? known.filter { $0.hasPrefix(name) } : []
+    let suggestion =
+      longer.count == 1
+      ? "; did you mean `\(longer[0])`?"
+      : Explanations.suggestion(name, known, else: "`stemma --help` lists all")
+    return Failure("there is no command `\(name)`\(suggestion)", .usage)
   }
 }
 

@@ -50,7 +50,8 @@ struct Stats: ParsableCommand {
 
   private func write(_ statistics: LogStatistics) {
     Output.line(
-      "\(grouped(statistics.events)) events of \(grouped(statistics.records)) records in "
+      "\(counted(Int(clamping: statistics.events), "event")) of "
+        + "\(counted(Int(clamping: statistics.records), "record")) in "
         + "\(counted(Int(statistics.partitionCount), "partition")), \(size(statistics.bytes))")
     section("models", ["model", "records", "events", "bytes"], statistics.models) { load in
       ([printable(load.model), grouped(load.records), grouped(load.events), size(load.bytes)], load.events)
