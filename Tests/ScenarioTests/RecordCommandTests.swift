@@ -229,6 +229,37 @@ struct RecordCommandTests {
     }
   }
 
+  /// What `echo` wrote was stored with the end of its line, and led nowhere.
+  @Test("of a key in a file the end of its line is dropped, and a reference to what is not here is told")
+  func keysOfFiles() throws {
+    let work = try Shop.open()
+    try work.write("key", "t1\n")
+    try work.stemma("create", "Team", "id=@key", "name=@key", environment: node)
+    try work.stemma("create", "Member", "id=tim", "name=Tim", "team=@key", environment: node)
+    try work.stemma("create", "Member", "id=tom", "name=Tom", "teamId=@key", environment: node)
+    try work.stemma("create", "Member", "id=ann", "name=Ann", environment: node)
+    #expect(try work.stemma("link", "Member", "ann", "team=@key", environment: node).errors.isEmpty)
+    let members = try work.stemma("list", "Member", "--json", environment: node).array()
+    #expect(members.map { $0.object("fields").text("teamId") } == ["t1", "t1", "t1"])
+    // Any other text stays as it is.
+    let team = try work.stemma("get", "Team", "id=@key", "--json", environment: node).object()
+    #expect(team.object("fields").text("name") == "t1\n")
+    for words in [
+      ["link", "Member", "ann", "team", "@key"], ["update", "Member", "tim", "team=@key2"],
+      ["create", "Member", "name=Eve", "teamId=t2"],
+    ] {
+      try work.write("key2", "t1\n\n")
+      let told = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
+      #expect(told.status == 0)
+      #expect(
+        told.errors.hasPrefix("stemma: warning: `team` leads to Team ")
+          || told.errors.hasPrefix("warning: `team` leads to Team "), "\(words): \(told.errors)")
+      #expect(told.errors.hasSuffix(", which is not here\n"))
+    }
+    // What was there before is not what was given now.
+    #expect(try work.stemma("update", "Member", "ann", "name=Anna", environment: node).errors.isEmpty)
+  }
+
   /// A value without end was read until the memory was full.
   @Test(
     "field=@- reads standard input, once; a value that is too long is not read to its end; no field is given twice"

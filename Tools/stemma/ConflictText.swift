@@ -52,7 +52,7 @@ struct ConflictText {
   }
 
   /// A key as it is typed.
-  private static func words(_ key: JSON) -> String {
+  static func words(_ key: JSON) -> String {
     guard case .object(let members) = key else { return plain(key) }
     if members.count == 1 { return plain(members[0].value) }
     return members.map { "\($0.name)=\(plain($0.value))" }.joined(separator: " ")

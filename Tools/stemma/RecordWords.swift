@@ -131,11 +131,13 @@ struct RecordWords {
       name.removeLast()
       return (name, try json(text, name))
     }
-    if let field = model.field(named: name) { return (name, try value(Self.given(text), of: field)) }
+    if let field = model.field(named: name) {
+      return (name, try value(isKey(name) ? Self.givenKey(text) : Self.given(text), of: field))
+    }
     if let relationship = model.relationship(named: name),
       let target = schema.model(named: relationship.target)
     {
-      return (name, try key(Self.given(text), of: target, name))
+      return (name, try key(Self.givenKey(text), of: target, name))
     }
     throw unknownField(name)
   }
@@ -145,7 +147,20 @@ struct RecordWords {
     text.hasPrefix("@") ? try readText(String(text.dropFirst()), limit: Limits.value) : text
   }
 
-  private func unknownField(_ name: String) -> MutationError {
+  /// The same of a key or of a part of one: without the end of the line that `echo` writes.
+  static func givenKey(_ text: String) throws -> String {
+    var given = try given(text)
+    if text.hasPrefix("@"), given.utf8.last == UInt8(ascii: "\n") { given.removeLast() }
+    return given
+  }
+
+  /// Whether a field is a part of the key, or of that of another record.
+  private func isKey(_ name: String) -> Bool {
+    model.keyFields.contains { model.fields[$0].name == name }
+      || model.relationships.contains { $0.storesReference && $0.referenceFields.contains(name) }
+  }
+
+  func unknownField(_ name: String) -> MutationError {
     .unknownField(
       model: model.name, field: name, known: model.fields.map(\.name) + model.relationships.map(\.name))
   }

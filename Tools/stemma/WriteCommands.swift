@@ -1,6 +1,7 @@
 import ArgumentParser
 import StemmaEvents
 import StemmaNode
+import StemmaSchema
 
 /// What the one-record commands share: a node, a note, and how the outcome is shown.
 struct WriteOptions: ParsableArguments {
@@ -15,6 +16,7 @@ struct WriteOptions: ParsableArguments {
       try tx.perform(mutation, ifRevision: ifRevision)
     }
     guard let model = node.schema.model(named: mutation.model) else { return }
+    try warnOfDangling(mutation, model, outcome.key, node)
     let key = node.schema.json(of: outcome.key, model: model)
     if format.isJSON {
       let revision: JSON = try node.state(of: outcome.key, in: model).map { .string($0.revision) } ?? .null
@@ -37,6 +39,22 @@ struct WriteOptions: ParsableArguments {
   }
 }
 
+extension WriteOptions {
+  /// Says which of the references that were given lead to no record that is here. They may be on their way, so that is
+  /// no error.
+  private func warnOfDangling(_ mutation: Mutation, _ model: Model, _ key: Key, _ node: Node) throws {
+    let given = Set(mutation.fields.map(\.name))
+    if given.isEmpty || mutation.operation == .unlink { return }
+    for conflict in try node.conflicts(of: key, in: model) where conflict.kind == .dangling {
+      guard let name = conflict.field, let target = conflict.candidates.first?.value else { continue }
+      let fields = model.relationship(named: name)?.referenceFields ?? []
+      guard given.contains(name) || !given.isDisjoint(with: fields) else { continue }
+      Output.warning(
+        "`\(name)` leads to \(conflict.record ?? "") \(ConflictText.words(target)), which is not here")
+    }
+  }
+}
+
 struct Create: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create",
@@ -49,7 +67,7 @@ struct Create: ParsableCommand {
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(
     help: ArgumentHelp(
-      "field=value, field:=JSON or field=@FILE (field=@-: standard input); a relationship's name is a field.",
+      "field=value, field:=JSON or field=@FILE (field=@-: standard input); a relationship's name is a field. Of a key in a file one last end of line is dropped.",
       valueName: "f=v"))
   var words: [String] = []
   @OptionGroup var options: WriteOptions
@@ -79,7 +97,7 @@ struct Update: ParsableCommand {
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(
     help: ArgumentHelp(
-      "The key, then field=value, field:=JSON or field=@FILE (field=@-: standard input).",
+      "The key, then field=value, field:=JSON or field=@FILE (field=@-: standard input). Of a key in a file one last end of line is dropped.",
       valueName: "key f=v"))
   var words: [String]
   @Option(help: ArgumentHelp("Fail unless the record is at this revision.", valueName: "revision"))
@@ -108,7 +126,7 @@ struct Upsert: ParsableCommand {
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(
     help: ArgumentHelp(
-      "The key, then field=value, field:=JSON or field=@FILE (field=@-: standard input).",
+      "The key, then field=value, field:=JSON or field=@FILE (field=@-: standard input). Of a key in a file one last end of line is dropped.",
       valueName: "key f=v"))
   var words: [String]
   @OptionGroup var options: WriteOptions
@@ -153,7 +171,7 @@ struct Link: ParsableCommand {
     commandName: "link",
     abstract: "Connect two records.",
     discussion: """
-      Works from either side of a relationship.
+      Works from either side of a relationship. Keys stand for themselves; RELATIONSHIP=@FILE reads one from a file.
       Examples:
         stemma link Member 5 team 3
         stemma link Post 7 tags 12
@@ -213,7 +231,7 @@ private func linkWords(
   if let equals = name.firstIndex(of: "="), reader.model.relationship(named: String(name[..<equals])) != nil {
     rest.replaceSubrange(
       rest.startIndex...rest.startIndex,
-      with: [String(name[..<equals]), try RecordWords.given(String(name[name.index(after: equals)...]))])
+      with: [String(name[..<equals]), try RecordWords.givenKey(String(name[name.index(after: equals)...]))])
     name = String(name[..<equals])
   }
   guard let relationship = reader.model.relationship(named: name) else {
