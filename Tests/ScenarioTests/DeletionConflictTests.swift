@@ -87,4 +87,26 @@ struct DeletionConflictTests {
     #expect(try work.stemma("-C", "n1", "conflicts").lines == ["no conflicts"])
     #expect(try name() == "Green")
   }
+
+  /// It was said to be in no conflict at all.
+  @Test("of a record that has no conflict of a kind or field it is said which it has")
+  func otherConflicts() throws {
+    let work = try met()
+    for (words, asked) in [
+      (["--kind", "cardinality"], " of the kind cardinality"),
+      (["name", "--kind", "delete"], " of the kind delete about name"),
+    ] {
+      let refused = try Tool.run(
+        Tool.path, ["-C", "n1", "conflicts", "show", "Team", "red"] + words, in: work.path)
+      #expect(refused.status == 66)
+      #expect(
+        refused.errors.hasPrefix("stemma: Team red has no conflict\(asked); it has "), "\(refused.errors)")
+      #expect(refused.errors.contains("delete") && refused.errors.contains("value (name)"))
+    }
+    let unknown = try work.attempt("-C", "n1", "conflicts", "show", "Team", "red", "nme")
+    #expect(unknown.status == 65 && unknown.errors.contains("did you mean `name`?"), "\(unknown.errors)")
+    let twice = try work.attempt(
+      "-C", "n1", "conflicts", "show", "Team", "red", "name", "--field", "existence")
+    #expect(twice.status == 64 && twice.errors.contains("once"), "\(twice.errors)")
+  }
 }

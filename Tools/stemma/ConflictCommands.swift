@@ -11,7 +11,8 @@ struct ConflictOptions: ParsableArguments {
   var key: [String] = []
   @Option(
     parsing: .singleValue,
-    help: "Only this field or relationship, or `existence`: whether the record exists; may be repeated.",
+    help:
+      "Only this field or relationship, or `existence`: whether the record exists; may be repeated. With `show` instead of a field behind the key.",
     completion: .fieldNames)
   var field: [String] = []
   @Option(
@@ -101,6 +102,9 @@ struct Conflicts: ParsableCommand {
     var filter = try conflicts.filter(node)
     if !words.isEmpty {
       let named = try ConflictText.filter(node, words.dropFirst())
+      if !named.fields.isEmpty, !conflicts.field.isEmpty {
+        throw Failure("name the fields once: behind the key, or with --field", .usage)
+      }
       (filter.model, filter.key) = (named.model, named.key)
       filter.fields.formUnion(named.fields)
     }
@@ -150,13 +154,28 @@ struct Conflicts: ParsableCommand {
     if !words.isEmpty, tally.total == 0 {
       Output.flush()
       try node.checkTablesAreWhole()
-      throw Failure("\(words.dropFirst().joined(separator: " ")) is not in conflict", .noInput)
+      throw try nothing(filter, node)
     }
     if !format.isJSON, words.isEmpty {
       Output.line(tally.words)
     }
     Output.flush()
     try node.checkTablesAreWhole()
+  }
+
+  /// What is said of a record that has no conflict, or none that is asked for: then which it has.
+  private func nothing(_ filter: ConflictFilter, _ node: Node) throws -> Failure {
+    var open: [ConflictDescription] = []
+    if let model = filter.model, let key = filter.key { open = try node.conflicts(of: key, in: model) }
+    guard let first = open.first else {
+      return Failure("\(words.dropFirst().joined(separator: " ")) is not in conflict", .noInput)
+    }
+    let kinds = conflicts.kind.isEmpty ? "" : " of the kind \(conflicts.kind.joined(separator: " or "))"
+    let fields = filter.fields.isEmpty ? "" : " about \(filter.fields.sorted().joined(separator: " or "))"
+    let known = open.map { $0.kind.rawValue + ($0.field.map { " (\($0))" } ?? "") }
+    return Failure(
+      "\(first.model) \(first.keyText) has no conflict\(kinds)\(fields); it has \(known.joined(separator: ", "))",
+      .noInput)
   }
 
   private func writeCounts(_ node: Node, _ filter: ConflictFilter) throws {

@@ -19,6 +19,9 @@ struct ConflictText {
     let reader = try RecordWords(node, model: name)
     let (key, rest) = try reader.key(Array(words.dropFirst()))
     guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
+    for name in rest where name != FieldDecision.existence && !reader.isKnown(name) {
+      throw reader.unknownField(name)
+    }
     filter.model = reader.model
     filter.key = try node.key(key, of: reader.model)
     filter.fields = Set(rest)
