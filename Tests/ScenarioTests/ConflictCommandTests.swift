@@ -152,6 +152,9 @@ struct ConflictCommandTests {
       let result = try Tool.run(Tool.path, ["-C", "west", "resolve"] + words, in: work.path)
       #expect(result.status == status, "\(rule): \(result.errors)")
       if status != 0 { #expect(result.errors.contains("Book"), "\(result.errors)") }
+      let isForAll = how.contains("--all") && status != 0
+      #expect(result.errors.hasPrefix("stemma: nothing was resolved: ") == isForAll, "\(result.errors)")
+      #expect(result.errors.contains("--model") == isForAll, "\(result.errors)")
       // Refused, it leaves everything as it was; else the book goes with its shop.
       let book = try work.attempt("-C", "west", "get", "Book", "b")
       #expect(book.status == (status == 0 ? 66 : 0), "\(rule)")

@@ -16,6 +16,7 @@ struct Resolve: ParsableCommand {
       unlinks the others. Dangling: --set KEY links another record, --unlink clears the reference, --delete the record. \
       Whether the record exists is called `existence`; a whole record (policy OPTIMISTIC) has no name, \
       --kind value means it where it was deleted, too, and FIELD --set VALUE takes what is shown but for that field. \
+      --all ends all or none: where a deletion is refused, end that conflict first, or leave its model out by --model. \
       An event is named as everywhere: office:5, @3.17, or at least the first four digits of its digest, in lower case.
       Examples:
         stemma resolve Book 978-0 title --take 2
@@ -91,7 +92,16 @@ struct Resolve: ParsableCommand {
     let count: Int
     if all {
       let chosen = try model.map { try RecordWords(node, model: $0).model }
-      count = try node.resolveAll(chosen, take == "newest" ? .newest : .shown, note.note)
+      do throws(NodeError) {
+        count = try node.resolveAll(chosen, take == "newest" ? .newest : .shown, note.note)
+      } catch {
+        guard case .mutation = error else { throw error }
+        let explanation = Explanation(error)
+        throw Failure(
+          "nothing was resolved: \(explanation.message); end that conflict by itself, "
+            + "`stemma conflicts` lists all, or go on with the others by --model",
+          explanation.exitCode)
+      }
     } else {
       let reader = try RecordWords(node, model: words[0])
       let (key, rest) = try reader.key(Array(words.dropFirst()))
