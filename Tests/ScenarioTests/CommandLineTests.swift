@@ -8,8 +8,9 @@ struct CommandLineTests {
   @Test(
     "an option that takes one value is refused where it is given twice",
     arguments: [
-      ["log", "--model", "Team", "--model", "Post"], ["log", "--since", "1h", "--until=1h", "--since=2h"],
-      ["log", "--grep", "a", "--grep", "b"], ["stats", "--model", "Team", "--model", "Post"],
+      ["list", "Team", "--as-of", "@1.1", "--as-of", "@1.2"],
+      ["log", "--since", "1h", "--until=1h", "--since=2h"],
+      ["log", "--until", "1h", "--until", "2h"], ["stats", "--model", "Team", "--model", "Post"],
       ["log", "-n1", "-n", "2"], ["log", "-n", "-1", "-n", "2"],
       ["conflicts", "--model", "Team", "--model=Post"], ["status", "--wait", "1", "--wait=2"],
       ["update", "Team", "red", "name=A", "-m", "a", "-m", "b"], ["schema", "show", "--wait=1", "--wait=1"],
@@ -164,10 +165,10 @@ struct CommandLineTests {
     let mistyped = try work.attempt("lnk", "Team")
     #expect(mistyped.status == 64)
     #expect(mistyped.errors == "stemma: there is no command `lnk`; did you mean `link`?\n")
-    let directory = try work.attempt("-C", "shop", "import", ".")
     // Two letters away from `list`.
     let short = try work.attempt("hist")
     #expect(short.errors == "stemma: there is no command `hist`; did you mean `history`?\n")
+    let directory = try work.attempt("-C", "shop", "import", ".")
     #expect(directory.status == 66 && directory.errors == "stemma: cannot read .: Is a directory\n")
     let model = try work.attempt("-C", "shop", "create", "team", "name=x")
     #expect(model.errors == "stemma: unknown model `team`; did you mean `Team`?\n")

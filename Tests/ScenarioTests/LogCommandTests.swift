@@ -5,7 +5,7 @@ import Testing
 @Suite("log commands")
 struct LogCommandTests {
   /// The last one counted, and those before it were passed over.
-  @Test("--field, --origin and --commit that are given twice find what either does")
+  @Test("--field, --model, --origin, --commit and --grep that are given twice find what either does")
   func repeatedFilters() throws {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Member", "id=m", "name=Tim")
@@ -18,9 +18,19 @@ struct LogCommandTests {
     let (age, active) = (try count("--field", "age"), try count("--field", "active"))
     #expect(age == 1 && active == 1)
     #expect(try count("--field", "age", "--field", "active") == 2)
+    #expect(try count("--grep", "41", "--grep", "1.5") == 2)
     #expect(try count("--origin", "field") == 1)
     #expect(try count("--origin", "field", "--origin", "shop") == 4)
     #expect(try count("--commit", "shop.1", "--commit", "field.1") == 2)
+    try work.stemma("-C", "field", "create", "Team", "id=a", "name=A")
+    try work.stemma("-C", "field", "create", "Post", "id=a", "title=A")
+    #expect(try count("--model", "Team") == 1)
+    #expect(try count("--model", "Team", "--model", "Member") == 5)
+    #expect(try count("--model", "Team", "--model", "Member", "--field", "name") == 2)
+    let lines = try work.stemma("-C", "field", "log", "--oneline", "--model", "Team", "--model", "Post").lines
+    #expect(lines.count == 2)
+    let keyed = try work.attempt("-C", "field", "log", "--model", "Team", "--model", "Post", "--key", "a")
+    #expect(keyed.status == 64)
   }
 
   @Test("values that look alike are told apart")

@@ -129,7 +129,7 @@ struct LogCommand: ParsableCommand {
     if format.json { return .json(patch: patch) }
     if format.ndjson { return .ndjson(patch: patch) }
     let template = try self.template.map { try EventFormat($0) }
-    if let template { try selection.check(fields: template.fields, node, filter.model) }
+    if let template { try selection.check(fields: template.fields, node, filter.models) }
     if graph { return .graph(try EventBranches(node, filter), template) }
     if let template { return .template(template) }
     return oneline ? .oneline : .full(patch: patch)
@@ -215,7 +215,9 @@ private func warningOfDamage(_ read: () throws -> Void) throws {
 
 /// Which events a command reads.
 struct EventSelection: ParsableArguments {
-  @Option(help: "Only this model.", completion: .modelNames) var model: String?
+  @Option(
+    parsing: .singleValue, help: "Only this model; may be repeated.", completion: .modelNames)
+  var model: [String] = []
   @Option(
     parsing: .singleValue,
     help: "Only this record: a bare value, a JSON object, or part=value, once for each part.")
@@ -243,29 +245,30 @@ struct EventSelection: ParsableArguments {
   @Option(help: ArgumentHelp("Only events until then: of a date, to its end.", valueName: "when")) var until:
     String?
   @Option(
+    parsing: .singleValue,
     help: ArgumentHelp(
-      "Only events with this text in the note, in who made it, the source, the key, or a value.",
+      "Only events with this text in the note, in who made it, the source, the key, or a value; may be repeated: with any of them.",
       valueName: "text"))
-  var grep: String?
+  var grep: [String] = []
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp("Only the events of this commit; may be repeated.", valueName: "name.number"))
   var commit: [String] = []
 
   func validate() throws {
-    if !key.isEmpty && model == nil { throw ValidationError("--key needs --model") }
+    if !key.isEmpty && model.count != 1 { throw ValidationError("--key needs --model, once") }
   }
 
   func filter(_ node: Node) throws -> LogFilter {
     var filter = LogFilter()
-    filter.text = grep
-    if let model {
+    filter.texts = grep
+    for model in model {
       let words = try RecordWords(node, model: model)
-      filter.model = words.model
-      filter.modelName = words.model.storedName
+      filter.models.append(words.model)
+      filter.modelNames.insert(words.model.storedName)
       if !key.isEmpty { filter.key = try node.key(try words.onlyKey(key), of: words.model) }
     }
-    for field in field { filter.fields.formUnion(try storedNames(ofField: field, node, filter.model)) }
+    for field in field { filter.fields.formUnion(try storedNames(ofField: field, node, filter.models)) }
     if !partition.isEmpty { filter.scope = try node.scope(ofPartitions: partition) }
     for origin in origin {
       let named = node.mark.origins(named: origin)
@@ -292,40 +295,41 @@ struct EventSelection: ParsableArguments {
 
   /// A name that no model of the schema has may be that of a field that was removed, or is not known here yet: then
   /// the log has it.
-  private func storedNames(ofField name: String, _ node: Node, _ model: Model?) throws -> Set<String> {
-    let models = model.map { [$0] } ?? node.schema.models
+  private func storedNames(ofField name: String, _ node: Node, _ chosen: [Model]) throws -> Set<String> {
+    let models = chosen.isEmpty ? node.schema.models : chosen
     try FieldChoice.refuseKeyPart(name, models, "which no event writes; --key selects by it")
-    if let known = models.lazy.compactMap({ $0.field(named: name) }).first {
-      return [model == nil ? name : known.storedName]
-    }
+    let known = models.compactMap { $0.field(named: name)?.storedName }
+    if !known.isEmpty { return chosen.isEmpty ? [name] : Set(known) }
     let references = models.flatMap { model in
       (model.relationship(named: name).map { $0.storesReference ? $0.referenceFields : [] } ?? [])
         .compactMap { model.field(named: $0)?.storedName }
     }
     if !references.isEmpty { return Set(references) }
-    if try isWritten(name, model, node) { return [name] }
+    if try isWritten(name, chosen, node) { return [name] }
     try FieldChoice.refuseStoredElsewhere(name, node.schema, models) { stored in
       let keyParts = stored.child.keyFields.map { stored.child.fields[$0].name }
       return stored.relationship.referenceFields.first { !keyParts.contains($0) }
     }
-    throw FieldChoice.unknown(name, models, model, .badData)
+    throw FieldChoice.unknown(name, models, chosen.count == 1 ? chosen[0] : nil, .badData)
   }
 
   /// Refuses fields of a `--format` that no event can have.
-  func check(fields: [String], _ node: Node, _ model: Model?) throws {
-    let models = model.map { [$0] } ?? node.schema.models
+  func check(fields: [String], _ node: Node, _ chosen: [Model]) throws {
+    let models = chosen.isEmpty ? node.schema.models : chosen
     for name in fields where name != Event.existenceField {
       try FieldChoice.refuseKeyPart(name, models, "which no event writes; {key} shows it")
       if models.contains(where: { $0.field(named: name) != nil }) { continue }
-      guard try isWritten(name, model, node) else { throw FieldChoice.unknown(name, models, model, .usage) }
+      guard try isWritten(name, chosen, node) else {
+        throw FieldChoice.unknown(name, models, chosen.count == 1 ? chosen[0] : nil, .usage)
+      }
     }
   }
 
-  private func isWritten(_ name: String, _ model: Model?, _ node: Node) throws -> Bool {
+  private func isWritten(_ name: String, _ models: [Model], _ node: Node) throws -> Bool {
     var filter = LogFilter()
     filter.fields = [name]
-    filter.model = model
-    filter.modelName = model?.storedName
+    filter.models = models
+    filter.modelNames = Set(models.map(\.storedName))
     var isWritten = false
     do throws(NodeError) {
       try node.forEachEvent(filter, newestFirst: true) { _, _ in

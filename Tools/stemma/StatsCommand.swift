@@ -33,7 +33,7 @@ struct Stats: ParsableCommand {
     var filter = LogFilter()
     if let model {
       let declared = try RecordWords(node, model: model).model
-      (filter.model, filter.modelName) = (declared, declared.storedName)
+      (filter.model, filter.modelNames) = (declared, [declared.storedName])
     }
     if !partition.isEmpty { filter.scope = try node.scope(ofPartitions: partition) }
     let bar = ProgressBar("counting")

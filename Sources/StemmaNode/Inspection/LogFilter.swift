@@ -5,28 +5,36 @@ import StemmaSchema
 
 /// Which events of a log are wanted. All conditions have to hold.
 package struct LogFilter: Sendable {
-  /// With `key`, only the blocks in which that record may stand are read.
-  package var model: Model?
+  /// Whose partitions are read; empty: all.
+  package var models: [Model] = []
+  /// With one of `models`: then only the blocks in which that record may stand are read.
   package var key: Key?
-  /// The stored name of a model, also of one that the schema does not know.
-  package var modelName: String?
+  /// Stored names of models, also of ones that the schema does not know; empty: all.
+  package var modelNames: Set<String> = []
   package var scope: Scope = .everything
   package var origins: Set<Origin>?
   package var operations: Set<Operation>?
   package var commits: Set<CommitID>?
   /// Stored names, of which an event writes at least one; empty: whatever it writes.
   package var fields: Set<String> = []
-  /// Occurs in the note, in who or what made the commit, in the key or in a value.
-  package var text: String?
+  /// Of which one occurs in the note, in who or what made the commit, in the key or in a value; empty: whatever stands
+  /// there.
+  package var texts: [String] = []
   /// The first and the last one, both included.
   package var since: Moment?
   package var until: Moment?
 
   package init() {}
 
+  /// The only one of `models`; nil: there are none, or several.
+  package var model: Model? {
+    get { models.count == 1 ? models[0] : nil }
+    set { models = newValue.map { [$0] } ?? [] }
+  }
+
   package func contains(_ stored: StoredEvent, _ note: @autoclosure () -> CommitNote) -> Bool {
     let event = stored.event
-    if let modelName, event.model != modelName { return false }
+    if !modelNames.isEmpty, !modelNames.contains(event.model) { return false }
     if let key, event.key != key { return false }
     if let origins, !origins.contains(event.dot.origin) { return false }
     if let operations, !operations.contains(event.operation) { return false }
@@ -35,8 +43,9 @@ package struct LogFilter: Sendable {
     if let since, !isSince(since, event.timestamp, stored.position) { return false }
     if let until, !until.includes(stored) { return false }
     if !scope.isEverything, !scope.contains(event.partition) { return false }
-    if let text { return contains(event, note(), text) }
-    return true
+    if texts.isEmpty { return true }
+    let note = note()
+    return texts.contains { contains(event, note, $0) }
   }
 
   private func isSince(_ moment: Moment, _ timestamp: Timestamp, _ position: Position) -> Bool {
@@ -49,17 +58,17 @@ package struct LogFilter: Sendable {
 
   /// Whether of a partition's events on one record some may pass and others not.
   package var dividesRecords: Bool {
-    origins != nil || operations != nil || commits != nil || !fields.isEmpty || text != nil || since != nil
+    origins != nil || operations != nil || commits != nil || !fields.isEmpty || !texts.isEmpty || since != nil
       || until != nil
   }
 
   /// Whether events can be told apart without making them: nothing is asked of key, fields and notes.
-  package var needsNoEvents: Bool { key == nil && fields.isEmpty && text == nil }
+  package var needsNoEvents: Bool { key == nil && fields.isEmpty && texts.isEmpty }
 
   /// As `contains`, of a filter that `needsNoEvents`. The scope is left to the reader.
   func contains(_ event: ScannedEvent) -> Bool {
     let (block, index) = (event.block, event.index)
-    if let modelName, block.reader.model(ofKey: block.key(index)) != modelName { return false }
+    if !modelNames.isEmpty, !modelNames.contains(block.reader.model(ofKey: block.key(index))) { return false }
     if let origins, !origins.contains(block.dot(index).origin) { return false }
     if let operations, !operations.contains(block.operation(index)) { return false }
     if let commits, !commits.contains(block.commit(index)) { return false }
@@ -83,15 +92,11 @@ package struct LogFilter: Sendable {
   /// The partitions of which events can pass; nil: all.
   var partitions: PartitionFilter? {
     let scope = scope
-    let isInModel: PartitionFilter
-    if let model {
-      isInModel = Self.partitions(of: model)
-    } else if scope.isEverything {
-      return nil
-    } else {
-      isInModel = { _ in true }
+    let ofModels = models.map(Self.partitions)
+    if ofModels.isEmpty, scope.isEverything { return nil }
+    return { partition in
+      (ofModels.isEmpty || ofModels.contains { $0(partition) }) && scope.contains(partition)
     }
-    return { isInModel($0) && scope.contains($0) }
   }
 
   private static func partitions(of model: Model) -> PartitionFilter {
