@@ -109,4 +109,29 @@ struct DeletionConflictTests {
       "-C", "n1", "conflicts", "show", "Team", "red", "name", "--field", "existence")
     #expect(twice.status == 64 && twice.errors.contains("once"), "\(twice.errors)")
   }
+
+  /// It was `_exists` on one line, nothing below an event, and found under neither name.
+  @Test("whether a record exists is called existence by all that show or find how it was resolved")
+  func word() throws {
+    let work = try met()
+    try work.stemma("-C", "n1", "resolve", "Team", "red", "--keep")
+    func log(_ words: String...) throws -> [String] {
+      try Tool.run(Tool.path, ["-C", "n1", "log"] + words, in: work.path).lines
+    }
+    for form in ["--oneline", "--graph"] {
+      #expect(try log(form, "-n", "1").first?.hasSuffix(" resolve Team[red] existence=true") == true)
+    }
+    #expect(try log("-n", "1").last == "      existence = true")
+    #expect(try log("-n", "1", "-p").last == "      existence: true")
+    #expect(try log("-n", "1", "--format", "{fields.existence}") == ["true"])
+    #expect(try work.stemma("-C", "n1", "show", "n1:4").lines.contains("      existence: true"))
+    #expect(try work.stemma("-C", "n1", "history", "Team", "red").lines.contains("    existence: true"))
+    for choice in [["--field", "existence"], ["--grep", "existence"]] {
+      let found = try Tool.run(
+        Tool.path, ["-C", "n1", "log", "--format", "{event}"] + choice, in: work.path)
+      #expect(found.lines == ["n1:4"], "\(choice): \(found.errors)")
+    }
+    let fields = try work.stemma("-C", "n1", "log", "-n", "1", "--json").array().first?.object("fields")
+    #expect(fields?.members == ["_exists"])
+  }
 }

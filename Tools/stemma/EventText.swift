@@ -37,7 +37,7 @@ struct EventText {
   }
 
   private func fieldName(_ assignment: Assignment, _ event: Event) -> String {
-    printable(description.fieldName(assignment.field, description.model(of: event)))
+    printable(description.word(forField: assignment.field, description.model(of: event)))
   }
 
   /// Everything that stands in the event, with what it changed if that is given.
@@ -68,17 +68,18 @@ struct EventText {
     lines.append(
       "    " + Output.styled(event.operation.name, .cyan)
         + printable(event.relationship.map { " \($0)" } ?? ""))
-    if let changes {
-      lines += changes.map { "      " + Self.text(of: $0) }
-    } else {
-      lines += assignments(event).map { "      " + $0 }
-    }
-    return lines
+    return lines + body(event, changes).map { "      " + $0 }
   }
 
-  /// What an event wrote, of which cannot be told what it changed.
-  func assignments(_ event: Event) -> [String] {
-    event.assignments.map { "\(fieldName($0, event)) = \(Self.short($0.value.json))" }
+  /// What an event changed, and what it wrote where that cannot be told.
+  func body(_ event: Event, _ changes: [ChangeDescription]?) -> [String] {
+    guard let changes else {
+      return event.assignments.map { "\(fieldName($0, event)) = \(Self.short($0.value.json))" }
+    }
+    // That a record exists is no change of a field.
+    let decisions = event.assignments.filter { $0.field == Event.existenceField }
+    return decisions.map { "\(fieldName($0, event)): " + Output.styled(Self.short($0.value.json), .green) }
+      + changes.map(Self.text)
   }
 
   private func context(_ context: Context) -> String {

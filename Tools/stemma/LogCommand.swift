@@ -238,7 +238,8 @@ struct EventSelection: ParsableArguments {
   var op: [String] = []
   @Option(
     parsing: .singleValue,
-    help: "Only events that write this field, or one in which this relationship is stored; may be repeated.",
+    help:
+      "Only events that write this field, or one in which this relationship is stored, or `existence`: that resolve whether the record exists; may be repeated.",
     completion: .fieldNames)
   var field: [String] = []
   @Option(help: ArgumentHelp("Only events since then.", valueName: "when")) var since: String?
@@ -300,6 +301,7 @@ struct EventSelection: ParsableArguments {
     try FieldChoice.refuseKeyPart(name, models, "which no event writes; --key selects by it")
     let known = models.compactMap { $0.field(named: name)?.storedName }
     if !known.isEmpty { return chosen.isEmpty ? [name] : Set(known) }
+    if name == FieldDecision.existence { return [Event.existenceField] }
     let references = models.flatMap { model in
       (model.relationship(named: name).map { $0.storesReference ? $0.referenceFields : [] } ?? [])
         .compactMap { model.field(named: $0)?.storedName }
@@ -316,7 +318,7 @@ struct EventSelection: ParsableArguments {
   /// Refuses fields of a `--format` that no event can have.
   func check(fields: [String], _ node: Node, _ chosen: [Model]) throws {
     let models = chosen.isEmpty ? node.schema.models : chosen
-    for name in fields where name != Event.existenceField {
+    for name in fields where ![Event.existenceField, FieldDecision.existence].contains(name) {
       try FieldChoice.refuseKeyPart(name, models, "which no event writes; {key} shows it")
       if models.contains(where: { $0.field(named: name) != nil }) { continue }
       guard try isWritten(name, chosen, node) else {

@@ -167,7 +167,7 @@ private struct BlockTexts: ~Copyable {
     for shape in 0..<block.shapeCount {
       let firstField = Int32(fields.count)
       for field in block.fields(ofShape: shape) {
-        let name = printable(description.fieldName(field.name, model))
+        let name = printable(description.word(forField: field.name, model))
         fields.append(Field(prefix: add(" \(name)="), tag: field.tag))
       }
       let operation = Output.styled(block.operation(ofShape: shape).name, .cyan)

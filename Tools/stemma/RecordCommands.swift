@@ -92,7 +92,7 @@ struct History: ParsableCommand {
     Pager.begin()
     var drawing = BranchDrawing<Dot>()
     for step in steps {
-      let changes = step.changes?.map(EventText.text) ?? text.assignments(step.event)
+      let changes = text.body(step.event, step.changes)
       let lines = [text.headline(step.noted)] + changes.map { "    " + $0 }
       guard graph else {
         lines.forEach { Output.line($0) }

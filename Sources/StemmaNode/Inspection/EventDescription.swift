@@ -63,6 +63,11 @@ package struct EventDescription: Sendable {
     model?.fields.first { $0.storedName == stored }?.name ?? stored
   }
 
+  /// What people call a stored field; whether a record exists is called as everywhere.
+  package func word(forField stored: String, _ model: Model?) -> String {
+    stored == Event.existenceField ? FieldDecision.existence : fieldName(stored, model)
+  }
+
   package func fields(_ event: Event) -> JSON {
     let model = model(of: event)
     return .object(event.assignments.map { (fieldName($0.field, model), $0.value.json) })

@@ -76,9 +76,14 @@ package struct EventFormat: Sendable {
       case .member("position"): "@\(stored.position)"
       case .member("key"): description.keyText(stored.event)
       case .member(let name): plain(json[name])
-      case .field(let name): plain(json["fields"]?[name])
+      case .field(let name): plain(json["fields"]?[name] ?? Self.existence(name, stored.event))
       }
     }.joined()
+  }
+
+  private static func existence(_ name: String, _ event: Event) -> JSON? {
+    guard name == FieldDecision.existence else { return nil }
+    return event.assignments.first { $0.field == Event.existenceField }?.value.json
   }
 
   private func plain(_ value: JSON?) -> String {

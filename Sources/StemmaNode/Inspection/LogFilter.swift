@@ -81,7 +81,8 @@ package struct LogFilter: Sendable {
     for part in [note.note, note.by, note.source] { if part?.contains(text) ?? false { return true } }
     if event.key.parts.contains(where: { $0.text.contains(text) }) { return true }
     return event.assignments.contains { assignment in
-      switch assignment.value {
+      if assignment.field == Event.existenceField, FieldDecision.existence.contains(text) { return true }
+      return switch assignment.value {
       case .string(let value), .json(let value): value.contains(text)
       case .null: false
       default: assignment.value.json.text.contains(text)
