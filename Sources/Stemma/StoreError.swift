@@ -40,7 +40,8 @@ public enum StoreError: Error, Sendable, Equatable {
   case ended
   /// The store was opened for reading only.
   case readOnly
-  /// What was to be written is written; but a decision that a resolver made of the conflicts that are open could not be.
+  /// What was to be written is written; but decisions that a resolver made of the conflicts that are open could not be: these
+  /// stay open. It is thrown once for each of them.
   case unresolved(String)
   /// The models that were declared do not fit the node's schema, or are wrong by themselves.
   case models(String)
@@ -78,7 +79,7 @@ extension StoreError: CustomStringConvertible {
     case .closed: "the store is closed"
     case .ended: "the transaction has ended; use it inside of the closure that it was given to"
     case .readOnly: "the store was opened for reading only"
-    case .unresolved(let what): "a conflict stays open, because the resolver's decision does not fit: \(what)"
+    case .unresolved(let what): "a conflict stays open, because the resolver's decision cannot be: \(what)"
     case .models(let what), .failed(let what): what
     }
   }

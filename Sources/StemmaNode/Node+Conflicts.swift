@@ -98,6 +98,10 @@ extension Node {
     return found
   }
 
+  /// Takes in what others have written to this node's log: there stands who wrote the candidates of a conflict that came by
+  /// it, and whether that was a decision.
+  package func takeInOthers() throws(NodeError) { try locked { () throws(NodeError) in } }
+
   private func describe(_ conflict: OpenConflict) throws -> ConflictDescription {
     guard let model = schema.model(named: conflict.model) else {
       throw MutationError.unknownModel(conflict.model, known: [])

@@ -177,8 +177,15 @@ package final class WriteTransaction {
     return true
   }
 
-  /// Runs `body` as a commit of its own inside of this one: if it throws, what it did is taken back. Returns
-  /// how many events it made.
+  /// Runs `body` as a commit of its own inside of this one: if it throws, what it did is taken back.
+  package func separately(_ body: (WriteTransaction) throws(NodeError) -> Void) throws(NodeError) {
+    _ = try nested { transaction throws(NodeError) in
+      try body(transaction)
+      return transaction.events.count
+    }
+  }
+
+  /// As `separately`. Returns how many events there are more than before; `body` returns how many there are.
   func nested(_ body: (WriteTransaction) throws(NodeError) -> Int) throws(NodeError) -> Int {
     let before = events.count
     do throws(NodeError) {

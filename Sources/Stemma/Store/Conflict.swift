@@ -12,7 +12,8 @@ public struct Conflict: Sendable {
     case delete
     /// Several records refer to one whose `@HasOne` shows only one of them. Link or delete the others.
     case cardinality
-    /// A reference leads to a record that is not there.
+    /// A reference leads to a record that is not there: it was deleted, has not come yet, or never was. Those to a partition
+    /// that this store does not hold are not listed: the record is elsewhere.
     case dangling
   }
 
@@ -69,6 +70,9 @@ public struct Conflict: Sendable {
   /// The changes that do not fit, the one that is shown first.
   public let candidates: [Candidate]
   let keyJSON: JSON
+
+  /// What tells it from all others, and from what it was before there was another candidate.
+  var identity: [String] { [model, key, kind.rawValue, field ?? ""] + candidates.map(\.event) }
 
   init(_ conflict: ConflictDescription) {
     kind =

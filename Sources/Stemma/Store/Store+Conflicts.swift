@@ -25,7 +25,9 @@ extension Store {
 
   /// Decides a conflict, in a commit of its own. Peers take the decision over; the same decision on two nodes is one.
   ///
-  /// - Throws: `failed` if it is decided already, or the decision does not fit its kind.
+  /// - Throws: `restricted` if the record is to go and the delete rule of a relationship forbids it; `invalid` if the field
+  ///   takes no such value, `requiredReference` if it is a reference that has to lead somewhere; `failed` if the conflict is
+  ///   decided already, or the decision does not fit its kind. It is open then as before.
   public func resolve(
     _ conflict: Conflict, _ resolution: Resolution, by: String? = nil, note: String? = nil
   ) async throws {
@@ -39,6 +41,11 @@ extension Store {
   ///
   /// It is not asked about conflicts between decisions alone: two nodes that decide differently would otherwise never end.
   /// It runs on the thread that writes, inside of the call that has made the conflict, and has to be quick.
+  ///
+  /// A decision that cannot be, as of a deletion that a delete rule forbids, leaves its conflict open, and no other. It is told
+  /// once, by the call that first meets it; the resolver is asked again at each later commit, as what forbids it may be gone.
+  ///
+  /// - Throws: `unresolved` if some of the decisions cannot be; the resolver is in place, and all others are made.
   public func resolveConflicts<Row: Table>(
     of type: Row.Type, with resolver: @escaping @Sendable (Conflict) -> Resolution?
   ) async throws {
@@ -46,36 +53,87 @@ extension Store {
     try await resolveConflicts()
   }
 
-  /// - Throws: `unresolved`; what was written before stays.
+  /// - Throws: `unresolved` for decisions that cannot be and were not told yet; what was written before stays, and so do the
+  ///   others.
   func resolveConflicts() async throws {
     let known = resolvers.all
     guard !known.isEmpty else { return }
     do {
-      let isChanged = try await writer.access { node in
-        var decisions: [(Conflict, Resolution)] = []
-        for (name, resolver) in known {
-          guard let model = node.schema.model(named: name) else { continue }
-          try node.conflicts(ConflictFilter(model: model)) { description in
-            let conflict = Conflict(description)
-            guard conflict.kind == .value || conflict.kind == .delete,
-              !conflict.candidates.allSatisfy(\.isResolution), let decision = resolver(conflict)
-            else { return }
-            decisions.append((conflict, decision))
+      let (isChanged, failures) = try await writer.access { node in try Self.decide(known, node) }
+      if isChanged { noteCommit() }
+      let untold = resolvers.untold(failures)
+      guard untold.isEmpty else { throw StoreError.unresolved(untold.map(\.reason).joined(separator: "; ")) }
+    } catch StoreError.unresolved(let what) {
+      throw StoreError.unresolved(what)
+    } catch { throw StoreError.unresolved("\(StoreError.translated(error))") }
+  }
+
+  /// Asks the resolvers, and makes those of their decisions that can be, in one commit.
+  private static func decide(
+    _ resolvers: [Resolvers.Entry], _ node: Node
+  ) throws -> (isChanged: Bool, failures: [UndecidedConflict]) {
+    let models = resolvers.compactMap { node.schema.model(named: $0.model) }
+    guard try models.contains(where: { try node.openConflicts($0) > 0 }) else { return (false, []) }
+    // A sync has a node of its own, and other processes have, too.
+    try node.takeInOthers()
+    var decisions: [(Conflict, Resolution)] = []
+    for (name, resolver) in resolvers {
+      try forEachUndecided(name, node) { conflict in
+        if let decision = resolver(conflict) { decisions.append((conflict, decision)) }
+      }
+    }
+    guard !decisions.isEmpty else { return (false, []) }
+    var failures: [UndecidedConflict] = []
+    var isChanged = false
+    try node.write(CommitNote(note: "decided by the program's resolver")) { write throws(NodeError) in
+      var waiting = decisions
+      // What forbids a decision may be what another one takes away.
+      repeat {
+        decisions = waiting
+        (waiting, failures) = ([], [])
+        for (conflict, decision) in decisions {
+          do throws(NodeError) {
+            try write.separately { write throws(NodeError) in try write.resolve(conflict, decision) }
+            isChanged = true
+          } catch {
+            switch error {
+            case .mutation, .damagedPartition: break
+            // Nothing else would fare better.
+            default: throw error
+            }
+            waiting.append((conflict, decision))
+            failures.append(UndecidedConflict(conflict, error))
           }
         }
-        guard !decisions.isEmpty else { return false }
-        try node.write(CommitNote(note: "decided by the program's resolver")) { write throws(NodeError) in
-          for (conflict, decision) in decisions { try write.resolve(conflict, decision) }
-        }
-        return true
-      }
-      if isChanged { noteCommit() }
-    } catch { throw StoreError.unresolved("\(StoreError.translated(error))") }
+      } while !waiting.isEmpty && waiting.count < decisions.count
+    }
+    // A conflict of values is none any more where another decision has deleted the record.
+    var open: Set<[String]> = []
+    for (name, _) in resolvers where !failures.isEmpty {
+      try forEachUndecided(name, node) { open.insert($0.identity) }
+    }
+    return (isChanged, failures.filter { open.contains($0.conflict) })
+  }
+
+  /// Gives the conflicts of values and deletions of a model that are not between decisions alone.
+  private static func forEachUndecided(
+    _ name: String, _ node: Node, _ body: (Conflict) throws -> Void
+  ) throws {
+    guard let model = node.schema.model(named: name) else { return }
+    try node.conflicts(ConflictFilter(model: model)) { description in
+      let conflict = Conflict(description)
+      guard conflict.kind == .value || conflict.kind == .delete,
+        !conflict.candidates.allSatisfy(\.isResolution)
+      else { return }
+      try body(conflict)
+    }
   }
 }
 
 extension Store.Transaction {
   /// Decides a conflict as a part of this commit.
+  ///
+  /// - Throws: As `Store.resolve`; nothing of the decision is left.
   public func resolve(_ conflict: Conflict, _ resolution: Resolution) throws {
     try writing { try $0.resolve(conflict, resolution) }
   }
@@ -89,16 +147,49 @@ extension WriteTransaction {
   }
 }
 
+/// A conflict that a resolver's decision did not end.
+struct UndecidedConflict: Sendable {
+  /// Its identity.
+  let conflict: [String]
+  let reason: String
+
+  init(_ conflict: Conflict, _ error: NodeError) {
+    self.conflict = conflict.identity
+    reason = "\(conflict.model) \(conflict.key): \(StoreError(error))"
+  }
+}
+
 /// Those who decide conflicts, by model.
 final class Resolvers: Sendable {
-  private let resolvers = Mutex<[String: @Sendable (Conflict) -> Resolution?]>([:])
+  typealias Entry = (model: String, resolver: @Sendable (Conflict) -> Resolution?)
 
-  var all: [(model: String, resolver: @Sendable (Conflict) -> Resolution?)] {
-    resolvers.withLock { $0.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
+  private struct State {
+    var resolvers: [String: @Sendable (Conflict) -> Resolution?] = [:]
+    /// The conflicts of which it was said that a decision cannot be.
+    var told: Set<[String]> = []
   }
 
+  private let state = Mutex(State())
+
+  var all: [Entry] {
+    state.withLock { state in state.resolvers.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
+  }
+
+  /// The new one's decisions are others: what cannot be of them is told anew.
   func set(_ resolver: @escaping @Sendable (Conflict) -> Resolution?, for model: String) {
-    resolvers.withLock { $0[model] = resolver }
+    state.withLock {
+      $0.resolvers[model] = resolver
+      $0.told.removeAll()
+    }
+  }
+
+  /// Those of which nothing was said yet. `failures`: all that there are.
+  func untold(_ failures: [UndecidedConflict]) -> [UndecidedConflict] {
+    state.withLock { state in
+      let untold = failures.filter { !state.told.contains($0.conflict) }
+      state.told = Set(failures.map(\.conflict))
+      return untold
+    }
   }
 }
 
@@ -133,7 +224,7 @@ public struct ConflictObservation: AsyncSequence, Sendable {
       while await changes.next() != nil {
         let conflicts: [Conflict]
         do { conflicts = try await store.conflicts() } catch StoreError.closed { return nil }
-        let names = conflicts.map { [$0.model, $0.key, $0.field ?? ""] + $0.candidates.map(\.event) }
+        let names = conflicts.map(\.identity)
         if names == last { continue }
         last = names
         return conflicts

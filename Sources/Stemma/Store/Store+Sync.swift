@@ -38,7 +38,8 @@ extension Store {
   /// What has come is durable and in the tables when this returns; conflicts that it made have been given to the resolvers.
   /// Writes and reads go on meanwhile.
   /// `partitions` narrows this run to some of those that both hold.
-  /// - Throws: `failed` if the peer cannot be reached or is refused; what came before stays.
+  /// - Throws: `failed` if the peer cannot be reached or is refused; what came before stays. `unresolved` if a resolver has
+  ///   made a decision that cannot be; everything has come then.
   @discardableResult
   public func sync(with peer: String? = nil, partitions: [String] = []) async throws -> [SyncReport] {
     try await exchange(with: peer, partitions, pulls: true, pushes: true)
@@ -53,8 +54,13 @@ extension Store {
   /// Exchanges events with another store of this process.
   @discardableResult
   public func sync(with other: Store, partitions: [String] = []) async throws -> SyncReport {
-    let report = try await sync(with: other.directory, partitions: partitions)
+    let report = try await exchanged(with: other.directory.path, partitions, pulls: true, pushes: true)[0]
     other.noteCommit()
+    // Each of them decides, also where the other one cannot.
+    do { try await resolveConflicts() } catch {
+      try await other.resolveConflicts()
+      throw error
+    }
     try await other.resolveConflicts()
     return report
   }
@@ -74,6 +80,15 @@ extension Store {
   private func exchange(
     with peer: String?, _ partitions: [String], pulls: Bool, pushes: Bool
   ) async throws -> [SyncReport] {
+    let reports = try await exchanged(with: peer, partitions, pulls: pulls, pushes: pushes)
+    try await resolveConflicts()
+    return reports
+  }
+
+  /// Without asking the resolvers.
+  private func exchanged(
+    with peer: String?, _ partitions: [String], pulls: Bool, pushes: Bool
+  ) async throws -> [SyncReport] {
     if options.isReadOnly, pulls { throw StoreError.readOnly }
     // A node of its own, so that commits are made between the pieces that come.
     let reports = try await inspect(options.isReadOnly ? .read : .write) { node in
@@ -86,7 +101,6 @@ extension Store {
       }
     }
     noteCommit()
-    try await resolveConflicts()
     return reports
   }
 
@@ -159,7 +173,8 @@ extension Store {
     public let records: UInt64
     /// How many partitions there are events of.
     public let partitions: Int
-    /// Records with a conflict of values or of deletion.
+    /// Open conflicts of values, of deletions and of cardinality, as `Store.conflicts()` lists them; dangling references do not
+    /// count, as the records may be on their way.
     public let conflicts: UInt64
     /// On disk, in bytes.
     public let logSize: UInt64

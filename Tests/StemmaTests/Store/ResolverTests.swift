@@ -1,0 +1,133 @@
+import Foundation
+import Testing
+
+@testable import Stemma
+
+private enum Deciding {
+  @Table struct Note {
+    let id: UUID
+    var title: String
+  }
+}
+
+/// With children that forbid that it is deleted.
+private enum Kept {
+  @Table struct Author {
+    let id: UUID
+    var name: String
+    @HasMany("authorId", onDelete: .restrict) var works: Related<Work>
+  }
+  @Table struct Work {
+    let id: UUID
+    var title: String
+    var authorId: UUID?
+    @BelongsTo("authorId") var author: Author?
+  }
+}
+
+@Suite("Resolvers")
+struct ResolverTests {
+  private func stores(_ models: any Table.Type...) async throws -> (Store, Store) {
+    func store(_ name: String) async throws -> Store {
+      try await Store.temporary(options: .init(name: name), models: models)
+    }
+    return (try await store("here"), try await store("there"))
+  }
+
+  @Test("a resolver is told who wrote what has come by a sync")
+  func writers() async throws {
+    typealias Note = Deciding.Note
+    let (here, there) = try await stores(Note.self)
+    let note = try await here.insert(Note.Draft(title: "a"))
+    try await here.sync(with: there)
+    try await here.resolveConflicts(of: Note.self) { conflict in
+      #expect(conflict.candidates.compactMap(\.by) == ["ana"])
+      return .shown
+    }
+    try await Note.find(note.id).update { $0.title = "b" }.execute(here)
+    try await there.write(by: "ana") { tx in
+      _ = try Note.find(note.id).update { $0.title = "c" }.execute(tx)
+    }
+    try await here.sync(with: there)
+    #expect(try await here.conflicts().isEmpty)
+  }
+
+  /// Two authors that were deleted there and renamed here; here the first one has a work since.
+  private func restricted() async throws -> (Store, Store, first: Kept.Author, second: Kept.Author) {
+    let (here, there) = try await stores(Kept.Author.self, Kept.Work.self)
+    let first = try await here.insert(Kept.Author.Draft(name: "first"))
+    let second = try await here.insert(Kept.Author.Draft(name: "second"))
+    try await here.sync(with: there)
+    for author in [first, second] {
+      try await Kept.Author.find(author.id).update { $0.name = "renamed" }.execute(here)
+      try await Kept.Author.find(author.id).delete().execute(there)
+    }
+    try await here.insert(Kept.Work.Draft(title: "a", authorId: first.id))
+    return (here, there, first, second)
+  }
+
+  @Test("a decision that a delete rule forbids leaves its conflict open, and only that one; it is told once")
+  func forbidden() async throws {
+    let (here, there, first, second) = try await restricted()
+    try await here.resolveConflicts(of: Kept.Author.self) { $0.kind == .delete ? .delete : nil }
+    do {
+      try await here.sync(with: there)
+      Issue.record("nothing was thrown")
+    } catch StoreError.unresolved(let what) {
+      #expect(what.contains(first.id.uuidString.lowercased()) && what.contains("Work"), "\(what)")
+    }
+    #expect(try await here.get(Kept.Author.self, byIdentifier: second.id) == nil)
+    let open = try await here.conflicts(of: Kept.Author.self)
+    #expect(open.map(\.key) == [first.id.uuidString.lowercased()])
+    // Nothing else is kept from going on.
+    let other = try await here.insert(Kept.Author.Draft(name: "other"))
+    try await here.sync(with: there)
+    #expect(try await there.get(Kept.Author.self, byIdentifier: other.id)?.name == "other")
+    await #expect(throws: StoreError.restricted(model: "Author", key: open[0].key, by: "Work", count: 1)) {
+      try await here.resolve(open[0], .delete)
+    }
+    // Once nothing forbids it any more, it is decided.
+    try await Kept.Work.all.delete().execute(here)
+    #expect(try await here.conflicts(of: Kept.Author.self).isEmpty)
+    #expect(try await here.get(Kept.Author.self, byIdentifier: first.id) == nil)
+  }
+
+  @Test("a decision that has to wait for another one is made after it")
+  func ordered() async throws {
+    typealias Author = Kept.Author
+    typealias Work = Kept.Work
+    let (here, there) = try await stores(Author.self, Work.self)
+    let author = try await here.insert(Author.Draft(name: "a"))
+    let work = try await here.insert(Work.Draft(title: "a", authorId: author.id))
+    try await here.sync(with: there)
+    for name in ["b", "c"] {
+      try await Author.find(author.id).update { $0.name = name }.execute(here)
+      try await Work.find(work.id).update { $0.title = name }.execute(here)
+    }
+    try await Work.find(work.id).delete().execute(there)
+    try await Author.find(author.id).delete().execute(there)
+    try await here.resolveConflicts(of: Author.self) { $0.kind == .delete ? .delete : nil }
+    try await here.resolveConflicts(of: Work.self) { $0.kind == .delete ? .delete : nil }
+    try await here.sync(with: there)
+    #expect(try await here.conflicts().isEmpty)
+    #expect(try await Author.all.fetchAll(here).isEmpty)
+    #expect(try await Work.all.fetchAll(here).isEmpty)
+  }
+
+  @Test("each of two stores decides, also where the other one cannot")
+  func both() async throws {
+    let (here, there, first, second) = try await restricted()
+    try await here.resolveConflicts(of: Kept.Author.self) { $0.kind == .delete ? .delete : nil }
+    try await there.resolveConflicts(of: Kept.Author.self) { conflict in
+      conflict.key == first.id.uuidString.lowercased() && conflict.kind == .delete ? .keep : nil
+    }
+    do {
+      try await here.sync(with: there)
+      Issue.record("nothing was thrown")
+    } catch StoreError.unresolved {}
+    #expect(try await there.get(Kept.Author.self, byIdentifier: first.id)?.name == "renamed")
+    try await here.sync(with: there)
+    #expect(try await here.conflicts(of: Kept.Author.self).isEmpty)
+    #expect(try await here.get(Kept.Author.self, byIdentifier: second.id) == nil)
+  }
+}
