@@ -29,7 +29,7 @@ package struct Event: Hashable, Sendable {
   /// For `link` and `unlink`: the relationship's name.
   package var relationship: String?
   /// Only what changed. Sorted by the bytes of the field's name, each field once. A `resolve` of existence
-  /// assigns `Event.existenceField`.
+  /// assigns `Event.existenceField`, as true; a `delete` that decides a conflict does so, too, as false.
   package var assignments: [Assignment]
   package var dot: Dot
   package var context: Context
@@ -39,9 +39,17 @@ package struct Event: Hashable, Sendable {
   /// The event that made this one, for example the delete that cascaded: its partition and dot.
   package var cause: EventName?
 
-  /// The pseudo field by which `resolve` decides whether the record exists. No schema can declare it:
+  /// The pseudo field by which an event decides whether the record exists. No schema can declare it:
   /// names that begin with `_` are refused.
   package static let existenceField = "_exists"
+
+  /// Whether somebody decided a conflict by it. That a record goes is decided by a `delete`, which merges like any other
+  /// (`resolve` says that the record exists) and is told from an ordinary one by what it assigns.
+  package var isDecision: Bool {
+    operation == .resolve
+      || operation == .delete
+        && assignments.contains { $0.field.hasSameBytes(as: Self.existenceField) }
+  }
 
   package init(
     partition: Partition, model: String, key: Key, operation: Operation, relationship: String? = nil,

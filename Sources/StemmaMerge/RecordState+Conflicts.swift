@@ -17,10 +17,6 @@ package struct RegisterConflict: Hashable, Sendable {
   package var differing: [String]
   /// The siblings: the one that is shown first, then from the strongest to the weakest.
   package var candidates: [Candidate]
-
-  /// ⚑ A resolver is not asked when this is so: two nodes that resolve each other's resolutions would never
-  /// end. People can still decide.
-  package var allAreResolutions: Bool { candidates.allSatisfy(\.isResolution) }
 }
 
 /// One sibling of a register.
@@ -33,8 +29,6 @@ package struct Candidate: Hashable, Sendable {
   package var exists: Bool
   /// A value for each field of the register; null where the event gave none.
   package var values: [Assignment]
-
-  package var isResolution: Bool { operation == .resolve }
 }
 
 extension RecordState {

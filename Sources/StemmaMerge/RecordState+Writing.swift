@@ -69,7 +69,7 @@ extension RecordState {
   /// What an event has to do so that a conflict is closed by choosing one of its candidates. Its context must
   /// cover the dots of all candidates; `heads` does.
   ///
-  /// Of existence: a `delete` if the candidate is a deletion, otherwise a `resolve` that assigns
+  /// Of existence: a `delete` if the candidate is a deletion, otherwise a `resolve`; both assign
   /// `Event.existenceField`. Of fields: a `resolve` that assigns every field of the register, but for the
   /// times that merge by themselves, which keep what is shown.
   package func resolution(
@@ -77,8 +77,7 @@ extension RecordState {
   ) -> (operation: Operation, assignments: [Assignment]) {
     switch conflict.kind {
     case .delete:
-      candidate.exists
-        ? (.resolve, [Assignment(Event.existenceField, .bool(true))]) : (.delete, [])
+      (candidate.exists ? .resolve : .delete, [Assignment(Event.existenceField, .bool(candidate.exists))])
     case .value:
       (
         .resolve,

@@ -112,7 +112,8 @@ extension Node {
     let candidates = conflict.choices.enumerated().map { index, choice in
       ConflictDescription.Candidate(
         number: index + 1, value: json(choice.value), dot: choice.event.dot,
-        isResolution: choice.operation == .resolve, event: description.name(choice.event.dot),
+        isResolution: events[choice.event]?.event.isDecision ?? (choice.operation == .resolve),
+        event: description.name(choice.event.dot),
         version: choice.version.rawValue, timestamp: choice.timestamp,
         time: description.time(choice.timestamp), origin: mark.displayName(of: choice.event.dot.origin),
         by: events[choice.event]?.note.by,

@@ -54,8 +54,10 @@ extension WriteTransaction {
 
   /// Deletes a record as above, also one that is not shown as existing: whether it exists may be a conflict, and others
   /// refer to it all the same.
+  ///
+  /// - Parameter decides: whether that is a decision about such a conflict.
   func remove(
-    _ model: Model, _ key: Key, seen: RecordState? = nil, milliseconds: UInt64?
+    _ model: Model, _ key: Key, seen: RecordState? = nil, decides: Bool = false, milliseconds: UInt64?
   ) throws(NodeError) {
     var deletion = Plan()
     try plan(model, key, &deletion)
@@ -74,7 +76,9 @@ extension WriteTransaction {
         case .delete(let model, let key):
           let current = try state(model, key)
           try record(
-            .delete, model, key, state: isLast ? seen ?? current : current, milliseconds: milliseconds)
+            .delete, model, key, state: isLast ? seen ?? current : current,
+            assignments: isLast && decides ? [Assignment(Event.existenceField, .bool(false))] : [],
+            milliseconds: milliseconds)
         case .unlink(let model, let key, let relationship):
           try clearReference(model, key, relationship, expected: nil, milliseconds)
         }

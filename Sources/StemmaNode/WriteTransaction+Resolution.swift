@@ -89,7 +89,7 @@ extension WriteTransaction {
     case (.delete, .keep), (.delete, .set(.bool(true))):
       outcome = (.resolve, [Assignment(Event.existenceField, .bool(true))])
     case (.delete, .delete), (.delete, .set(.bool(false))):
-      return try remove(model, key, seen: state, milliseconds: nil)
+      return try remove(model, key, seen: state, decides: true, milliseconds: nil)
     case (.delete, .set):
       throw .mutation(.wrongShape("whether the record exists is decided by --keep, --delete or --take N"))
     case (.value, .set(let json)):
@@ -98,7 +98,7 @@ extension WriteTransaction {
       let candidate = try candidate(conflict, resolution, field, model, key)
       // A deletion takes along what goes with the record, however it is chosen.
       if conflict.kind == .delete, !candidate.exists {
-        return try remove(model, key, seen: state, milliseconds: nil)
+        return try remove(model, key, seen: state, decides: true, milliseconds: nil)
       }
       outcome = state.resolution(of: conflict, taking: candidate, rules)
     }

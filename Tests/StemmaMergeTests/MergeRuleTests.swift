@@ -268,16 +268,37 @@ import Testing
     #expect(try record.state().conflictTexts(automerge) == ["a: saved, synced"])
   }
 
-  /// ⚑ Two nodes that resolve each other's resolutions would go on for ever.
+  /// ⚑ Two nodes that resolve each other's resolutions would go on for ever: a resolver is not asked about these.
   @Test func siblingsThatAreAllResolutionsAreMarked() throws {
     var record = Record()
+    func areDecisions() throws -> [Bool] {
+      try record.state().conflicts(automerge).map { conflict in
+        let dots = conflict.candidates.map(\.dot)
+        return record.events.filter { dots.contains($0.dot) }.allSatisfy(\.isDecision)
+      }
+    }
     let create = record.add(1, .create)
     let x = record.add(1, .update, ["a": .string("x")], seen: [create])
     let y = record.add(2, .update, ["a": .string("y")], seen: [create])
-    #expect(try record.state().conflicts(automerge).map(\.allAreResolutions) == [false])
+    #expect(try areDecisions() == [false])
     record.add(1, .resolve, ["a": .string("x")], seen: [x, y])
     record.add(2, .resolve, ["a": .string("y")], seen: [x, y])
-    #expect(try record.state().conflicts(automerge).map(\.allAreResolutions) == [true])
+    #expect(try areDecisions() == [true])
+  }
+
+  @Test func deletionThatWasDecidedForIsADecisionAndMergesLikeAnother() throws {
+    let marks: [KeyValuePairs<String, Value>] = [[:], [Event.existenceField: .bool(false)]]
+    let records = marks.map { mark in
+      var record = Record()
+      let create = record.add(1, .create, ["a": .string("x")])
+      let update = record.add(1, .update, ["a": .string("y")], seen: [create])
+      let delete = record.add(2, .delete, seen: [create])
+      record.add(1, .resolve, [Event.existenceField: .bool(true)], seen: [update, delete])
+      record.add(2, .delete, mark, seen: [update, delete])
+      return record
+    }
+    #expect(records.map { $0.events.map(\.isDecision).suffix(2) } == [[true, false], [true, true]])
+    #expect(try records[0].state() == records[1].state())
   }
 
   @Test func resolutionOfEachConflictClosesIt() throws {

@@ -96,7 +96,8 @@ extension Node {
       candidates: candidates.enumerated().map { index, candidate in
         FieldDecision.Candidate(
           number: index + 1, value: value(candidate).json, dot: candidate.dot,
-          isResolution: candidate.isResolution, event: description.name(candidate.dot),
+          isResolution: event(candidate.dot)?.event.isDecision ?? (candidate.operation == .resolve),
+          event: description.name(candidate.dot),
           version: candidate.version.rawValue, timestamp: candidate.timestamp,
           time: description.time(candidate.timestamp),
           origin: mark.displayName(of: candidate.dot.origin), by: event(candidate.dot)?.note.by,

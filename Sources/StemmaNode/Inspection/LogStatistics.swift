@@ -169,7 +169,7 @@ private struct LogCount {
     let day = Int64(time.milliseconds / Self.day)
     days[day, default: (0, 0)].events += 1
     days[day, default: (0, 0)].bytes += bytes
-    if event.operation == .resolve { countResolved(event, model) }
+    if event.isDecision { countResolved(event, model) }
   }
 
   private mutating func countResolved(_ event: Event, _ model: String) {

@@ -46,6 +46,7 @@ package struct Content: Hashable, Sendable {
       Content(.update), Content(.update, ["r1": .string("3")]),
       Content(.link, ["r1": .string("2"), "r2": .string("2")]), Content(.resolve, ["unknown": .int(1)]),
       Content(.resolve, [Event.existenceField: .bool(true), "b": .string("2")]),
+      Content(.delete, [Event.existenceField: .bool(false)]),
     ]
 }
 

@@ -25,6 +25,22 @@ private enum Kept {
   }
 }
 
+/// What a resolver does about every conflict.
+enum Choice: String, CaseIterable, Sendable {
+  case keep, delete, shown, newest, takeDeletion, nothing
+
+  @Sendable func decide(_ conflict: Conflict) -> Stemma.Resolution? {
+    switch self {
+    case .keep: conflict.kind == .delete ? .keep : .shown
+    case .delete: conflict.kind == .delete ? .delete : .newest
+    case .shown: .shown
+    case .newest: .newest
+    case .takeDeletion: conflict.candidates.last { !$0.exists || conflict.kind == .value }.map { .take($0) }
+    case .nothing: nil
+    }
+  }
+}
+
 @Suite("Resolvers")
 struct ResolverTests {
   private func stores(_ models: any Table.Type...) async throws -> (Store, Store) {
@@ -32,6 +48,58 @@ struct ResolverTests {
       try await Store.temporary(options: .init(name: name), models: models)
     }
     return (try await store("here"), try await store("there"))
+  }
+
+  /// ⚑ A deletion that somebody has decided for is a decision: two stores that decide differently would otherwise answer each
+  /// other at every sync, for ever.
+  @Test("two that decide differently come to an end", arguments: Choice.allCases, Choice.allCases)
+  func opposed(_ mine: Choice, _ yours: Choice) async throws {
+    typealias Note = Deciding.Note
+    let (here, there) = try await stores(Note.self)
+    let deleted = try await here.insert(Note.Draft(title: "deleted there"))
+    let edited = try await here.insert(Note.Draft(title: "edited by both"))
+    try await here.sync(with: there)
+    try await Note.find(deleted.id).update { $0.title = "kept" }.execute(here)
+    try await Note.find(deleted.id).delete().execute(there)
+    try await Note.find(edited.id).update { $0.title = "one" }.execute(here)
+    try await Note.find(edited.id).update { $0.title = "two" }.execute(there)
+    try await here.resolveConflicts(of: Note.self, with: mine.decide)
+    try await there.resolveConflicts(of: Note.self, with: yours.decide)
+    var counts: [UInt64] = []
+    for _ in 0..<6 {
+      try await here.sync(with: there)
+      counts.append(try await here.status().events)
+    }
+    #expect(counts.suffix(3).allSatisfy { $0 == counts.last }, "\(counts)")
+    #expect(try await Note.all.fetchAll(here).map(\.title) == Note.all.fetchAll(there).map(\.title))
+    if mine != .nothing || yours != .nothing {
+      let open = try await here.conflicts().filter { !$0.candidates.allSatisfy(\.isResolution) }
+      #expect(open.map(\.key) == [])
+    }
+  }
+
+  @Test("a deletion that was decided for says so, an ordinary one does not")
+  func decidedDeletion() async throws {
+    typealias Note = Deciding.Note
+    let (here, there) = try await stores(Note.self)
+    let note = try await here.insert(Note.Draft(title: "a"))
+    try await here.sync(with: there)
+    try await Note.find(note.id).update { $0.title = "b" }.execute(here)
+    try await Note.find(note.id).delete().execute(there)
+    try await here.pull(from: there.directory.path)
+    let conflict = try #require(try await here.conflicts().first)
+    #expect(conflict.candidates.map(\.isResolution) == [false, false])
+    // The other one is not asked about two decisions.
+    try await there.pull(from: here.directory.path)
+    try await here.resolve(conflict, .keep)
+    try await there.resolve(try #require(try await there.conflicts().first), .delete)
+    try await here.sync(with: there)
+    let decided = try #require(try await here.conflicts().first)
+    #expect(decided.kind == .delete && decided.candidates.map(\.isResolution) == [true, true])
+    try await here.resolveConflicts(of: Note.self) { conflict in
+      Issue.record("asked about \(conflict.key)")
+      return nil
+    }
   }
 
   @Test("a resolver is told who wrote what has come by a sync")
