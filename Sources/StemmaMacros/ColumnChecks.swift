@@ -164,10 +164,20 @@ extension TableDeclaration {
 }
 
 extension MemberReader {
-  /// A column that can be nil, said in more than one way. (A key and a group cannot be.)
-  static func checkOptional(_ column: TableDeclaration.Column, _ misuses: inout Misuses) {
-    guard let type = column.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type, type.isOddOptional
-    else { return }
+  /// A column that can be nil, said in more than one way. (A key and a group cannot be.) Where it may be a part of a key, the
+  /// advice holds for one, and elsewhere, too.
+  static func checkOptional(
+    _ column: TableDeclaration.Column, mayBeKey: Bool = false, _ misuses: inout Misuses
+  ) {
+    guard let type = column.annotation, type.isOddOptional else { return }
+    if mayBeKey {
+      let plain = type.bare.trimmedDescription
+      misuses.add(
+        "optionalPart",
+        "the type of `\(column.property)` is `\(plain)`, as in a key; or, where it can be null and is in none, `\(plain)?`",
+        at: type, fix: column.required)
+      return
+    }
     let isImplicit = type.is(ImplicitlyUnwrappedOptionalTypeSyntax.self)
     misuses.add(
       isImplicit ? "implicitlyUnwrapped" : "twiceOptional",
@@ -193,25 +203,17 @@ extension MemberReader {
     }
   }
 
-  /// Types of columns that are no types of keys: the same key must be the same text, on every machine.
-  static func checkKeyType(_ part: TableDeclaration.Column, _ misuses: inout Misuses) {
-    guard let type = part.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type else { return }
-    var what: String?
-    var instead = "a String"
-    if type.is(ArrayTypeSyntax.self) || part.type.hasPrefix("Array<") {
-      what = "a list"
-      instead = "a model of its own, or a nested @Selection of its parts"
+  /// Types of columns that are no types of keys, and keys and parts of keys (`what`) that can be nil.
+  static func checkKeyType(_ part: TableDeclaration.Column, _ what: String, _ misuses: inout Misuses) {
+    if let type = part.annotation, let reason = part.unfitForKey {
+      misuses.add(
+        "keyType",
+        "`\(part.property)` cannot be a part of a key, as it is \(reason.what); make it \(reason.instead)",
+        at: type)
+    } else if part.isOptional {
+      misuses.add(
+        "optionalKey", "the \(what) `\(part.property)` cannot be nil", at: part.place, fix: part.required)
     }
-    switch part.type {
-    case "Decimal", "Float":
-      (what, instead) = ("a number that can be written in several ways", "an Int or a String")
-    case "Data": what = "bytes"
-    default: break
-    }
-    guard let what else { return }
-    misuses.add(
-      "keyType", "`\(part.property)` cannot be a part of a key, as it is \(what); make it \(instead)",
-      at: type)
   }
 
   /// What stands beside a property of a group that only a model can follow.
@@ -245,7 +247,7 @@ extension MemberReader {
     _ part: TableDeclaration.Column, of group: StructDeclSyntax, _ misuses: inout Misuses
   ) {
     guard selections[part.type.withoutMark] != nil,
-      let type = part.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type
+      let type = part.annotation
     else { return }
     misuses.add(
       "innerSelection",
@@ -262,7 +264,7 @@ extension MemberReader {
     plain: [String: StructDeclSyntax], _ misuses: inout Misuses
   ) -> Bool {
     guard column.representation == nil,
-      let type = column.place.as(PatternBindingSyntax.self)?.typeAnnotation?.type
+      let type = column.annotation
     else { return false }
     let wrapped = column.isOptional ? type.bare.trimmedDescription : nil
     if let wrapped, selections.contains(wrapped) {
@@ -288,6 +290,31 @@ extension MemberReader {
 }
 
 extension TableDeclaration.Column {
+  /// Its type, where that is written.
+  var annotation: TypeSyntax? { place.as(PatternBindingSyntax.self)?.typeAnnotation?.type }
+
+  /// Why it cannot be a part of a key, which has to be the same text on every machine, and what can be one instead; nil if
+  /// it can.
+  var unfitForKey: (what: String, instead: String)? {
+    guard let type = annotation?.bare else { return nil }
+    let name = type.trimmedDescription
+    if type.is(ArrayTypeSyntax.self) || name.hasPrefix("Array<") {
+      return ("a list", "a model of its own, or a nested @Selection of its parts")
+    }
+    switch name {
+    case "Decimal", "Float": return ("a number that can be written in several ways", "an Int or a String")
+    case "Data": return ("bytes", "a String")
+    default: return nil
+    }
+  }
+
+  /// The advice to leave out the question mark.
+  var required: FixIt? {
+    guard let type = annotation, type.bare != type else { return nil }
+    let bare = type.bare
+    return .replace("write `\(bare.trimmedDescription)`", [.required(bare, place)])
+  }
+
   /// What declares it, without the value.
   var withoutValue: PatternBindingSyntax {
     PatternBindingSyntax(pattern: PatternSyntax(stringLiteral: "\(property): \(type)"))

@@ -102,20 +102,17 @@ struct MemberReader {
     }
     if property.isVariable {
       let specifier = property.variable.bindingSpecifier
-      var changes = [FixIt.Change.replacement(of: specifier, by: TokenSyntax.keyword(.let))]
-      if property.defaultValue != nil {
+      var changes = property.variable.settersModifiers.map(FixIt.Change.leavingOut)
+      changes.append(.replacement(of: specifier, by: TokenSyntax.keyword(.let)))
+      let binding = property.place.as(PatternBindingSyntax.self)
+      if property.defaultValue != nil || binding?.accessorBlock != nil {
         changes.append(.replacement(of: property.place, by: property.withoutValue))
       }
       misuses.warn(
         "variableKey", "the key of a record never changes; make `\(property.property)` a `let`",
         at: specifier, fix: .replace("make it a `let`", changes))
     }
-    if property.isOptional {
-      misuses.add(
-        "optionalKey", "the primary key `\(property.property)` cannot be nil", at: property.place,
-        fix: property.required)
-    }
-    Self.checkKeyType(property, &misuses)
+    Self.checkKeyType(property, "primary key", &misuses)
     if property.representation != nil {
       misuses.add(
         "representedKey", "the primary key `\(property.property)` is stored as it is; leave out `as:`",
@@ -131,12 +128,9 @@ struct MemberReader {
 
   private func checkKey(_ group: TableDeclaration.Group, _ misuses: inout Misuses) {
     guard let nested = selections[group.selection] else { return }
-    for part in group.columns where part.isOptional {
-      misuses.add(
-        "optionalKey", "the key part `\(part.property)` cannot be nil", at: part.place, fix: part.required)
-    }
     for part in group.columns {
-      Self.checkKeyType(part, &misuses)
+      // One that can be nil in more ways than one was refused with the group.
+      if !(part.annotation?.isOddOptional ?? false) { Self.checkKeyType(part, "key part", &misuses) }
       if part.representation != nil {
         misuses.add(
           "representedKey", "the key part `\(part.property)` is stored as it is; leave out `as:`",
@@ -175,9 +169,9 @@ struct MemberReader {
   /// The advice to mark an `ID`, or else to add `let id: UUID`, where nothing else is called so.
   private var identified: FixIt? {
     if let other = all.first(where: { $0.name.lowercased() == "id" }) {
-      guard other.variable.attributes.named("Column") == nil, other.variable.bindings.count == 1 else {
-        return nil
-      }
+      guard other.variable.attributes.named("Column") == nil, other.variable.bindings.count == 1,
+        other.unfitForKey == nil
+      else { return nil }
       return .replace(
         "mark `\(other.property)`", other.variable, by: other.constant.marked("@Column(primaryKey: true)"))
     }
@@ -247,18 +241,19 @@ extension TableDeclaration.Column {
   fileprivate var constant: VariableDeclSyntax {
     var column = self
     column.type = SpelledTypes.unwrapped(type).type
+    let setters = variable.settersModifiers
     var declaration = variable
+    declaration.modifiers = variable.modifiers.filter { !setters.contains($0) }
     declaration.bindingSpecifier.tokenKind = .keyword(.let)
     declaration.bindings = [column.withoutValue]
     return declaration
   }
+}
 
-  /// The advice to leave out the question mark.
-  fileprivate var required: FixIt? {
-    guard isOptional, let type = place.as(PatternBindingSyntax.self)?.typeAnnotation?.type.bare else {
-      return nil
-    }
-    return .replace("write `\(type.trimmedDescription)`", [.required(type, place)])
+extension VariableDeclSyntax {
+  /// Those that say who may set it, as `private(set)`: a constant has none.
+  fileprivate var settersModifiers: [DeclModifierSyntax] {
+    modifiers.filter { $0.detail?.detail.text == "set" }
   }
 }
 

@@ -20,7 +20,7 @@ struct SelectionMacro {
       misuses.checkArguments(of: variable.attributes)
       let columns = try misuses.collect { try TableDeclaration.columns(variable) } ?? []
       for column in columns {
-        MemberReader.checkOptional(column, &misuses)
+        MemberReader.checkOptional(column, mayBeKey: isKey, &misuses)
         MemberReader.checkConstant(column, isKey, &misuses)
         MemberReader.checkMarks(ofPart: column, &misuses)
       }

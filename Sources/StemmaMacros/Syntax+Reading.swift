@@ -68,11 +68,18 @@ extension TypeSyntax {
 
   /// Whether it is an optional in more ways than one, or one that is unwrapped without a word.
   var isOddOptional: Bool {
-    self.is(ImplicitlyUnwrappedOptionalTypeSyntax.self) || wrapped?.wrapped != nil
+    self.is(ImplicitlyUnwrappedOptionalTypeSyntax.self) || plain.wrapped?.plain.wrapped != nil
   }
 
   /// Without parentheses around it.
   var plain: TypeSyntax { unparenthesized?.plain ?? self }
+
+  /// How it is spelled without parentheses around a name, which may stand in an optional: `Size?` of `(Size)?`.
+  var plainText: String {
+    guard let wrapped = plain.wrapped, wrapped.plain.is(IdentifierTypeSyntax.self), wrapped != wrapped.plain
+    else { return plain.trimmedDescription }
+    return "\(wrapped.plain.trimmedDescription)?"
+  }
 
   /// The model that is named, in whatever it stands: `Pet` of `[Pet]?` and `Related<Pet>`; nil where no name is. A model is
   /// not generic, so what is holds models.

@@ -105,7 +105,7 @@ extension TableDeclaration {
       }
       // One that can be nil in more ways than one is refused, unless it cannot be at all.
       let single = type.flatMap { $0.isOddOptional ? "\($0.bare.trimmedDescription)?" : nil }
-      guard let text = single ?? type?.trimmedDescription ?? value?.literalType else {
+      guard let text = single ?? type?.plainText ?? value?.literalType else {
         throw untyped(name, binding)
       }
       let attribute = variable.attributes.named("Column")

@@ -21,3 +21,20 @@ typealias Number = Int
 }
 
 func minted() -> Named.Draft { Named.Draft(title: "a") }
+
+@Table struct Sheet {
+  @Selection struct Size {
+    var width: Int
+    var height: (Int)
+  }
+  let id: UUID
+  var size: (Size)
+}
+
+func wide() -> some Any { Sheet.where { $0.size.width > 10 } }
+
+/// Whose `id` is a column like others.
+@Table struct Ticket {
+  @Column(primaryKey: true) let number: Int
+  @Column(primaryKey: false) var id: String
+}

@@ -50,6 +50,30 @@ struct ColumnMisuseTests {
         """)
   }
 
+  @Test(
+    "a key that can be changed, by a declaration that no constant has",
+    arguments: [
+      "private(set) var id: Int", "var id: Int { didSet { print(id) } }",
+      "private(set) var id: Int = 1 { willSet {} }",
+    ])
+  func variableKeyOtherwise(_ property: String) {
+    expectMisuse(
+      """
+      @Table struct Book {
+        \(property)
+        var title: String
+      }
+      """,
+      "the key of a record never changes; make `id` a `let`",
+      line: 2, column: property.hasPrefix("var") ? 3 : 16, severity: .warning, fix: "make it a `let`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          var title: String
+        }
+        """)
+  }
+
   @Test("a key that can be changed, with a value")
   func variableKeyWithValue() {
     expectMisuse(
@@ -389,7 +413,8 @@ struct ColumnMisuseTests {
       ("String?!", "a column that may be null is an optional"),
       ("Optional<String>!", "a column that may be null is an optional"),
       ("Int???", "a column is null or not"), ("Optional<Int?>", "a column is null or not"),
-      ("Optional<Int>?", "a column is null or not"),
+      ("Optional<Int>?", "a column is null or not"), ("(Int?)?", "a column is null or not"),
+      ("((Int?))?", "a column is null or not"),
     ])
   func optionals(_ type: String, _ message: String) {
     let optional = type.contains("Int") ? "Int?" : "String?"
@@ -454,7 +479,9 @@ struct ColumnMisuseTests {
 
   @Test(
     "an `ID` that is to be the key, but could not be as it is",
-    arguments: ["var ID: UUID?", "var ID: UUID", "let ID: UUID?", "var ID = UUID()"])
+    arguments: [
+      "var ID: UUID?", "var ID: UUID", "let ID: UUID?", "var ID = UUID()", "private(set) var ID: UUID",
+    ])
   func markedKey(_ property: String) {
     expectMisuse(
       """
@@ -471,6 +498,20 @@ struct ColumnMisuseTests {
           @Column(primaryKey: true) public let ID: UUID
         }
         """)
+  }
+
+  @Test(
+    "an `ID` of a type that no key has is not to be marked",
+    arguments: ["Decimal", "Float?", "Data", "[Int]", "Optional<Data>", "[Int]?", "Array<Int>", "(Data)"])
+  func unfitKey(_ type: String) {
+    expectMisuse(
+      """
+      @Table struct Book {
+        var ID: \(type)
+      }
+      """,
+      "Book has no primary key: name a property `id`, or mark one with @Column(primaryKey: true)",
+      line: 1, column: 15)
   }
 
   @Test("a function that is implicitly unwrapped")

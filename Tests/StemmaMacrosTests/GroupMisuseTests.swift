@@ -101,6 +101,82 @@ struct GroupMisuseTests {
       """, "`cover` cannot be a part of a key, as it is bytes; make it a String", line: 4, column: 16)
   }
 
+  @Test("an optional type that no key has is refused once", arguments: ["Data?", "Data!", "Optional<Data>"])
+  func optionalKeyType(_ type: String) {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: \(type)
+      }
+      """,
+      "`id` cannot be a part of a key, as it is bytes; make it a String", line: 2, column: 11)
+  }
+
+  @Test("a part of a key that is an optional in another way", arguments: ["Int!", "Int??", "(Int?)?"])
+  func optionalPart(_ type: String) {
+    expectMisuse(
+      """
+      @Table struct Book {
+        @Selection struct ID: Hashable {
+          let shelf: \(type)
+        }
+        let id: ID
+      }
+      """,
+      "the type of `shelf` is `Int`, as in a key; or, where it can be null and is in none, `Int?`", line: 3,
+      column: 16, fix: "write `Int`",
+      fixed: """
+        @Table struct Book {
+          @Selection struct ID: Hashable {
+            let shelf: Int
+          }
+          let id: ID
+        }
+        """)
+  }
+
+  @Test("a group in parentheses is that group", arguments: ["(Print)", "((Print))", "Print"])
+  func parentheses(_ type: String) {
+    expectNone(
+      """
+      @Table struct Book {
+        @Selection struct Key: Hashable {
+          let shop: Int
+          let number: (Int)
+        }
+        @Selection struct Print {
+          var year: Int
+        }
+        let id: \(type.replacing("Print", with: "Key"))
+        var print: \(type)
+      }
+      """)
+  }
+
+  @Test("an optional group in parentheses", arguments: ["(Print)?", "(Print?)", "(Print?)?"])
+  func optionalInParentheses(_ type: String) {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          var year: Int
+        }
+        var print: \(type)
+      }
+      """, "the columns of a group are always there; make properties of `Print` optional instead",
+      line: 6, column: 14, fix: "write `Print`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Selection struct Print {
+            var year: Int
+          }
+          var print: Print
+        }
+        """)
+  }
+
   @Test("a constant with a value in a group, and in a key")
   func constant() {
     expectMisuse(
