@@ -31,12 +31,88 @@ struct ArticleCodeTests {
       lines.append(Line(text: "}", origin: name))
     }
     #expect(blocks > 15)
+    try Self.compile(lines)
+  }
+
+  private static func compile(_ lines: [Line]) throws {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("Articles-\(UUID()).swift")
     defer { do { try FileManager.default.removeItem(at: file) } catch {} }
     try lines.map(\.text).joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
     for complaint in try Compiler.complaints(about: file) {
       let line = complaint.place(in: lines)
       Issue.record("\(line?.origin ?? "nowhere"): \(complaint.message)\n\(line?.text ?? "")")
+    }
+  }
+
+  @Test("each call in a table of these articles compiles")
+  func cells() throws {
+    let given = (Self.prelude + Self.models).split(separator: "\n", omittingEmptySubsequences: false)
+    var lines = given.map { Line(text: String($0), origin: "the prelude") }
+    for (article, least) in [
+      ("Reading", 9), ("ComingFromAmplifyDataStore", 12), ("ComingFromStructuredQueries", 12),
+    ] {
+      let name = "\(article).md"
+      let page = try String(contentsOf: Self.catalogue.appendingPathComponent(name), encoding: .utf8)
+      let calls = Self.calls(of: page, name)
+      #expect(calls.count >= least, "\(name): \(calls.map(\.text))")
+      for call in calls {
+        let head = "extension Cells { static func cell\(lines.count)(\(Self.cellParameters)) async throws {"
+        let body = ["var member = member", "_ = try await \(call.text)"]
+        lines += ([head] + body + ["} }"]).map { Line(text: $0, origin: call.origin) }
+      }
+    }
+    try Self.compile(lines)
+  }
+
+  @Test("each attribute and argument in the table of declarations is one that is compiled")
+  func declarations() throws {
+    let page = try String(
+      contentsOf: Self.catalogue.appendingPathComponent("DeclareModels.md"), encoding: .utf8)
+    let shapes = Self.catalogue.appendingPathComponent("../../../Tests/Shapes").standardizedFileURL
+    var compiled = ""
+    for name in try FileManager.default.contentsOfDirectory(atPath: shapes.path) {
+      compiled += try String(contentsOf: shapes.appendingPathComponent(name), encoding: .utf8)
+    }
+    var count = 0
+    for (row, head) in Self.rows(of: page) where head.first == "declaration" {
+      for span in row.first?.matches(of: /`([@a-z][^`]*)`/).map({ String($0.1) }) ?? [] {
+        let pattern = NSRegularExpression.escapedPattern(for: span)
+          .replacing("\"name\"", with: "\"[^\"]*\"").replacing(":\\)", with: ": .*\\)")
+        #expect(compiled.firstMatch(of: try Regex(pattern)) != nil, "\(span)")
+        count += 1
+      }
+    }
+    #expect(count > 12)
+  }
+
+  /// The rows of the tables, as their cells, each with the head of its table.
+  private static func rows(of page: String) -> [(row: [String], head: [String])] {
+    var rows: [(row: [String], head: [String])] = []
+    var head: [String]?
+    for line in page.split(separator: "\n", omittingEmptySubsequences: false) {
+      guard line.hasPrefix("| ") || line.hasPrefix("|--") else {
+        head = nil
+        continue
+      }
+      if line.hasPrefix("|--") { continue }
+      let cells = line.dropFirst(2).split(separator: " |", omittingEmptySubsequences: false)
+        .map { $0.trimmingCharacters(in: .whitespaces) }
+      if let head { rows.append((cells, head)) } else { head = cells }
+    }
+    return rows
+  }
+
+  /// Our calls in the tables: what stands in a column of ours, or in the other one where that says so.
+  private static func calls(of page: String, _ name: String) -> [Line] {
+    rows(of: page).flatMap { row, head -> [Line] in
+      guard let own = head.firstIndex(where: { ["Swift", "Stemma"].contains($0) }), own < row.count else {
+        return []
+      }
+      let cell = row[own].hasPrefix("the same") ? row[own] + row[0] : row[own]
+      return cell.matches(of: /`([^`]*)`/).map { String($0.1) }
+        .filter { $0.contains(/^(try await )?[A-Za-z]\w*[.<]/) && !$0.contains("…") && !$0.hasSuffix(":)") }
+        .filter { !$0.hasPrefix("Amplify.") }
+        .map { Line(text: $0.replacing("try await ", with: ""), origin: "\(name): `\($0)`") }
     }
   }
 
@@ -86,6 +162,37 @@ struct ArticleCodeTests {
   private static let parameters = """
     store: Store, here: Store, there: Store, id: UUID, reminder: Reminder, team: Team, member: Member, \
     yesterday: Date, show: ([Reminder]) -> Void
+    """
+
+  private static let cellParameters = """
+    store: Store, id: UUID, a: UUID, b: UUID, reminder: Reminder, draft: Reminder.Draft, team: Team, member: Member, \
+    changed: Team, statement: Select<Reminder>
+    """
+
+  /// The models of the tables.
+  private static let models = """
+    enum Cells {
+      @Table struct Book {
+        @Selection struct ID: Hashable { let isbn: String; let title: String }
+        let id: ID
+      }
+      @Table struct Post { let id: UUID; var rating: Int }
+      @Table struct Article {
+        let id: UUID
+        @ManyToMany(through: ArticleTag.self) var tags: Related<Tag>
+      }
+      @Table struct Tag {
+        let id: UUID
+        @ManyToMany(through: ArticleTag.self) var articles: Related<Article>
+      }
+      @Table struct ArticleTag {
+        @Selection struct ID: Hashable { let articleId: UUID; let tagId: UUID }
+        let id: ID
+        @BelongsTo("articleId") var article: Article
+        @BelongsTo("tagId") var tag: Tag
+      }
+    }
+
     """
 
   /// What the articles take for granted: models that stand in other articles, and what a test and a view are made of.

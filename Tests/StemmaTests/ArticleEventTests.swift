@@ -161,6 +161,20 @@ struct ArticleEventTests {
     expectShown([Reminder.where { !$0.isDone }.order { $0.title }.text], try Self.page("Stemma"))
   }
 
+  @Test("The first page: the events of its table")
+  func first() async throws {
+    let page = try Self.page("Stemma")
+    let witness = try await Witness(Reminder.self)
+    let store = witness.store
+    let event = "create Reminder #1 isDone=false title=\"Get groceries\""
+    let reminder = try await expect(witness, page, appends: event, id: "…") {
+      try await store.insert(Reminder.Draft(title: "Get groceries"))
+    }
+    try await expect(witness, page, appends: "update Reminder #1 isDone=true", id: "…") {
+      try await Reminder.find(reminder.id).update { $0.isDone = true }.execute(store)
+    }
+  }
+
   @Test("Identifiers: the events of each insert, and the SQL of reading by key")
   func identifiers() async throws {
     let page = try Self.page("Identifiers")

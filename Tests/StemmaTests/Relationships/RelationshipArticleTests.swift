@@ -277,7 +277,8 @@ struct RelationshipArticleTests {
       persons id=#4 name="Ana"
       """
     }
-    await #expect(throws: StoreError.self) { try await article.tags.remove(data) }
+    let notThere = "`tags` of Article \(article.id.uuidString.lowercased()) does not lead to that record"
+    await #expect(throws: StoreError.failed(notThere)) { try await article.tags.remove(data) }
   }
 
   @Test("Model multiple relationships between two models: both optional")

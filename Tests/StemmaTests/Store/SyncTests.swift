@@ -80,7 +80,11 @@ struct SyncTests {
     try await pair.here.sync(with: pair.there)
     #expect(try await pair.there.conflicts().isEmpty)
     #expect(try await pair.titles(mine.id) == ["Sleep", "Sleep"])
-    await #expect(throws: StoreError.self) { try await pair.there.resolve(conflict, .shown) }
+    let decided = """
+      `title` of Reminder \(mine.id.uuidString.lowercased()) is in no conflict of the kind value; \
+      `stemma conflicts` lists what is
+      """
+    await #expect(throws: StoreError.failed(decided)) { try await pair.there.resolve(conflict, .shown) }
     try pair.remove()
   }
 
