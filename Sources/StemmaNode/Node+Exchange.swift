@@ -7,8 +7,8 @@ import StemmaTables
 
 /// One node's side of a session: does what the session's state machine asks for.
 ///
-/// Events are adopted into the log piece by piece, each durable before it is acknowledged; the tables follow when a
-/// transfer is over, in one go.
+/// Events are adopted into the log piece by piece, each durable before it is acknowledged, while other threads take
+/// the next one apart; the tables follow when a transfer is over, in one go.
 private final class Participant {
   let node: Node
   var session: Session
@@ -20,6 +20,8 @@ private final class Participant {
   private var held: Knowledge
   private let progress: (UInt64, UInt64) -> Void
   private(set) var adoptedEvents: UInt64 = 0
+  /// The session has handed it out. It is adopted when the next one is here, or anything else comes.
+  private var accepted: VerifiedPiece?
   /// What was read of the log before the transfer; opening a peer for the exchange is a part of it.
   private var bytesReadBefore: UInt64
 
@@ -35,7 +37,29 @@ private final class Participant {
   }
 
   func receive(_ message: SessionMessage) throws(NodeError) -> [SessionMessage] {
-    try messages(after: session.receive(message))
+    if case .chunk = message {
+      if session.isPieceWaiting { try adoptAccepted() }
+    } else {
+      try adoptAll()
+    }
+    return try messages(after: session.receive(message))
+  }
+
+  /// Adopts all that came whole.
+  func adoptAll() throws(NodeError) {
+    while accepted != nil { try adoptAccepted() }
+  }
+
+  private func adoptAccepted() throws(NodeError) {
+    guard let piece = accepted else { return }
+    accepted = nil
+    do throws(NodeError) { try adopt(piece) } catch {
+      // The peer learns that the transfer ended; the reason is this side's own.
+      _ = session.fail(.failed("the receiver could not store a piece"))
+      throw error
+    }
+    // A session that has failed since does not ask.
+    if session.isAdopting { _ = try messages(after: session.adopted(knowledge: held)) }
   }
 
   /// Does what an outcome asks for, and gives the messages for the other side.
@@ -49,12 +73,8 @@ private final class Participant {
       greeted = greeting
       return []
     case .adopt(let piece):
-      do throws(NodeError) { try adopt(piece) } catch {
-        // The peer learns that the transfer ended; the reason is this side's own.
-        _ = session.fail(.failed("the receiver could not store a piece"))
-        throw error
-      }
-      return try messages(after: session.adopted(knowledge: held))
+      accepted = piece
+      return []
     case .ship(let order): return try ship(order)
     case .transferred(let summary, let messages), .finished(let summary, let messages):
       self.summary = summary
@@ -116,7 +136,7 @@ private final class Participant {
       var writer = ShipmentWriter(
         source: source, plan: plan, sender: node.mark.logID, bytesReadBefore: bytesReadBefore)
       while let piece = try writer.next() {
-        // One piece is in memory at a time: the other side stores it before the next one is made.
+        // A few pieces are in memory at a time: the other side stores one while the next is taken apart.
         for message in session.piece(piece) { try deliver(message) }
       }
       let end = writer.end
@@ -415,8 +435,13 @@ extension Node {
           try peer.node.learn(self.greeting)
         }
       }
-    } catch {
-      // What was adopted before the failure stays; the tables take it in.
+    } catch let failure {
+      var error = failure
+      // What came whole before the failure is adopted, unless that is what fails.
+      for side in [own, peer] {
+        do throws(NodeError) { try side.adoptAll() } catch let other { error = other }
+      }
+      // What was adopted stays; the tables take it in.
       try conclude(own)
       try peer.node.conclude(peer)
       for node in [self, peer.node] { try node.leaveFork(error) }

@@ -94,6 +94,32 @@ struct UnfinishedCloneTests {
     try work.stemma("-C", "a", "verify")
   }
 
+  /// Pieces are checked before those in front of them are stored.
+  @Test("what came before the damage of its source stays in a clone")
+  func whatCameStays() throws {
+    let work = try Workplace()
+    try work.rows("a")
+    let text = String(repeating: "long text ", count: 120)
+    try work.write("lines.ndjson", (0..<5000).map { Rows.line("t", $0, "\($0) \(text)") }.joined())
+    try work.stemma("-C", "a", "import", "--batch", "50", "--segment-size", "1400000", "lines.ndjson")
+    func segments(_ name: String) throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: work.file("\(name)/log")).sorted()
+        .filter { $0.hasSuffix(".segment") }
+    }
+    let all = try segments("a")
+    #expect(all.count > 3)
+    let path = URL(fileURLWithPath: work.file("a/log/\(all[3])"))
+    let whole = try Data(contentsOf: path)
+    var bytes = whole
+    bytes[300] ^= 1
+    try bytes.write(to: path)
+    #expect(try work.attempt("clone", "a", "b", "--name", "b").status == 74)
+    #expect(try segments("b") == Array(all[..<3]))
+    try whole.write(to: path)
+    try work.stemma("clone", "a", "b", "--name", "b")
+    #expect(try work.export("b") == work.export("a"))
+  }
+
   private func isUnfinished(_ work: Workplace) throws -> Bool {
     try work.stemma("-C", "b", "status").output.contains("unfinished")
   }

@@ -31,6 +31,8 @@ struct Conversation {
     var far = Session.answering(answering.asSessionNode, knowledge: answering.knowledge)
     var toFar = [hello]
     var toNear: [SessionMessage] = []
+    // What was not adopted when a session ended comes again.
+    (opening.accepted, answering.accepted) = (nil, nil)
     var nearIsOpen = true
     var farIsOpen = true
     while true {
@@ -93,6 +95,10 @@ struct Conversation {
     if case .over = session.state { return ([], false) }
     session.checkInvariants()
     defer { session.checkInvariants() }
+    if let failed = try settle(&session, &node, before: message) {
+      failure = failed.error
+      return (failed.refusal.map { [$0] } ?? [], false)
+    }
     var outcome: Session.Outcome
     switch message {
     case .success(let message): outcome = session.receive(message)
@@ -107,6 +113,10 @@ struct Conversation {
     case .wait, .greeted: return ([], true)
     case .send(let messages): return (messages, true)
     case .adopt(let piece):
+      if node.adoptsLate {
+        node.accepted = piece
+        return ([], true)
+      }
       try node.adopt(piece)
       outcome = session.adopted(knowledge: node.knowledge)
       return ([], true)
@@ -125,6 +135,27 @@ struct Conversation {
       failure = error
       return (refusal.map { [$0] } ?? [], false)
     }
+  }
+
+  /// Adopts what was handed out before, if it is time. Gives what came of it if the piece behind it is refused.
+  private static func settle(
+    _ session: inout Session, _ node: inout MemoryNode,
+    before message: Result<SessionMessage, ReplicationError>
+  ) throws -> (error: ReplicationError, refusal: SessionMessage?)? {
+    var isChunk = false
+    if case .success(.chunk) = message { isChunk = true }
+    while let piece = node.accepted, !isChunk || session.isPieceWaiting {
+      node.accepted = nil
+      try node.adopt(piece)
+      let outcome = session.adopted(knowledge: node.knowledge)
+      session.checkInvariants()
+      switch outcome {
+      case .adopt(let next): node.accepted = next
+      case .failed(let error, let refusal): return (error, refusal)
+      default: break
+      }
+    }
+    return nil
   }
 
   private static func ship(

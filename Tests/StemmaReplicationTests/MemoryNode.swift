@@ -29,6 +29,10 @@ struct MemoryNode {
   private var records: [Record: (context: Context, version: Version)] = [:]
   private var commitNumber: UInt64 = 0
   private(set) var adoptions = 0
+  /// Whether a piece is adopted only when another one waits behind it, or none comes.
+  var adoptsLate = false
+  /// Handed out by the session, not adopted yet.
+  var accepted: VerifiedPiece?
 
   init(_ name: String, id: UInt64) {
     logID = LogID(id)

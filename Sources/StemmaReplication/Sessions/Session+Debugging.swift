@@ -20,11 +20,13 @@ extension Session {
       precondition(opened && scope == run, "what was offered is what this run is about")
     case .receiving(let receiving):
       receiving.checkInvariants()
+      precondition(receiving.next == nil, "a piece waits only for the one before")
       // All that was read is durable: so nothing else can be acknowledged, and no piece comes too early.
       precondition(receiving.knowledge.covers(receiving.reader.knowledge), "a piece waits for the one before")
     case .adopting(let receiving):
       receiving.checkInvariants()
-      precondition(receiving.assembly.isEmpty && receiving.pieces > 0, "there is a piece to adopt")
+      precondition(receiving.pieces > 0, "there is a piece to adopt")
+      precondition(receiving.next == nil || receiving.assembly.isEmpty, "one piece waits at most")
     case .shipping(let shipping):
       precondition(shipping.end == nil, "the end comes last")
     case .waitingForAcknowledgement(let shipping):

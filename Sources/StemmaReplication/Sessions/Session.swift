@@ -47,7 +47,8 @@ package struct Session: Sendable {
     /// The side that opened: the peer's greeting is here and fits; call `begin`. The node may be changed
     /// before, as `clone` does, which takes the peer's schema and scope.
     case greeted(Greeting)
-    /// Adopt the piece durably, apply it, then call `adopted`.
+    /// Adopt the piece durably, apply it, then call `adopted`. Chunks of the next piece may be received before that,
+    /// which other threads then take apart.
     case adopt(VerifiedPiece)
     /// Make a shipment: call `piece` for each piece, then `shipped`.
     case ship(ShipmentOrder)
@@ -78,10 +79,28 @@ package struct Session: Sendable {
     var request: TransferRequest
     var reader: ShipmentReader
     var assembly: [UInt8] = []
+    /// Has come whole while the caller has the piece before it in its hands.
+    var next: ArrivedPiece?
     var summary: TransferSummary
     /// What the caller holds durably, of the scope.
     var knowledge: Knowledge
+    /// How many were read.
     var pieces: UInt64 = 0
+
+    /// Adds a chunk; gives the piece that ends with it.
+    mutating func assemble(_ chunk: Chunk) throws(ReplicationError) -> ArrivedPiece? {
+      guard chunk.piece == pieces else {
+        throw .unexpectedMessage("chunk of piece \(chunk.piece)", expected: "piece \(pieces)")
+      }
+      let size = assembly.count + chunk.bytes.count
+      guard size <= ReplicationLimits.piece else {
+        throw .overLimit("piece", found: UInt64(size), limit: UInt64(ReplicationLimits.piece))
+      }
+      assembly += chunk.bytes
+      guard chunk.isLast else { return nil }
+      defer { assembly = [] }
+      return reader.arrived(assembly)
+    }
   }
 
   struct Shipping: Sendable {
@@ -146,6 +165,8 @@ package struct Session: Sendable {
       case (.waitingForRequest(let offered), .request(let request)):
         return try ship(request, within: offered)
       case (.receiving(let receiving), .chunk(let chunk)): return try take(chunk, receiving)
+      case (.adopting(let receiving), .chunk(let chunk)) where receiving.next == nil:
+        return try takeAhead(chunk, receiving)
       case (.receiving(let receiving), .end(let end)): return try finish(end, receiving)
       case (.waitingForAcknowledgement(let shipping), .acknowledgement(let knowledge)):
         return try acknowledged(knowledge, shipping)
@@ -272,20 +293,25 @@ extension Session {
     var receiving = old
     // So that the assembly is held once, and grows in place.
     state = .over
-    guard chunk.piece == receiving.pieces else {
-      throw .unexpectedMessage("chunk of piece \(chunk.piece)", expected: "piece \(receiving.pieces)")
-    }
-    let size = receiving.assembly.count + chunk.bytes.count
-    guard size <= ReplicationLimits.piece else {
-      throw .overLimit("piece", found: UInt64(size), limit: UInt64(ReplicationLimits.piece))
-    }
-    receiving.assembly += chunk.bytes
-    guard chunk.isLast else {
-      state = .receiving(receiving)
-      return .wait
-    }
-    let piece = try receiving.reader.read(receiving.assembly)
-    receiving.assembly = []
+    if let piece = try receiving.assemble(chunk) { return try read(piece, receiving) }
+    state = .receiving(receiving)
+    return .wait
+  }
+
+  /// The caller has the piece before in its hands.
+  private mutating func takeAhead(_ chunk: Chunk, _ old: Receiving) throws(ReplicationError) -> Outcome {
+    var receiving = old
+    state = .over
+    receiving.next = try receiving.assemble(chunk)
+    state = .adopting(receiving)
+    return .wait
+  }
+
+  private mutating func read(
+    _ arrived: ArrivedPiece, _ old: Receiving
+  ) throws(ReplicationError) -> Outcome {
+    var receiving = old
+    let piece = try receiving.reader.read(arrived)
     receiving.pieces += 1
     receiving.summary.add(piece)
     let own = Set(node.greeting.ownOrigins)
@@ -297,13 +323,31 @@ extension Session {
     return .adopt(piece)
   }
 
-  /// The piece of the last outcome is durable. `knowledge`: all that the node holds now.
+  /// The piece of the last outcome is durable. `knowledge`: all that the node holds now. The next one is handed out
+  /// if it is here.
   package mutating func adopted(knowledge: Knowledge) -> Outcome {
     guard case .adopting(var receiving) = state else { preconditionFailure("adopted comes after adopt") }
+    state = .over
     self.knowledge = knowledge
     receiving.knowledge = knowledge.restricted { receiving.request.scope.contains($0) }
-    state = .receiving(receiving)
-    return .wait
+    guard let next = receiving.next else {
+      state = .receiving(receiving)
+      return .wait
+    }
+    receiving.next = nil
+    do throws(ReplicationError) { return try read(next, receiving) } catch { return fail(error) }
+  }
+
+  /// Whether a whole piece waits until the one before it is adopted. Nothing else may come before that.
+  package var isPieceWaiting: Bool {
+    guard case .adopting(let receiving) = state else { return false }
+    return receiving.next != nil
+  }
+
+  /// Whether the caller has a piece in its hands that it is to adopt.
+  package var isAdopting: Bool {
+    guard case .adopting = state else { return false }
+    return true
   }
 
   private mutating func finish(_ end: TransferEnd, _ receiving: Receiving) throws(ReplicationError) -> Outcome
@@ -388,6 +432,7 @@ extension Session.State {
     case .idle: "request or offer"
     case .waitingForRequest: "request"
     case .receiving: "chunk or end"
+    case .adopting(let receiving) where receiving.next == nil: "chunk"
     case .waitingForAcknowledgement: "acknowledgement"
     case .waitingToBegin, .adopting, .shipping, .over: "none"
     }

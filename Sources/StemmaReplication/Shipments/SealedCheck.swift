@@ -29,7 +29,6 @@ struct SealedCheck {
   private static let none = UInt32.max
 
   private let contents: SealedContents
-  private let check: EventCheck
   private let held: Knowledge
   private var streams: [Stream] = []
   /// The first stream of each partition; one more at the end.
@@ -41,53 +40,26 @@ struct SealedCheck {
   private var rawBytes: UInt64 = 0
   private var lastKey: RecordKey?
 
-  /// A block with what can be found out about it without looking at the others.
-  ///
-  /// Its cursor is a class without a lock. It was made on one thread and is used on another, and never on two at a
-  /// time, which the compiler cannot see.
-  private struct Opened: @unchecked Sendable {
-    let cursor: BlockCursor
-    let firstKey: RecordKey
-    let lastKey: RecordKey
-    /// Of each run of keys, as a place in the index.
-    let partitions: [Int]
-    /// Of each event.
-    let digests: [StreamHash]
-    let rawBytes: UInt64
-  }
-
-  /// How many blocks are open at once. Other threads open them while this one goes through those before.
-  private static let openedAtOnce = 16
-
   /// Throws `malformed`, `damaged`, `hostileEvent` or `gap`. `held`: what the receiver holds; each stream of the
   /// file goes on right after it.
-  static func run(
-    _ contents: SealedContents, _ check: EventCheck, held: Knowledge
-  ) throws(ReplicationError) {
-    var pass = try Self(contents, check, held)
-    let blocks = contents.footer.blocks.count
-    // Those from the next one on.
-    var ahead: [MadeAhead<Result<Opened, ReplicationError>>] = []
-    for index in 0..<blocks {
-      for next in index + ahead.count..<min(index + openedAtOnce, blocks) {
-        ahead.append(
-          MadeAhead { Result { () throws(ReplicationError) in try open(block: next, contents, check) } })
-      }
-      try pass.take(ahead.removeFirst().take().get(), index)
+  static func run(_ blocks: SealedBlocks, held: Knowledge) throws(ReplicationError) {
+    var blocks = blocks
+    var pass = try Self(blocks.contents, held)
+    var index = 0
+    while let block = try blocks.next() {
+      try pass.take(block, index)
+      index += 1
     }
     try pass.finish()
   }
 
-  private init(
-    _ contents: SealedContents, _ check: EventCheck, _ held: Knowledge
-  ) throws(ReplicationError) {
+  private init(_ contents: SealedContents, _ held: Knowledge) throws(ReplicationError) {
     guard contents.events <= contents.sizes.end, contents.sizes.end <= UInt64(ReplicationLimits.pieceEvents)
     else {
       throw .overLimit(
         "arrivals of a piece", found: contents.sizes.end, limit: UInt64(ReplicationLimits.pieceEvents))
     }
     self.contents = contents
-    self.check = check
     self.held = held
     isTaken = [Bool](repeating: false, count: Int(contents.sizes.end))
     var count: UInt64 = 0
@@ -100,91 +72,28 @@ struct SealedCheck {
         }
         streams.append(Stream(partition: index, told: run, first: Int(count + ofPartition)))
         ofPartition += run.to.rawValue - run.from.rawValue + 1
-        guard count + ofPartition <= contents.events else { throw Self.lie("numbers of events") }
+        guard count + ofPartition <= contents.events else { throw SealedBlocks.lie("numbers of events") }
       }
-      guard ofPartition == partition.events else { throw Self.lie("numbers of events") }
+      guard ofPartition == partition.events else { throw SealedBlocks.lie("numbers of events") }
       count += ofPartition
     }
     firstStreams.append(streams.count)
-    guard count == contents.events else { throw Self.lie("numbers of events") }
+    guard count == contents.events else { throw SealedBlocks.lie("numbers of events") }
     arrivals = [UInt32](repeating: Self.none, count: Int(count))
-  }
-
-  private static func lie(_ what: String) -> ReplicationError {
-    .damaged("piece", "\(what) are not what its index says")
   }
 
   // MARK: Blocks
 
-  private static func open(
-    block index: Int, _ contents: SealedContents, _ check: EventCheck
-  ) throws(ReplicationError) -> Opened {
-    let block: BlockReader
-    let cursor: BlockCursor
-    do throws(Flaw) { block = try contents.block(index) } catch {
-      throw .damaged("piece", "block \(index + 1): \(error)")
-    }
-    do throws(EventsError) { cursor = try block.cursor(.arrival) } catch {
-      throw .damaged("piece", "block \(index + 1): \(error)")
-    }
-    let partitions = try partitions(of: block, index, contents, check)
-    var digester = BlockDigester()
-    var digests: [StreamHash] = []
-    digests.reserveCapacity(block.count)
-    var rawBytes: UInt64 = 0
-    digester.begin(cursor)
-    while cursor.advance() {
-      digests.append(digester.digest(of: cursor))
-      rawBytes += UInt64(cursor.rawSize)
-    }
-    cursor.rewind()
-    return Opened(
-      cursor: cursor, firstKey: RecordKey(block.record(0)),
-      lastKey: RecordKey(block.record(block.keyCount - 1)), partitions: partitions, digests: digests,
-      rawBytes: rawBytes)
-  }
-
-  /// Checks the records; gives the partition of each run of keys, as a place in the index.
-  private static func partitions(
-    of block: BlockReader, _ index: Int, _ contents: SealedContents, _ check: EventCheck
-  ) throws(ReplicationError) -> [Int] {
-    var partitions: [Int] = []
-    var place = 0
-    var model: EventCheck.ModelCheck?
-    var hash = KeyHash(partition: block.partition(ofKey: 0), model: block.model(ofKey: 0))
-    for key in 0..<block.keyCount {
-      let run = block.run(ofKey: key)
-      if run == partitions.count {
-        let partition = block.partition(ofKey: key)
-        while place < contents.footer.partitions.count,
-          contents.footer.partitions[place].partition < partition
-        { place += 1 }
-        guard place < contents.footer.partitions.count,
-          contents.footer.partitions[place].partition == partition,
-          contents.footer.partitions[place].blocks.contains(index)
-        else { throw lie("partitions") }
-        partitions.append(place)
-        hash = KeyHash(partition: partition, model: block.model(ofKey: key))
-        model = check.model(block.model(ofKey: key), in: partition)
-      }
-      guard contents.mayContain(hash.of(block.keyBytes(key))) else { throw lie("keys") }
-      if let why = model?.objection(to: block.keyBytes(key)) {
-        throw .malformed("record \(block.record(key).key) of \(block.partition(ofKey: key))", why)
-      }
-    }
-    return partitions
-  }
-
-  private mutating func take(_ block: Opened, _ index: Int) throws(ReplicationError) {
+  private mutating func take(_ block: SealedBlocks.Opened, _ index: Int) throws(ReplicationError) {
     guard block.firstKey == contents.footer.blocks[index].firstKey,
       lastKey.map({ $0 <= block.firstKey }) ?? true
-    else { throw Self.lie("keys") }
+    else { throw SealedBlocks.lie("keys") }
     lastKey = block.lastKey
     rawBytes += block.rawBytes
     try takeEvents(of: block, index)
   }
 
-  private mutating func takeEvents(of block: Opened, _ index: Int) throws(ReplicationError) {
+  private mutating func takeEvents(of block: SealedBlocks.Opened, _ index: Int) throws(ReplicationError) {
     let cursor = block.cursor
     let entry = contents.footer.blocks[index]
     var (firstArrival, lastArrival) = (UInt64.max, UInt64.zero)
@@ -195,16 +104,16 @@ struct SealedCheck {
       let dot = cursor.dot
       let partition = block.partitions[cursor.run]
       if streams[stream].partition != partition || streams[stream].told.origin != dot.origin {
-        guard let found = self.stream(partition, dot.origin) else { throw Self.lie("streams") }
+        guard let found = self.stream(partition, dot.origin) else { throw SealedBlocks.lie("streams") }
         stream = found
       }
       let told = streams[stream].told
       let arrival = cursor.arrival
       guard dot.sequence >= told.from, dot.sequence <= told.to, arrival < contents.sizes.end else {
-        throw Self.lie("streams")
+        throw SealedBlocks.lie("streams")
       }
       let slot = streams[stream].first + Int(dot.sequence.rawValue - told.from.rawValue)
-      guard arrivals[slot] == Self.none, !isTaken[Int(arrival)] else { throw Self.lie("streams") }
+      guard arrivals[slot] == Self.none, !isTaken[Int(arrival)] else { throw SealedBlocks.lie("streams") }
       arrivals[slot] = UInt32(arrival)
       isTaken[Int(arrival)] = true
       streams[stream].hash += block.digests[event]
@@ -221,7 +130,7 @@ struct SealedCheck {
     }
     guard firstArrival == entry.firstArrival, lastArrival == entry.lastArrival,
       lowest == entry.lowestTimestamp, highest == entry.highestTimestamp
-    else { throw Self.lie("times of events") }
+    else { throw SealedBlocks.lie("times of events") }
   }
 
   private func name(_ cursor: BlockCursor) -> EventName {
@@ -264,12 +173,12 @@ struct SealedCheck {
   // MARK: End
 
   private func finish() throws(ReplicationError) {
-    guard rawBytes == contents.sizes.rawBytes else { throw Self.lie("sizes") }
+    guard rawBytes == contents.sizes.rawBytes else { throw SealedBlocks.lie("sizes") }
     for stream in streams {
-      guard stream.hash == stream.told.hash else { throw Self.lie("streams") }
+      guard stream.hash == stream.told.hash else { throw SealedBlocks.lie("streams") }
       let count = Int(stream.told.to.rawValue - stream.told.from.rawValue)
       for slot in stream.first..<stream.first + count where arrivals[slot] >= arrivals[slot + 1] {
-        throw Self.lie("arrivals")
+        throw SealedBlocks.lie("arrivals")
       }
     }
     for dependency in dependencies {

@@ -30,7 +30,15 @@ package struct ShipmentReader: Sendable {
   }
 
   package mutating func read(_ bytes: [UInt8]) throws(ReplicationError) -> VerifiedPiece {
-    var piece = try Piece(decoding: bytes)
+    try read(arrived(bytes))
+  }
+
+  /// A piece that is to be read when those before it are.
+  func arrived(_ bytes: [UInt8]) -> ArrivedPiece { ArrivedPiece(bytes, check) }
+
+  mutating func read(_ arrived: ArrivedPiece) throws(ReplicationError) -> VerifiedPiece {
+    let (came, blocks) = try arrived.take()
+    var piece = came
     guard piece.sender == sender else {
       throw .malformed("piece", "it comes from log \(piece.sender), not from \(sender)")
     }
@@ -38,9 +46,9 @@ package struct ShipmentReader: Sendable {
       throw .foreignPartition(stream.range.partition)
     }
     if piece.sealed != nil, !piece.continues(knowledge) { piece = try piece.unpacked() }
-    let verified = VerifiedPiece(piece: piece, storedSize: bytes.count, names: names)
-    if let sealed = try verified.sealed(above: knowledge) {
-      try SealedCheck.run(sealed, check, held: knowledge)
+    let verified = VerifiedPiece(piece: piece, storedSize: arrived.storedSize, names: names)
+    if let blocks, try verified.sealed(above: knowledge) != nil {
+      try SealedCheck.run(blocks, held: knowledge)
       for stream in piece.streams { knowledge[stream.range.partition, stream.range.origin] = stream.head }
       return verified
     }

@@ -1,7 +1,8 @@
 import StemmaEvents
 import StemmaLog
 
-/// Makes the pieces of a planned shipment, one at a time, so memory holds one piece whatever the log's size.
+/// Makes the pieces of a planned shipment, one at a time, so memory holds two pieces whatever the log's size: another
+/// thread encodes the next one while somebody uses the one that was given.
 ///
 /// Reads the planned files in arrival order and cuts where a commit ends once `pieceTarget` bytes of events
 /// are gathered. A piece may span several small files; a sealed file of which the receiver lacks all is a piece as
@@ -25,6 +26,8 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   private var piece = PieceDraft()
   /// A file that travels as it is, as the next piece; `heads` is what the receiver holds before it.
   private var sealed: SealedContents?
+  /// The piece behind the last one that was given, or why there is none.
+  private var coming: Result<EncodedPiece?, ReplicationError>?
   /// Raw size of events from which they are worth a file of their own.
   private var sealedSize: Int { pieceTarget / 8 }
 
@@ -55,11 +58,30 @@ package struct ShipmentWriter<Source: ShipmentSource> {
 
   /// The next piece, or nil after the last. Throws `fork` where the receiver holds other events of a stream
   /// than we do, as soon as the place is reached; `failed` if the log cannot be read or contradicts its own
-  /// footers.
+  /// footers. What lies behind it is read, too.
   package mutating func next() throws(ReplicationError) -> [UInt8]? {
+    if coming == nil { coming = begun() }
+    guard let piece = try coming?.get() else { return nil }
+    coming = begun()
+    let bytes = try piece.bytes.take().get()
+    guard bytes.count <= ReplicationLimits.piece else {
+      throw .failed("a commit takes \(bytes.count) bytes, more than a piece of a shipment can hold")
+    }
+    pieceCount += 1
+    eventCount += UInt64(piece.events)
+    bytesShipped += UInt64(bytes.count)
+    return bytes
+  }
+
+  private mutating func begun() -> Result<EncodedPiece?, ReplicationError> {
+    do throws(ReplicationError) { return .success(try begin()) } catch { return .failure(error) }
+  }
+
+  /// Reads what the next piece is made of.
+  private mutating func begin() throws(ReplicationError) -> EncodedPiece? {
     if let sealed {
       self.sealed = nil
-      return try finish(sealed)
+      return encoded(sealed)
     }
     while let item = try nextEvent() {
       if piece.size >= pieceTarget, item.event.commit != piece.lastCommit {
@@ -68,8 +90,8 @@ package struct ShipmentWriter<Source: ShipmentSource> {
       }
       try take(item.event, item.note)
     }
-    guard piece.events.isEmpty else { return try finishPiece() }
-    return sealed == nil ? nil : try next()
+    guard piece.events.isEmpty else { return encodedEvents() }
+    return sealed == nil ? nil : try begin()
   }
 
   private mutating func nextEvent() throws(ReplicationError) -> (event: Event, note: CommitNote?)? {
@@ -165,17 +187,18 @@ package struct ShipmentWriter<Source: ShipmentSource> {
         peer: Fork.Side(node: plan.names.peer, hash: theirs.hash)))
   }
 
-  private mutating func finishPiece() throws(ReplicationError) -> [UInt8] {
+  private mutating func encodedEvents() -> EncodedPiece {
     defer { piece = PieceDraft() }
-    let bytes: [UInt8]
-    do throws(LogError) {
-      bytes = try piece.encoded(sender: sender, isSealed: piece.size >= sealedSize)
-    } catch { throw .failed(error.description) }
-    return try finished(bytes, events: piece.events.count)
+    return EncodedPiece(events: piece.events.count) {
+      [piece, sender, isSealed = piece.size >= sealedSize] () throws(ReplicationError) in
+      do throws(LogError) { return try piece.encoded(sender: sender, isSealed: isSealed) } catch {
+        throw .failed(error.description)
+      }
+    }
   }
 
   /// The index of a sealed file is what goes out: that it is true was checked by the file's digest.
-  private mutating func finish(_ sealed: SealedContents) throws(ReplicationError) -> [UInt8] {
+  private func encoded(_ sealed: SealedContents) -> EncodedPiece {
     let streams = sealed.footer.partitions.flatMap { [heads] run in
       run.streams.map { stream in
         ShippedStream(
@@ -185,18 +208,20 @@ package struct ShipmentWriter<Source: ShipmentSource> {
           hashBefore: heads[run.partition, stream.origin].hash)
       }
     }
-    return try finished(
-      Piece.encode(sender: sender, streams: streams, sealed: sealed), events: Int(sealed.events))
-  }
-
-  private mutating func finished(_ bytes: [UInt8], events: Int) throws(ReplicationError) -> [UInt8] {
-    guard bytes.count <= ReplicationLimits.piece else {
-      throw .failed("a commit takes \(bytes.count) bytes, more than a piece of a shipment can hold")
+    return EncodedPiece(events: Int(sealed.events)) { [sender] in
+      Piece.encode(sender: sender, streams: streams, sealed: sealed)
     }
-    pieceCount += 1
-    eventCount += UInt64(events)
-    bytesShipped += UInt64(bytes.count)
-    return bytes
+  }
+}
+
+/// A piece that is being encoded.
+private struct EncodedPiece: Sendable {
+  let events: Int
+  let bytes: MadeAhead<Result<[UInt8], ReplicationError>>
+
+  init(events: Int, _ encode: @escaping @Sendable () throws(ReplicationError) -> [UInt8]) {
+    self.events = events
+    bytes = MadeAhead { Result { () throws(ReplicationError) in try encode() } }
   }
 }
 
@@ -211,7 +236,7 @@ private struct OpenStream {
 }
 
 /// Gathers the events of one piece.
-private struct PieceDraft {
+private struct PieceDraft: Sendable {
   private(set) var events: [Event] = []
   /// Of the events, at the same indices.
   private var digests: [StreamHash] = []
@@ -247,8 +272,9 @@ private struct PieceDraft {
   }
 
   /// Throws `.overLimit` where one event is larger than a block may be.
-  mutating func encoded(sender: LogID, isSealed: Bool) throws(LogError) -> [UInt8] {
-    leaveStream()
+  func encoded(sender: LogID, isSealed: Bool) throws(LogError) -> [UInt8] {
+    var streams = streams
+    if let current { streams[current.range.partition, default: [:]][current.range.origin] = current }
     let sorted = streams.values.flatMap(\.values).sorted {
       ($0.range.partition, $0.range.origin) < ($1.range.partition, $1.range.origin)
     }

@@ -1,0 +1,26 @@
+import StemmaLog
+
+/// The bytes of a piece that has come. Other threads take them apart, and open the first blocks of a sealed file, while
+/// the piece before it is being stored.
+///
+/// Memory: the piece twice at most, and the blocks that are open. Copies of it are the same piece, which is taken once.
+struct ArrivedPiece: Sendable {
+  private typealias Parts = Result<(piece: Piece, blocks: SealedBlocks?), ReplicationError>
+
+  /// As it came.
+  let storedSize: Int
+  private let parts: MadeAhead<Parts>
+
+  init(_ bytes: [UInt8], _ check: EventCheck) {
+    storedSize = bytes.count
+    parts = MadeAhead {
+      Parts { () throws(ReplicationError) in
+        let piece = try Piece(decoding: bytes)
+        return (piece, piece.sealed.map { SealedBlocks($0, check) })
+      }
+    }
+  }
+
+  /// Its blocks if it is a sealed file. Throws what `Piece.init` does.
+  func take() throws(ReplicationError) -> (piece: Piece, blocks: SealedBlocks?) { try parts.take().get() }
+}

@@ -1,0 +1,119 @@
+import StemmaEvents
+import StemmaLog
+import StemmaSchema
+
+/// The blocks of a sealed file from elsewhere, opened one after the other, with all about each that can be found out
+/// without looking at the others.
+///
+/// Other threads open the next ones from the beginning on, and then while somebody goes through those before.
+struct SealedBlocks: Sendable {
+  /// A block with what can be found out about it without looking at the others.
+  ///
+  /// Its cursor is a class without a lock. It was made on one thread and is used on another, and never on two at a
+  /// time, which the compiler cannot see.
+  struct Opened: @unchecked Sendable {
+    let cursor: BlockCursor
+    let firstKey: RecordKey
+    let lastKey: RecordKey
+    /// Of each run of keys, as a place in the index.
+    let partitions: [Int]
+    /// Of each event.
+    let digests: [StreamHash]
+    let rawBytes: UInt64
+  }
+
+  /// How many blocks are open at once: enough for two processors while a file is stored. About 150 KB each.
+  private static let openedAtOnce = 32
+
+  let contents: SealedContents
+  private let check: EventCheck
+  /// Those before it are opened, or being opened.
+  private var end = 0
+  /// The last of them, from the one that comes next on.
+  private var ahead: [MadeAhead<Result<Opened, ReplicationError>>] = []
+
+  init(_ contents: SealedContents, _ check: EventCheck) {
+    self.contents = contents
+    self.check = check
+    openMore()
+  }
+
+  private mutating func openMore() {
+    while ahead.count < Self.openedAtOnce, end < contents.footer.blocks.count {
+      ahead.append(
+        MadeAhead { [contents, check, end] in
+          Result { () throws(ReplicationError) in try Self.open(block: end, contents, check) }
+        })
+      end += 1
+    }
+  }
+
+  /// Nil behind the last. Throws `malformed` or `damaged`. Of copies of a value, one may be asked.
+  mutating func next() throws(ReplicationError) -> Opened? {
+    openMore()
+    return ahead.isEmpty ? nil : try ahead.removeFirst().take().get()
+  }
+
+  static func lie(_ what: String) -> ReplicationError {
+    .damaged("piece", "\(what) are not what its index says")
+  }
+
+  private static func open(
+    block index: Int, _ contents: SealedContents, _ check: EventCheck
+  ) throws(ReplicationError) -> Opened {
+    let block: BlockReader
+    let cursor: BlockCursor
+    do throws(Flaw) { block = try contents.block(index) } catch {
+      throw .damaged("piece", "block \(index + 1): \(error)")
+    }
+    do throws(EventsError) { cursor = try block.cursor(.arrival) } catch {
+      throw .damaged("piece", "block \(index + 1): \(error)")
+    }
+    let partitions = try partitions(of: block, index, contents, check)
+    var digester = BlockDigester()
+    var digests: [StreamHash] = []
+    digests.reserveCapacity(block.count)
+    var rawBytes: UInt64 = 0
+    digester.begin(cursor)
+    while cursor.advance() {
+      digests.append(digester.digest(of: cursor))
+      rawBytes += UInt64(cursor.rawSize)
+    }
+    cursor.rewind()
+    return Opened(
+      cursor: cursor, firstKey: RecordKey(block.record(0)),
+      lastKey: RecordKey(block.record(block.keyCount - 1)), partitions: partitions, digests: digests,
+      rawBytes: rawBytes)
+  }
+
+  /// Checks the records; gives the partition of each run of keys, as a place in the index.
+  private static func partitions(
+    of block: BlockReader, _ index: Int, _ contents: SealedContents, _ check: EventCheck
+  ) throws(ReplicationError) -> [Int] {
+    var partitions: [Int] = []
+    var place = 0
+    var model: EventCheck.ModelCheck?
+    var hash = KeyHash(partition: block.partition(ofKey: 0), model: block.model(ofKey: 0))
+    for key in 0..<block.keyCount {
+      let run = block.run(ofKey: key)
+      if run == partitions.count {
+        let partition = block.partition(ofKey: key)
+        while place < contents.footer.partitions.count,
+          contents.footer.partitions[place].partition < partition
+        { place += 1 }
+        guard place < contents.footer.partitions.count,
+          contents.footer.partitions[place].partition == partition,
+          contents.footer.partitions[place].blocks.contains(index)
+        else { throw lie("partitions") }
+        partitions.append(place)
+        hash = KeyHash(partition: partition, model: block.model(ofKey: key))
+        model = check.model(block.model(ofKey: key), in: partition)
+      }
+      guard contents.mayContain(hash.of(block.keyBytes(key))) else { throw lie("keys") }
+      if let why = model?.objection(to: block.keyBytes(key)) {
+        throw .malformed("record \(block.record(key).key) of \(block.partition(ofKey: key))", why)
+      }
+    }
+    return partitions
+  }
+}
