@@ -63,65 +63,73 @@ package struct EventDigester {
 ///
 /// What the events of a run or of a shape have in common is written once for each block.
 package struct BlockDigester {
+  /// Without anything that has to be counted: it is asked at each event.
   private struct Shape {
-    /// Of the operation and the relationship, then of each field with its type, in `common`.
+    /// Of the operation and the relationship, in `common`.
     var head: Range<Int>
-    var fields: [Range<Int>] = []
-    var tags: [ValueTag] = []
+    /// In `fields`.
+    var fields: Range<Int>
+    /// At least as many bytes as an event of the shape has besides its run, key, context, cause and texts.
+    var bound: Int
   }
 
-  private var buffer: [UInt8] = []
+  private struct Field {
+    /// Of its name and type, in `common`.
+    var name: Range<Int>
+    var tag: ValueTag
+  }
+
+  private var buffer = FixedTable<UInt8>(repeating: 0, count: 1024)
   private var common: [UInt8] = []
   /// Of the version of the form, the partition and the model, in `common`.
   private var runs: [Range<Int>] = []
   private var shapes: [Shape] = []
+  /// Of all shapes.
+  private var fields: [Field] = []
 
   package init() {}
 
   /// Forgets the block before. To be called before the first event of each.
   package mutating func begin(_ cursor: BlockCursor) {
     common.removeAll(keepingCapacity: true)
+    fields.removeAll(keepingCapacity: true)
     runs = Array(repeating: 0..<0, count: cursor.runCount)
-    shapes = Array(repeating: Shape(head: 0..<0), count: cursor.shapeCount)
+    shapes = Array(repeating: Shape(head: 0..<0, fields: 0..<0, bound: 0), count: cursor.shapeCount)
   }
 
   /// Of the event at which the cursor stands.
   package mutating func digest(of cursor: BlockCursor) -> StreamHash {
     if runs[cursor.run].isEmpty { noteRun(cursor) }
     if shapes[cursor.shape].head.isEmpty { noteShape(cursor) }
-    let bound = bound(of: cursor)
-    if buffer.count < bound { buffer = [UInt8](repeating: 0, count: bound * 2) }
     let run = runs[cursor.run]
-    let shape = cursor.shape
-    return buffer.withUnsafeMutableBytes { bytes in
-      common.withUnsafeBytes { common in
-        var writer = CanonicalWriter(bytes)
-        writer.copy(UnsafeRawBufferPointer(rebasing: common[run]))
-        writer.counted(cursor.keyBytes)
-        writer.copy(UnsafeRawBufferPointer(rebasing: common[shapes[shape].head]))
-        writer.writeMiddle(cursor)
-        for place in shapes[shape].tags.indices {
-          writer.copy(UnsafeRawBufferPointer(rebasing: common[shapes[shape].fields[place]]))
-          switch shapes[shape].tags[place] {
-          case .null: break
-          case .bool: writer.byte(UInt8(truncatingIfNeeded: cursor.bits(place)))
-          case .int: writer.varint(cursor.int(place).zigzag)
-          case .double: writer.fixed(cursor.bits(place))
-          case .string, .json: writer.counted(cursor.text(place))
-          }
+    let shape = shapes[cursor.shape]
+    let bound = bound(of: cursor, run, shape)
+    if buffer.count < bound { buffer = FixedTable(repeating: 0, count: bound * 2) }
+    var writer = CanonicalWriter(UnsafeMutableRawBufferPointer(buffer.elements))
+    common.withUnsafeBytes { common in
+      writer.copy(UnsafeRawBufferPointer(rebasing: common[run]))
+      writer.counted(cursor.keyBytes)
+      writer.copy(UnsafeRawBufferPointer(rebasing: common[shape.head]))
+      writer.writeMiddle(cursor)
+      for (place, field) in fields[shape.fields].enumerated() {
+        writer.copy(UnsafeRawBufferPointer(rebasing: common[field.name]))
+        switch field.tag {
+        case .null: break
+        case .bool: writer.byte(UInt8(truncatingIfNeeded: cursor.bits(place)))
+        case .int: writer.varint(cursor.int(place).zigzag)
+        case .double: writer.fixed(cursor.bits(place))
+        case .string, .json: writer.counted(cursor.text(place))
         }
-        return writer.digest
       }
     }
+    return writer.digest
   }
 
-  private func bound(of cursor: BlockCursor) -> Int {
-    let shape = shapes[cursor.shape]
-    var bound = runs[cursor.run].count + shape.head.count + 8 * 10 + 16 + (3 + cursor.contextCount) * 18
+  private func bound(of cursor: BlockCursor, _ run: Range<Int>, _ shape: Shape) -> Int {
+    var bound = run.count + shape.bound + (3 + cursor.contextCount) * 18
     bound += cursor.keyBytes.count + (cursor.cause?.partition.bytes.count ?? 0)
-    for (place, tag) in shape.tags.enumerated() {
-      bound += shape.fields[place].count + 10
-      if tag == .string || tag == .json { bound += cursor.text(place).count }
+    for (place, field) in fields[shape.fields].enumerated() where field.tag == .string || field.tag == .json {
+      bound += cursor.text(place).count
     }
     return bound
   }
@@ -143,14 +151,16 @@ package struct BlockDigester {
 
   private mutating func noteShape(_ cursor: BlockCursor) {
     let relationship = cursor.relationship
-    var shape = Shape(
-      head: note(12 + (relationship?.utf8.count ?? 0)) { $0.write(cursor.operation, relationship) })
+    let head = note(12 + (relationship?.utf8.count ?? 0)) { $0.write(cursor.operation, relationship) }
+    let first = fields.count
+    var bound = head.count + 8 * 10 + 16
     for place in 0..<cursor.assignmentCount {
       let (name, tag) = (cursor.fieldName(cursor.field(place)), cursor.tag(place))
-      shape.fields.append(note(11 + name.utf8.count) { $0.write(field: name, tag) })
-      shape.tags.append(tag)
+      let written = note(11 + name.utf8.count) { $0.write(field: name, tag) }
+      fields.append(Field(name: written, tag: tag))
+      bound += written.count + 10
     }
-    shapes[cursor.shape] = shape
+    shapes[cursor.shape] = Shape(head: head, fields: first..<fields.count, bound: bound)
   }
 }
 

@@ -22,7 +22,7 @@ struct SealedBlocks: Sendable {
     let rawBytes: UInt64
   }
 
-  /// How many blocks are open at once: enough for two processors while a file is stored. About 150 KB each.
+  /// How many blocks are open at once: what two processors open while a file is stored. About 150 KB each.
   private static let openedAtOnce = 32
 
   let contents: SealedContents

@@ -29,7 +29,8 @@ struct SealedCheck {
   private static let none = UInt32.max
 
   private let contents: SealedContents
-  private let held: Knowledge
+  /// What is held of each partition of the file.
+  private let held: [[Origin: StreamHead]]
   private var streams: [Stream] = []
   /// The first stream of each partition; one more at the end.
   private var firstStreams: [Int] = []
@@ -60,7 +61,7 @@ struct SealedCheck {
         "arrivals of a piece", found: contents.sizes.end, limit: UInt64(ReplicationLimits.pieceEvents))
     }
     self.contents = contents
-    self.held = held
+    self.held = contents.footer.partitions.map { held.partitions[$0.partition] ?? [:] }
     isTaken = [Bool](repeating: false, count: Int(contents.sizes.end))
     var count: UInt64 = 0
     for (index, partition) in contents.footer.partitions.enumerated() {
@@ -150,11 +151,10 @@ struct SealedCheck {
   private mutating func takeContext(
     of cursor: BlockCursor, _ partition: Int
   ) throws(ReplicationError) {
-    let heads = held.partitions[cursor.partition] ?? [:]
     var depth: UInt64 = 0
     for index in 0..<cursor.contextCount {
       let entry = cursor.contextEntry(index)
-      let head = (heads[entry.origin] ?? .none).sequence
+      let head = (held[partition][entry.origin] ?? .none).sequence
       if entry.sequence > head {
         guard let stream = stream(partition, entry.origin), entry.sequence <= streams[stream].told.to else {
           throw .gap(cursor.partition, entry.origin, expected: head.next, found: entry.sequence)
