@@ -41,20 +41,11 @@ enum FileReplacement {
 
   /// Makes the file durable and gives it the name `target`. The caller holds the node's writer lock, and has
   /// closed all connections to `staged`.
-  static func replace(_ target: String, with staged: String) throws(TablesError) {
-    try sync(staged)
+  static func replace(_ target: String, with staged: SyncedFile) throws(TablesError) {
+    try staged.sync()
     try remove(target)
-    if rename(staged, target) != 0 { throw failure("rename", target) }
-    try sync(directory(of: target))
-  }
-
-  private static func sync(_ path: String) throws(TablesError) {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure("open", path) }
-    let code = fsync(descriptor)
-    let error = errno
-    close(descriptor)
-    if code != 0 { throw .io(path: path, operation: "fsync", errno: error) }
+    if rename(staged.path, target) != 0 { throw failure("rename", target) }
+    try SyncedFile(directory(of: target)).sync()
   }
 
   private static func directory(of path: String) -> String {
@@ -62,7 +53,30 @@ enum FileReplacement {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  private static func failure(_ operation: String, _ path: String) -> TablesError {
+  fileprivate static func failure(_ operation: String, _ path: String) -> TablesError {
     .io(path: path, operation: operation, errno: errno)
+  }
+}
+
+/// A file or directory that is open so that it can be synced. One descriptor for all syncs: an error of writing that
+/// the kernel has told to one is not told to those that are opened later (fsync(2)).
+///
+/// Must outlive the connections that this process has to a SQLite file: closing any descriptor of a file takes away all
+/// locks that the process has on it (fcntl(2)).
+final class SyncedFile: Sendable {
+  let path: String
+  private let descriptor: Int32
+
+  init(_ path: String) throws(TablesError) {
+    self.path = path
+    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileReplacement.failure("open", path) }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Makes durable what was written until now, by whoever.
+  func sync() throws(TablesError) {
+    if fsync(descriptor) != 0 { throw FileReplacement.failure("fsync", path) }
   }
 }

@@ -98,6 +98,7 @@ extension Tables {
       var configuration = Configuration()
       configuration.busyMode = .immediateError
       let queue = try DatabaseQueue(path: staged, configuration: configuration)
+      let file = try SyncedFile(staged)
       let result = try queue.writeWithoutTransaction { database in
         let connection = Connection(handle: try database.sqliteHandle, path: staged)
         // Nobody else sees the file before it is complete, and a crash leaves it to be made anew.
@@ -109,7 +110,10 @@ extension Tables {
         var builder = try TablesBuilder(
           TableSet(schema), connection, filter, StreamSummary(knowledge, ownOrigins: ownOrigins))
         try insert(&builder)
+        // The rows go to the disk while the indexes are made.
+        let syncing = MadeAhead { Result { () throws(TablesError) in try file.sync() } }
         try builder.finish(token, acknowledged, progress)
+        try syncing.take().get()
         try connection.execute("COMMIT")
         try connection.execute("PRAGMA journal_mode = WAL")
         return builder.progress
@@ -118,7 +122,7 @@ extension Tables {
       var report = result
       report.step = .sync
       try progress(report)
-      try FileReplacement.replace(path, with: staged)
+      try FileReplacement.replace(path, with: file)
       report.step = .done
       try progress(report)
       return report
