@@ -43,6 +43,11 @@ import Testing
     expectNone(try FaultSuite.tornWatermarks(.small, seed: 5))
   }
 
+  /// Behind missing bytes nothing of a sealed file was read, although its end tells where everything stands.
+  @Test func allIsReadButTheBlocksInWhichBytesAreMissingOrTooMany() throws {
+    for suite in try FaultSuite.shifts(.small, seed: 8) { expectNone(suite) }
+  }
+
   @Test func mendingAndGivingUpMayFailAtAnyOperation() throws {
     // `simulate faults` has all of them; 17 meets every way of failing.
     for suite in try FaultSuite.remedies(.small, seed: 6) { expectNone(suite, every: 17) }

@@ -581,6 +581,42 @@ import Testing
     try a.checkInvariants()
   }
 
+  // MARK: Bytes that are missing or too many
+
+  /// Ten missing bytes hid all that stood behind them in a sealed file, and ten zeros hid one block: as much was given up.
+  @Test func aFileThatLostBytesIsReadLikeOneWithWrongBytes() throws {
+    let pair = try Pair(300)
+    let name = try #require(try pair.logFiles(".segment").first)
+    let url = URL(fileURLWithPath: pair.bench.path("a/log/" + name))
+    let bytes = try Data(contentsOf: url)
+    let place = bytes.count * 2 / 5
+    let (before, behind) = (bytes.prefix(place), bytes.dropFirst(place + 10))
+    try (before + Data(repeating: 0, count: 10) + behind).write(to: url)
+    let zeroed = try pair.verify("a")
+    let planned = try pair.bench.open("a", .read, leavesFiles: true).giveUp(isDryRun: true) { _, _ in }
+    #expect(!zeroed.losses.isEmpty && zeroed.rescuable.isEmpty)
+    for other in [before + behind, before + Data(repeating: 7, count: 25) + behind] {
+      try other.write(to: url)
+      let found = try pair.verify("a")
+      #expect(found.losses == zeroed.losses && found.rescuable.isEmpty && found.events == zeroed.events)
+      let alike = try pair.bench.open("a", .read, leavesFiles: true).giveUp(isDryRun: true) { _, _ in }
+      #expect(alike.record?.losses == planned.record?.losses && alike.record?.again == planned.record?.again)
+      var count: UInt64 = 0
+      #expect(throws: NodeError.self) {
+        try pair.bench.open("a", .read).forEachEvent(LogFilter(), newestFirst: true) { _, _ in
+          count += 1
+          return true
+        }
+      }
+      #expect(count == zeroed.events)
+      try bytes.write(to: url)
+      #expect(try pair.verify("a").damage.isEmpty)
+    }
+    try (before + behind).write(to: url)
+    #expect(try pair.repair().isWhole)
+    try expectWhole(pair, pair.digests, pair.export)
+  }
+
   // MARK: Files under other names
 
   /// `a` and `b`, whose log has three sealed files; each of them has events of each stream.
@@ -634,14 +670,13 @@ import Testing
     try expectWhole(pair, digests, export)
   }
 
-  /// A file that lost some bytes told whole blocks of a partition of which others are gone. Where other partitions of it could
+  /// A file that lost its header and a block told whole blocks of a partition of which others are gone. Where other partitions of it could
   /// be proven, it was written anew without these blocks, and nobody could use them any more.
   @Test func whatNothingProvesYetStaysWhereItIs() throws {
     let pair = try Pair()
     let segment = try #require(try pair.logFiles(".segment").first)
-    let url = URL(fileURLWithPath: pair.bench.path("a/log/" + segment))
-    let bytes = try Data(contentsOf: url)
-    try (bytes.prefix(2_000) + bytes.dropFirst(2_003)).write(to: url)
+    try pair.damage(segment, at: 0)
+    try pair.damage(segment, at: 0.4)
     let files = try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") }
     let planned = try pair.bench.open("a").giveUp(isDryRun: true) { _, _ in }
     #expect(planned.rescued > 0)

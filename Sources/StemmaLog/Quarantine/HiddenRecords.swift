@@ -31,9 +31,7 @@ extension Log {
         guard error.damage != nil else { throw error }
         return nil
       }
-      if damage.offset == segment.trailer.footerOffset + UInt64(segment.trailer.footerLength) {
-        return .nothing
-      }
+      if damage.offset == segment.filterOffset { return .nothing }
       guard let index = footer.blocks.firstIndex(where: { $0.offset == damage.offset }) else { return nil }
       if footer.blocks[index].isGap { return .partition(footer.blocks[index].firstKey.partition) }
       let following = index + 1 < footer.blocks.count ? footer.blocks[index + 1].firstKey : nil

@@ -2,14 +2,21 @@ import Crypto
 import StemmaEvents
 
 /// An open segment. Reads the trailer at once and everything else on demand, nothing that is not asked for.
+///
+/// Where bytes were taken out of its middle, or put in, what stands behind them does not stand where it was written. The
+/// end of the file is found all the same, and a block is where its checksum holds: at its place, or as far from it as the
+/// footer is from its own. So the blocks are lost in which bytes are missing or too many, and no others; and `digest`
+/// tells of bytes between two blocks.
 struct Segment: Sendable {
   let path: String
   let header: SegmentHeader
   let file: any File
   let fileSize: UInt64
   let trailer: SegmentTrailer
+  /// How far the footer stands behind its place, or before it.
+  let shift: Int64
 
-  /// Throws `.damaged` if the trailer is not whole. `staysOpen`: false where so many are read at once that
+  /// Throws `.damaged` if the trailer is not whole, or the footer neither in its place nor before the end. `staysOpen`: false where so many are read at once that
   /// descriptors could run out.
   init(
     path: String, header: SegmentHeader, fileSystem: any FileSystem, staysOpen: Bool = true
@@ -23,14 +30,37 @@ struct Segment: Sendable {
     }
     let offset = size - UInt64(SegmentTrailer.size)
     let bytes = try file.read(at: offset, count: SegmentTrailer.size)
-    trailer = try locating(path, offset) { () throws(Flaw) in
-      try SegmentTrailer(decoding: bytes, fileSize: size, headerSize: header.size)
+    let trailer = try locating(path, offset) { () throws(Flaw) in
+      try SegmentTrailer(decoding: bytes, headerSize: header.size)
     }
+    let place = Int64(clamping: trailer.footerOffset)
+    let moved = Int64(clamping: offset) - Int64(trailer.footerLength + trailer.filterLength) - place
+    var found = moved == 0 ? 0 : nil as Int64?
+    for shift in [moved, 0] where found == nil && place + shift >= Int64(header.size) {
+      let bytes = try file.read(at: UInt64(place + shift), count: trailer.footerLength)
+      if bytes.crc32c == trailer.footerCRC { found = shift }
+    }
+    guard let found else {
+      throw .damaged(path: path, offset: min(offset, trailer.footerOffset), .malformed("footer"))
+    }
+    shift = found
     self.path = path
     self.header = header
     self.file = file
+    self.trailer = trailer
     fileSize = size
   }
+
+  /// Where what was written at `offset` stands if it was moved with the footer.
+  private func moved(_ offset: UInt64) -> UInt64 { UInt64(max(0, Int64(clamping: offset) + shift)) }
+
+  /// Whether a block may stand at `offset`.
+  func reads(_ entry: BlockEntry, at offset: UInt64) -> Bool {
+    offset == entry.offset || offset == moved(entry.offset)
+  }
+
+  /// Right before the trailer.
+  var filterOffset: UInt64 { fileSize - UInt64(SegmentTrailer.size + trailer.filterLength) }
 
   private func read(at offset: UInt64, count: Int, crc expected: UInt32) throws(LogError) -> [UInt8] {
     let bytes = try file.read(at: offset, count: count)
@@ -44,8 +74,9 @@ struct Segment: Sendable {
 
   /// Reads the index. Throws `.damaged`.
   func footer() throws(LogError) -> SegmentFooter {
-    let bytes = try read(at: trailer.footerOffset, count: trailer.footerLength, crc: trailer.footerCRC)
-    return try locating(path, trailer.footerOffset) { () throws(Flaw) in
+    let offset = moved(trailer.footerOffset)
+    let bytes = try read(at: offset, count: trailer.footerLength, crc: trailer.footerCRC)
+    return try locating(path, offset) { () throws(Flaw) in
       let footer = try SegmentFooter(decoding: bytes, data: UInt64(header.size)..<trailer.footerOffset)
       guard footer.blocks.reduce(0, { $0 + UInt64($1.events) }) == trailer.events else {
         throw .malformed("count of events")
@@ -56,15 +87,19 @@ struct Segment: Sendable {
 
   /// Reads the key filter. Throws `.damaged`.
   func filter() throws(LogError) -> KeyFilter {
-    let offset = trailer.footerOffset + UInt64(trailer.footerLength)
-    let bytes = try read(at: offset, count: trailer.filterLength, crc: trailer.filterCRC)
-    return try locating(path, offset) { () throws(Flaw) in try KeyFilter(decoding: bytes) }
+    let bytes = try read(at: filterOffset, count: trailer.filterLength, crc: trailer.filterCRC)
+    return try locating(path, filterOffset) { () throws(Flaw) in try KeyFilter(decoding: bytes) }
   }
 
   /// The stored bytes of a block, checked.
   func bytes(of entry: BlockEntry) throws(LogError) -> [UInt8] {
     if entry.isGap { throw .damaged(path: path, offset: entry.offset, .gap) }
-    return try read(at: entry.offset, count: entry.length, crc: entry.crc)
+    do throws(LogError) { return try read(at: entry.offset, count: entry.length, crc: entry.crc) } catch {
+      guard shift != 0, error.damage != nil else { throw error }
+      let bytes = try file.read(at: moved(entry.offset), count: entry.length)
+      guard bytes.count == entry.length, bytes.crc32c == entry.crc else { throw error }
+      return bytes
+    }
   }
 
   /// Reads a block. Throws `.damaged`.

@@ -214,13 +214,11 @@ struct SegmentTrailer: Equatable, Sendable {
     return bytes + Self.magic
   }
 
-  /// `bytes` are the last of a file of `fileSize` bytes whose header takes `headerSize`.
-  init(decoding bytes: [UInt8], fileSize: UInt64, headerSize: Int) throws(Flaw) {
+  /// `bytes` are the last of a file whose header takes `headerSize`.
+  init(decoding bytes: [UInt8], headerSize: Int) throws(Flaw) {
     try self.init(fields: bytes)
     try check(bytes)
-    guard events <= end, footerOffset >= UInt64(headerSize), footerOffset < fileSize,
-      fileSize - footerOffset == UInt64(footerLength + filterLength + Self.size)
-    else { throw .malformed("trailer") }
+    guard events <= end, footerOffset >= UInt64(headerSize) else { throw .malformed("trailer") }
   }
 
   /// Takes the fields as they stand there; nothing is compared.

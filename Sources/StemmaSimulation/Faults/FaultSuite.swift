@@ -32,7 +32,7 @@ package struct FaultSuite: Sendable {
       try tornTails(shape, seed: seed), try tornSeals(shape, seed: seed),
       try tornWatermarks(shape, seed: seed),
     ] + (try remedies(shape, seed: seed)) + (try flips(shape, seed: seed, bits: bits))
-      + (try cuts(shape, seed: seed))
+      + (try cuts(shape, seed: seed)) + (try shifts(shape, seed: seed))
   }
 
   /// How many operations the workload takes when nothing fails.
