@@ -63,17 +63,17 @@ extension Node {
     return report
   }
 
-  /// Mends what the damaged files tell themselves, without notes that nothing proves and without events that nothing
-  /// proves, before the rest is given up. The writer lock must be held.
+  /// Mends what the damaged files tell themselves, without notes that nothing proves, before the rest is given up. The
+  /// writer lock must be held.
   func rescue(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
     var report = RepairReport()
-    while try mend(from: [], takesUnnoted: true, givesUp: true, &report, progress) {}
+    while try mend(from: [], takesUnnoted: true, &report, progress) {}
   }
 
   /// Mends what the peers have of all that is lost now, and adds to `report`. True if something was mended and
   /// something is left.
   private func mend(
-    from peers: [Node], takesUnnoted: Bool, givesUp: Bool = false, _ report: inout RepairReport,
+    from peers: [Node], takesUnnoted: Bool, _ report: inout RepairReport,
     _ progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> Bool {
     let renamed = try Self.wrapping { try log.restoreNames() }
@@ -86,14 +86,14 @@ extension Node {
     var offers: [Offer] = []
     var strangers: [String] = []
     for peer in peers {
-      let wanted = salvage.missing + salvage.unnoted
+      let wanted = salvage.missing + salvage.told + salvage.unnoted
       let offer = try peer.offer(of: wanted)
       if !wanted.isEmpty, offer.events.isEmpty { strangers.append(peer.mark.name) }
       offers.append(offer)
     }
     if report.files.isEmpty { report.strangers = strangers }
     let mended = try Self.wrapping {
-      try log.mend(survey, with: offers, and: salvage, takesUnnoted: takesUnnoted, givesUp: givesUp)
+      try log.mend(survey, with: offers, and: salvage, takesUnnoted: takesUnnoted)
     }
     report.files += mended.files.map { String($0.split(separator: "/").last ?? "") }
     report.rescued += mended.rescued

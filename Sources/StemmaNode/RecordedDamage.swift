@@ -24,6 +24,10 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
     package var file: String?
 
     package var count: UInt64 { to - from + 1 }
+
+    fileprivate func continues(_ other: Loss) -> Bool {
+      other.to + 1 == from && partition == other.partition && origin == other.origin && file == other.file
+    }
   }
 
   package var places: [Place] = []
@@ -36,11 +40,16 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
   init(_ survey: Survey) {
     places = survey.damage.map { Self.place($0) }
     isVague = !survey.vague.isEmpty
-    losses = survey.lost.map { range in
-      Loss(
+    for range in survey.lost {
+      let loss = Loss(
         partition: range.partition.description, origin: range.origin.description, from: range.from.rawValue,
         to: range.to.rawValue,
         file: survey.path(of: range).map(Self.name))
+      if let last = losses.last, loss.continues(last) {
+        losses[losses.count - 1].to = loss.to
+      } else {
+        losses.append(loss)
+      }
     }
   }
 
@@ -108,7 +117,8 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
 /// What damage took, and what of it is only out of the ordinary reader's reach.
 struct DamageToll: Sendable {
   var missing: [RecordedDamage.Loss]
-  /// The damaged files tell these events themselves; a repair puts them back.
+  /// The damaged files tell these events themselves; a repair puts them back, those that stand among missing ones
+  /// together with them, or when they are given up.
   var rescuable: [RecordedDamage.Loss]
   var isVague: Bool
   /// Commits among `rescuable` whose notes nothing proves.
@@ -119,7 +129,7 @@ struct DamageToll: Sendable {
     var survey = survey
     survey.vague = survey.vague(after: salvage)
     isVague = !survey.vague.isEmpty
-    survey.lost = salvage.ranges
+    survey.lost = salvage.rescuable.sorted { $0.precedes($1) }
     rescuable = RecordedDamage(survey).losses
     survey.lost = salvage.missing
     missing = RecordedDamage(survey).losses

@@ -353,10 +353,13 @@ import Testing
     try pair.damage(segment, at: 0.4)
     let report = try pair.verify("a")
     let partitions = Set(report.losses.map(\.partition))
-    #expect(partitions.count == 1 && Set(report.rescuable.map(\.partition)).count == 2)
+    // Another block of that partition is whole.
+    #expect(partitions.count == 1 && Set(report.rescuable.map(\.partition)).count == 3)
+    let told = report.rescuable.reduce(0) { $0 + $1.count }
+    #expect(told > 1000 && told + report.losses.reduce(0) { $0 + $1.count } == 1500)
     let planned = try pair.bench.open("a").giveUp(isDryRun: true) { _, _ in }
     let done = try pair.bench.open("a").giveUp(isDryRun: false) { _, _ in }
-    #expect(planned.rescued == 1000 && done.rescued == 1000)
+    #expect(planned.rescued == told && done.rescued == told)
     #expect(planned.record?.losses == report.losses && planned.record?.standIns == done.record?.standIns)
     #expect(done.record?.events == report.losses.reduce(0) { $0 + $1.count })
     let a = try pair.bench.open("a")
@@ -617,6 +620,26 @@ import Testing
     try expectWhole(pair, pair.digests, pair.export)
   }
 
+  /// Behind bytes that somebody put in, the frames of a journal do not stand where they were written. `inspect` read them,
+  /// and a repair did not take them.
+  @Test func framesThatWereMovedAreTaken() throws {
+    let bench = try Bench()
+    try {
+      let node = try bench.node("a", Self.rows)
+      for number in 0..<6 { try node.commit(Self.row("t\(number)", 1)) }
+    }()
+    let url = URL(fileURLWithPath: bench.path("a/log/00000001.journal"))
+    let bytes = try Data(contentsOf: url)
+    let place = try #require(bytes.range(of: Data("tenant=t2".utf8))).lowerBound
+    try (bytes.prefix(place) + Data([1, 2, 3]) + bytes.dropFirst(place + 1)).write(to: url)
+    let found = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(found.losses.map(\.partition) == ["tenant=t2"])
+    #expect(found.rescuable.map(\.partition) == ["tenant=t3", "tenant=t4", "tenant=t5"])
+    let repaired = try bench.open("a").repair(from: []) { _, _ in }
+    #expect(repaired.rescued == 3 && repaired.missing.map(\.partition) == ["tenant=t2"])
+    #expect(try bench.open("a").commit(Self.row("t5", 2)).count == 1)
+  }
+
   // MARK: Files under other names
 
   /// `a` and `b`, whose log has three sealed files; each of them has events of each stream.
@@ -662,7 +685,9 @@ import Testing
     #expect(report.losses.isEmpty != isOneGone)
     let alone = try pair.repair(from: [], takesUnnoted: true)
     #expect(alone.isWhole != isOneGone)
-    #expect(alone.rescued == report.rescuable.reduce(0) { $0 + $1.count })
+    // What the first tells is told, and waits for the other one.
+    #expect(report.rescuable.reduce(0) { $0 + $1.count } > 0)
+    #expect(alone.rescued == (isOneGone ? 0 : report.rescuable.reduce(0) { $0 + $1.count }))
     if isOneGone {
       #expect(try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") } == files)
       #expect(try pair.repair().isWhole)

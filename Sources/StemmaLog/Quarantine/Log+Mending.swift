@@ -43,12 +43,11 @@ extension Log {
   /// made anew.
   ///
   /// `salvage`: what the files tell themselves is put back, too, where it stood. With it, and without any other offer,
-  /// a file of which nobody knows what it held stays, unless `takesVague`; and so does one that tells events of which
-  /// nothing proves the notes, if no offer has their commits, unless `takesUnnoted`; and one that cannot be read in the
-  /// ordinary way and tells events that would not stand in the new one, as nothing proves them yet, unless `givesUp`.
+  /// a file of which nobody knows what it held stays; and so does one that tells events of which nothing proves the notes,
+  /// if no offer has their commits, unless `takesUnnoted`; and one that tells events that would not stand in the new one,
+  /// as nothing proves them yet.
   package func mend(
-    _ survey: Survey, with offers: [Offer], and salvage: Salvage = Salvage(), takesVague: Bool = false,
-    takesUnnoted: Bool = false, givesUp: Bool = false
+    _ survey: Survey, with offers: [Offer], and salvage: Salvage = Salvage(), takesUnnoted: Bool = false
   ) throws(LogError) -> Mended {
     try checkWritable()
     var mended = Mended()
@@ -59,9 +58,9 @@ extension Log {
     let told = ProvenOffers(offers, survey)
     mended.forged = told.forged.filter(proven.forged.contains).map { ($0.partition, $0.origin) }
     mended.missing = survey.lost.filter { $0.place == nil }
-    let vague = offers.isEmpty && !takesVague ? Set(survey.vague(after: salvage).map(\.path)) : []
+    let vague = offers.isEmpty ? Set(survey.vague(after: salvage).map(\.path)) : []
     for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) where !vague.contains(file.path) {
-      guard let part = try self.mended(file, place, survey, proven, salvage, givesUp: givesUp) else {
+      guard let part = try self.mended(file, place, survey, proven, salvage, givesUp: false) else {
         mended.missing += survey.lost.filter { $0.place == place }
         continue
       }
@@ -96,30 +95,21 @@ extension Log {
     streams = streams.filter { !incomplete.contains($0.key.partition) }
     let missing = ranges.filter { incomplete.contains($0.partition) }
     if !missing.isEmpty, streams.isEmpty { return nil }
-    if !givesUp, case .nothing = file.kind {
+    if !givesUp {
       // Somebody may have what proves them.
-      if salvage.events(at: place).contains(where: { incomplete.contains($0.partition) }) { return nil }
+      let told = salvage.events(at: place).map(EventName.init)
+      if !missing.split(by: told, at: place).named.isEmpty { return nil }
     }
     var contents = try file.contents()
     guard let gaps = survey.gaps(missing, at: place, contents) else { return nil }
-    var events = Dictionary(
+    let events = Dictionary(
       streams.flatMap(\.value).map { (EventName($0), $0) }, uniquingKeysWith: { first, _ in first })
     var mended = MendedFile(missing: missing, gaps: gaps, events: UInt64(events.count))
     let commits = Set(events.values.map(\.commit))
     contents.notes.merge(proven.notes.filter { commits.contains($0.key) }) { kept, _ in kept }
     mended.unprovenCommits = salvage.unprovenCommits(at: place) { events[EventName($0)] == $0 }
     let told = Set(salvage.events(at: place).filter { events[EventName($0)] == $0 }.map(EventName.init))
-    var taken = Set(contents.events.map(\.arrival))
-    for found in salvage.placed[place]?.events ?? [] where events[EventName(found.event)] == found.event {
-      guard taken.insert(found.arrival).inserted else { continue }
-      contents.events.append(found)
-      events[EventName(found.event)] = nil
-    }
-    contents.events.sort { $0.arrival < $1.arrival }
-    let rest = events.values.sorted {
-      ($0.partition, $0.dot.origin, $0.dot.sequence) < ($1.partition, $1.dot.origin, $1.dot.sequence)
-    }
-    try contents.insert(rest, into: file.freeIndices(contents), path: file.path)
+    try contents.putBack(events, salvage.placed[place], of: file)
     mended.rescued.events = contents.events.filter { told.contains(EventName($0.event)) }
     mended.rescued.notes = contents.notes
     mended.contents = contents
@@ -161,14 +151,21 @@ extension Log {
   }
 
   /// Gives up what damage has taken: writes every damaged file anew, in its old place, from what can be read of
-  /// it, without the events for which `isRemoved` holds. Durable on return.
+  /// it and from what it tells, without the events for which `isRemoved` holds. Durable on return.
   ///
   /// Interrupted at any point, the log is as it was, or some of its files are written anew. What is left of each
   /// stream must be a run in every file, or `.hole` is thrown and the file stays.
-  package func giveUp(_ survey: Survey, removing isRemoved: (Event) -> Bool) throws(LogError) {
+  package func giveUp(
+    _ survey: Survey, keeping salvage: Salvage = Salvage(), removing isRemoved: (Event) -> Bool
+  ) throws(LogError) {
     try checkWritable()
     for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) {
       var contents = try file.contents()
+      if let kept = salvage.kept[place] {
+        let events = kept.events.map { (EventName($0.event), $0.event) }
+        try contents.putBack(Dictionary(events, uniquingKeysWith: { first, _ in first }), kept, of: file)
+        contents.notes.merge(kept.notes) { known, _ in known }
+      }
       contents.events.removeAll { isRemoved($0.event) }
       _ = try rewrite(file, place: place, contents)
     }
@@ -260,6 +257,27 @@ extension Log {
   /// stands in for it.
   private func digestNamed(after place: UInt64) -> SegmentDigest {
     listing.headers.values.filter { $0.place > place }.min { $0.place < $1.place }?.predecessor ?? .none
+  }
+}
+
+extension NumberedEvents {
+  /// Puts lost events back: where they stand in `found`, if nothing else does, and the others so that causes come before
+  /// effects. Throws `.damaged` if they do not fit.
+  mutating func putBack(
+    _ lost: [EventName: Event], _ found: NumberedEvents?, of file: DamagedFile
+  ) throws(LogError) {
+    var lost = lost
+    var taken = Set(events.map(\.arrival))
+    for item in found?.events ?? [] where lost[EventName(item.event)] == item.event {
+      guard taken.insert(item.arrival).inserted else { continue }
+      events.append(item)
+      lost[EventName(item.event)] = nil
+    }
+    events.sort { $0.arrival < $1.arrival }
+    let rest = lost.values.sorted {
+      ($0.partition, $0.dot.origin, $0.dot.sequence) < ($1.partition, $1.dot.origin, $1.dot.sequence)
+    }
+    try insert(rest, into: file.freeIndices(self), path: file.path)
   }
 }
 

@@ -4,6 +4,10 @@ import StemmaEvents
 // footer or trailer a whole segment. Inspection reads what is there all the same. Salvage takes the lost events from
 // such a reading, and believes them as it would a stranger: only where their digests sum to what a footer or the
 // tables say of the stream (`ProvenOffers`).
+//
+// Where others of their stream are gone, no sum tells. Then those count as *told* of which the checksum of their part
+// says that they stood there, and where nobody remembers anything of the stream, the others, too. Mending waits for the
+// rest of them; giving up keeps them.
 
 /// Lost events that damaged files still tell.
 package struct Salvage: Sendable {
@@ -12,13 +16,15 @@ package struct Salvage: Sendable {
   fileprivate(set) var placed: [UInt64: NumberedEvents] = [:]
   /// By place: events of blocks of which no checksum is left. Their indices and notes may be anything.
   fileprivate(set) var unplaced: [UInt64: [Event]] = [:]
-  /// By place: what of it mending puts back.
-  fileprivate(set) var rescued: [UInt64: NumberedEvents] = [:]
+  /// By place: what of it is kept when the rest is given up, with places in the order.
+  fileprivate(set) var kept: [UInt64: NumberedEvents] = [:]
   /// Lost events that mending with nothing but this puts back.
   package fileprivate(set) var ranges: [LostRange] = []
+  /// Lost events that damaged files tell, too, while others of them, without which mending leaves them, are missing.
+  package fileprivate(set) var told: [LostRange] = []
   /// Lost events that are not among these.
   package fileprivate(set) var missing: [LostRange] = []
-  /// Those of `ranges` in which are events of blocks of which no checksum is left, and the commits of these events:
+  /// Those of `ranges` and `told` in which are events of blocks of which no checksum is left, and the commits of these events:
   /// digests prove events, and nothing proves who wrote them and why. Mending needs an offer of these commits.
   package fileprivate(set) var unnoted: [LostRange] = []
   package fileprivate(set) var unnotedCommits: Set<CommitID> = []
@@ -27,7 +33,9 @@ package struct Salvage: Sendable {
 
   package init() {}
 
-  package var count: UInt64 { ranges.reduce(0) { $0 + $1.count } }
+  /// All lost events that the damaged files tell.
+  package var rescuable: [LostRange] { ranges + told }
+  package var count: UInt64 { rescuable.reduce(0) { $0 + $1.count } }
 
   /// What can be made out, as somebody else's offer would be.
   var offer: Offer {
@@ -72,9 +80,9 @@ package struct Salvage: Sendable {
     (unplaced[place] ?? []) + (placed[place]?.events.map(\.event) ?? [])
   }
 
-  /// The events of `ranges`, in the order of their positions, with the notes of their commits.
+  /// The events of `rescuable`, in the order of their positions, with the notes of their commits.
   package var events: [(event: StoredEvent, note: CommitNote?)] {
-    rescued.sorted { $0.key < $1.key }.flatMap { place, contents in
+    kept.sorted { $0.key < $1.key }.flatMap { place, contents in
       contents.events.map { event in
         (
           StoredEvent(event.event, at: Position(file: place, index: event.arrival)),
@@ -93,24 +101,56 @@ extension Log {
       (salvage.placed[place], salvage.unplaced[place]) = try inspectedContents(of: file)
     }
     let proven = ProvenOffers([salvage.offer], survey)
-    salvage.missing = survey.lost.filter { $0.place == nil }
+    var missing = survey.lost.filter { $0.place == nil }
     for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) {
       let ranges = survey.lost.filter { $0.place == place }
       guard let part = try mended(file, place, survey, proven, salvage, givesUp: true) else {
-        salvage.missing += ranges
+        missing += ranges
         continue
       }
-      salvage.missing += part.missing
-      let found = ranges.filter { !part.missing.contains($0) }
+      missing += part.missing
+      let left = Set(part.missing)
+      let found = ranges.filter { !left.contains($0) }
       salvage.ranges += found
-      salvage.rescued[place] = part.rescued
+      salvage.kept[place] = part.rescued
       salvage.addUnnoted(found, at: place)
       salvage.unnotedCommits.formUnion(part.unprovenCommits)
       if part.missing.isEmpty, file.counts(part.contents), salvage.unplaced[place]?.isEmpty != false {
         salvage.complete.insert(file.path)
       }
     }
+    for (place, file) in survey.files.sorted(by: { $0.key < $1.key })
+    where !survey.outOfOrder.contains(place) {
+      let events = salvage.toldEvents(at: place, of: missing, proven, survey)
+      let ranges = missing.split(by: events.keys, at: place)
+      if !events.isEmpty, try keep(events, of: file, place, &salvage) {
+        salvage.told += ranges.named
+        missing = ranges.rest
+      }
+    }
+    salvage.missing = missing.sorted { $0.precedes($1) }
     return salvage
+  }
+
+  /// Adds told events to what is kept of a file. False, and nothing is changed, if they fit into no order: then they
+  /// are not what was written.
+  private func keep(
+    _ events: [EventName: Event], of file: DamagedFile, _ place: UInt64, _ salvage: inout Salvage
+  ) throws(LogError) -> Bool {
+    var wanted = events
+    for event in salvage.kept[place]?.events ?? [] { wanted[EventName(event.event)] = event.event }
+    do throws(LogError) {
+      var contents = try file.contents()
+      try contents.putBack(wanted, salvage.placed[place], of: file)
+      contents.events.removeAll { wanted[EventName($0.event)] == nil }
+      contents.notes.merge(salvage.offer.notes) { kept, _ in kept }
+      salvage.kept[place] = contents
+    } catch {
+      guard error.damage != nil else { throw error }
+      return false
+    }
+    salvage.unnotedCommits.formUnion(salvage.unprovenCommits(at: place) { events[EventName($0)] == $0 })
+    return true
   }
 
   /// The events of the parts that ordinary reading goes around: those of parts whose checksums hold, and others.
@@ -120,12 +160,11 @@ extension Log {
       guard error.isNotFound else { throw error }
       return (NumberedEvents(), [])
     }
-    let isReadable = if case .nothing = file.kind { false } else { true }
     let format: LogFileFormat = if case .journal = file.kind { .journal } else { .segment }
     var placed = NumberedEvents()
     var unplaced: [Event] = []
     try inspect(source, as: try LogFileFormat(of: source) ?? format) { part in
-      guard let block = part.block, !isReadable || !part.flaws.isEmpty else { return }
+      guard let block = part.block, !part.flaws.isEmpty || !file.reads(part) else { return }
       // Whatever has a block was read once, values too.
       guard case .success(let events) = Result(catching: { () throws(EventsError) in try block.events() })
       else { return }
@@ -158,7 +197,84 @@ extension Survey {
   }
 }
 
+extension Salvage {
+  /// What a damaged file tells of `missing`, unless it is known to be wrong.
+  fileprivate func toldEvents(
+    at place: UInt64, of missing: [LostRange], _ proven: ProvenOffers, _ survey: Survey
+  ) -> [EventName: Event] {
+    let streams = Dictionary(grouping: missing, by: \.stream).mapValues { $0.sorted { $0.precedes($1) } }
+    let forged = Set(proven.forged)
+    func isWanted(_ event: Event) -> Bool {
+      let name = StreamName(partition: event.partition, origin: event.dot.origin)
+      guard let ranges = streams[name], !forged.contains(name) else { return false }
+      return ranges.holds(event.dot.sequence)
+    }
+    var events = (placed[place]?.events ?? []).map(\.event).filter(isWanted)
+    if survey.held == nil {
+      events += (unplaced[place] ?? []).filter { event in
+        let name = StreamName(partition: event.partition, origin: event.dot.origin)
+        return survey.files[place]?.claims[name] == nil && isWanted(event)
+      }
+    }
+    return Dictionary(events.map { (EventName($0), $0) }, uniquingKeysWith: { first, _ in first })
+  }
+}
+
+extension [LostRange] {
+  /// Whether a number is one of these, which are of one stream, and rise.
+  fileprivate func holds(_ sequence: Sequence) -> Bool {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].to < sequence { low = middle + 1 } else { high = middle }
+    }
+    return low < count && self[low].from <= sequence
+  }
+
+  /// The runs of these of which the names are given, as they stand at `place`, and the others.
+  func split(
+    by names: some Collection<EventName>, at place: UInt64
+  ) -> (named: [LostRange], rest: [LostRange]) {
+    var numbers: [StreamName: ArraySlice<UInt64>] = [:]
+    let streams = Dictionary(grouping: names) { StreamName(partition: $0.partition, origin: $0.dot.origin) }
+    for (name, events) in streams { numbers[name] = events.map(\.dot.sequence.rawValue).sorted()[...] }
+    var (named, rest): ([LostRange], [LostRange]) = ([], [])
+    for range in sorted(by: { $0.precedes($1) }) {
+      var next = range.from
+      while let number = numbers[range.stream]?.first, number <= range.to.rawValue {
+        numbers[range.stream]?.removeFirst()
+        let sequence = Sequence(number)
+        if sequence < next { continue }
+        if sequence > next { rest.append(range.part(next, Sequence(number - 1))) }
+        next = sequence.next
+        if let last = named.last, last.stream == range.stream, last.to.next == sequence {
+          named[named.count - 1].to = sequence
+        } else {
+          var part = range.part(sequence, sequence)
+          (part.place, part.isPlaceSure) = (place, true)
+          named.append(part)
+        }
+      }
+      if next <= range.to { rest.append(range.part(next, range.to)) }
+    }
+    return (named, rest)
+  }
+}
+
 extension DamagedFile {
+  /// Whether ordinary reading reads a part that has no flaw.
+  fileprivate func reads(_ part: InspectedPart) -> Bool {
+    switch kind {
+    case .segment(let segment, let footer):
+      part.number.map {
+        $0 <= footer.blocks.count && segment.reads(footer.blocks[$0 - 1], at: part.offset)
+      } ?? true
+    // One that does not stand at its place is none for it.
+    case .journal(let journal): journal.marks.contains { $0.offset == part.offset }
+    case .nothing: false
+    }
+  }
+
   /// Whether `contents` are all events that the frames of a journal number, up to the last durable byte.
   fileprivate func counts(_ contents: NumberedEvents) -> Bool {
     guard case .journal(let journal) = kind, journal.holes.last?.offset != journal.size else { return false }

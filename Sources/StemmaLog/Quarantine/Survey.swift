@@ -17,6 +17,18 @@ package struct LostRange: Hashable, Sendable {
 
 extension LostRange {
   var stream: StreamName { StreamName(partition: partition, origin: origin) }
+
+  /// By partition, origin and sequence.
+  package func precedes(_ other: LostRange) -> Bool {
+    stream == other.stream ? from < other.from : stream < other.stream
+  }
+
+  /// Some of the events of it.
+  func part(_ from: Sequence, _ to: Sequence) -> LostRange {
+    var part = self
+    (part.from, part.to) = (from, to)
+    return part
+  }
 }
 
 /// What a damaged log has lost: worked out from what its footers claim, from the gaps in the streams, and from
@@ -311,8 +323,10 @@ private struct Surveyor {
     for run in runs { highest = max(highest, run.to) }
     for claim in claims.dropFirst(told.count) { highest = max(highest, claim.to) }
     if survey.held == nil {
-      // Nobody else tells how far it went. A number behind a hole may be a wrong one.
-      for run in told where run.from <= highest + 1 { highest = max(highest, run.to) }
+      // Nobody else tells how far it went. A number that is further behind a hole than a file has events is a wrong one.
+      for run in told where run.from <= highest + UInt64(LogLimits.arrivals) {
+        highest = max(highest, run.to)
+      }
     }
     var next: UInt64 = 1
     var before: UInt64 = 0

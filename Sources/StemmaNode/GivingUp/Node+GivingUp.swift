@@ -50,7 +50,7 @@ extension Node {
     }
   }
 
-  /// What is lost, and what else cannot be told, once mending has put back all that can be rescued.
+  /// What is lost, and what else cannot be told, of which the damaged files tell nothing.
   private func surveyRest(_ found: [Damage]) throws(NodeError) -> (survey: Survey, salvage: Salvage) {
     var survey = try survey(found)
     let salvage = try Self.wrapping { try log.salvage(survey) }
@@ -59,7 +59,7 @@ extension Node {
     return (survey, salvage)
   }
 
-  /// Nil if nothing is damaged. The survey is that of a log into which mending has put all that can be rescued.
+  /// Nil if nothing is damaged. What the damaged files tell is not lost in this survey.
   private func planGivingUp() throws(NodeError) -> (
     report: GivingUpReport, restatement: Restatement, survey: Survey
   )? {
@@ -79,7 +79,7 @@ extension Node {
   func finishGivingUp(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
     guard let pending = mark.pendingGivingUp else { return }
     do { _ = try log.refresh() } catch { throw .log(error) }
-    var found = try Self.wrapping { try log.verify() }
+    let found = try Self.wrapping { try log.verify() }
     if !pending.isWritten {
       let (survey, salvage) = try surveyRest(found)
       try decide(try restatement(of: survey, salvage), survey)
@@ -88,23 +88,12 @@ extension Node {
     let cut = pending.cut.starts
     if !log.isHarmless(found) {
       // Also where nobody knows what else the files held: that is given up, and what they tell is not.
-      let survey = try survey(found)
-      let salvage = try Self.wrapping { try log.salvage(survey) }
-      if salvage.count > 0 {
-        _ = try Self.wrapping {
-          try log.mend(
-            survey, with: [], and: salvage, takesVague: true, takesUnnoted: true, givesUp: true)
-        }
-        found = try Self.wrapping { try log.verify() }
-      }
-    }
-    if !log.isHarmless(found) {
-      let survey = try survey(found)
+      let (survey, salvage) = try surveyRest(found)
       guard survey.lost.allSatisfy({ cut.covers($0.partition, $0.origin, $0.from) }) else {
         // More was lost since. It is for a person to decide again; what is written again is not lost by that.
         return try recordDamage(found)
       }
-      try Self.wrapping { try log.giveUp(survey) { cut.contains($0) } }
+      try Self.wrapping { try log.giveUp(survey, keeping: salvage) { cut.contains($0) } }
     }
     let partitions = Set(cut.keys.map(\.partition))
     try Self.wrapping { try log.purge({ partitions.contains($0) }) { cut.contains($0.event) } }
