@@ -32,7 +32,8 @@ extension Node {
   // MARK: Verify
 
   /// Checks every byte of the log; if that is whole, whether the tables are what it says. What is found to be
-  /// damaged is recorded in the node, where it can be written; nothing else is.
+  /// damaged is recorded in the node's mark, where that can be written; nothing else is: no tail is cut, no tables are
+  /// made, and a copy begins no origin.
   ///
   /// Reads beside writers. What these replace meanwhile can look like damage: so whatever is found is looked at again
   /// while nobody writes, before it is said or recorded.
@@ -56,7 +57,7 @@ extension Node {
         let isForked = finding.report.damage.contains { $0.remedy == .fork }
         if finding.report.mark?.damage != nil, !isForked { try forgetDamage(in: directory, options) }
       } else {
-        let toll = try record(finding.damage, in: directory, options, finding.log)
+        let toll = try record(finding.damage, in: directory, options)
         finding.report.losses = toll.missing
         finding.report.rescuable = toll.rescuable
         finding.report.isVague = toll.isVague
@@ -143,19 +144,30 @@ extension Node {
     }
   }
 
-  /// Records damage in the node; where that cannot be written, only works out what it took.
+  /// Records damage in the node's mark, and works out what it took. Where that cannot be written, or another process is
+  /// writing, nothing is recorded.
   private static func record(
-    _ found: [Damage], in directory: String, _ options: OpeningOptions, _ log: Log
-  ) throws -> DamageToll {
-    let recorded = try ifWritable(directory, options) { node throws(NodeError) in
-      try node.recordDamage(found)
-      var toll = try node.toll(of: found)
-      toll.isVague = toll.isVague || node.mark.damage?.isVague == true
-      return toll
+    _ found: [Damage], in directory: String, _ options: OpeningOptions
+  ) throws(NodeError) -> DamageToll {
+    var reading = options
+    reading.mode = .read
+    reading.leavesFiles = true
+    do throws(NodeError) {
+      let lock: WriterLock
+      do throws(LogError) {
+        lock = try WriterLock(
+          path(directory, lockFileName), fileSystem: options.ports.fileSystem, wait: 0)
+      } catch { throw .log(error) }
+      defer { lock.release() }
+      // Under the lock: nobody else changes the mark meanwhile.
+      try open(at: directory, reading).recordDamage(found)
+    } catch {
+      guard error.isRefusalToWrite || error.isInUse else { throw error }
     }
-    if let recorded { return recorded }
-    let survey = try log.survey(found, held: nil)
-    return DamageToll(survey, try log.salvage(survey))
+    let node = try open(at: directory, reading)
+    var toll = try node.toll(of: found)
+    toll.isVague = toll.isVague || node.mark.damage?.isVague == true
+    return toll
   }
 
   /// The log is whole although damage of it is recorded: somebody put a file back. Takes the record away, and

@@ -34,6 +34,36 @@ import Testing
     #expect(try bench.open("a").mark.origins.count == 2)
   }
 
+  /// Whoever looked at a copy of a damaged node had changed it: it went on as a new origin, with other tables.
+  @Test func lookingAtADamagedCopyBeginsNoOrigin() throws {
+    let bench = try Bench()
+    try {
+      let a = try bench.node("a", DirectoryTests.note)
+      for number in 1...3 { try a.commit(Self.create("\(number)")) }
+    }()
+    for hasTables in [true, false] {
+      try bench.replace("c", with: "a")
+      let journal = URL(fileURLWithPath: bench.path("c/log/00000001.journal"))
+      var bytes = try Data(contentsOf: journal)
+      for index in 130..<140 { bytes[bytes.startIndex + index] ^= 0x5A }
+      try bytes.write(to: journal)
+      if !hasTables {
+        for name in try bench.contents("c").keys where name.hasPrefix("tables") {
+          try FileManager.default.removeItem(atPath: bench.path("c/" + name))
+        }
+      }
+      let before = try bench.contents("c")
+      let found = try Node.verify(at: bench.path("c"), options: Node.OpeningOptions())
+      #expect(found.isDamaged)
+      // What it found is recorded, and nothing else.
+      var after = try bench.contents("c")
+      #expect(try bench.open("c", .read, leavesFiles: true).mark.origins.count == 1)
+      #expect(after["stemma.json"] != before["stemma.json"])
+      for name in ["stemma.json", "lock"] { after[name] = before[name] }
+      #expect(after.filter { !$0.key.hasSuffix("-shm") } == before.filter { !$0.key.hasSuffix("-shm") })
+    }
+  }
+
   @Test func aPeerThatHoldsMoreOfThisOriginBeginsANewOne() throws {
     let bench = try nodeThatWasSetBack()
     let a = try bench.open("a")
