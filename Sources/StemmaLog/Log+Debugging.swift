@@ -35,6 +35,9 @@ extension LogDirectory {
       misnamed.allSatisfy { $0.key != $0.value.number }, "a file has its own name or another one's")
     precondition(strays.allSatisfy { $0.key != $0.value.number }, "a file has its own name or another one's")
     precondition(misnamed.keys.allSatisfy { strays[$0] == nil }, "a file can have its own name, or it cannot")
+    precondition(
+      strays.keys.allSatisfy { $0 <= highestNumber },
+      "no number that the log has not come to counts")
     let own = misnamed.values.map(\.number)
     precondition(Set(own).count == own.count, "a name is given to one file")
     precondition(own.allSatisfy { headers[$0] == nil }, "a name is given to a file if no other one has it")

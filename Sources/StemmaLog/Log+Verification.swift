@@ -51,6 +51,9 @@ extension Log {
     damage.allSatisfy { $0.path == LogFileName.watermark(in: directory) }
   }
 
+  /// Files that have the names of others that the log never had: what they are. They count for nothing.
+  package var outsiders: [Damage] { listing.outsiders }
+
   private func verify(_ journal: Journal) throws(LogError) {
     var runs = RunCollector(path: journal.path)
     guard journal.holes.isEmpty else { return _ = try journal.contents(around: Omissions()) }

@@ -20,6 +20,9 @@ struct LogDirectory {
   /// By the number of their names: segments that have the names of others, and whose own belong to others, too. Such
   /// a file tells nothing of the one that it has the name of.
   var strays: [UInt64: SegmentHeader] = [:]
+  /// Files with the names of others that the log never had, as their numbers are above all that it has given: what they
+  /// are. They count for nothing.
+  var outsiders: [Damage] = []
   /// Of the files that count, and of those that are missing. Misnamed files count by their own numbers.
   var highestNumber: UInt64 = 0
 
@@ -71,11 +74,10 @@ struct LogDirectory {
       }
     }
     settleNames(segments)
+    try settleNumbers(segments, directory, log, fileSystem)
     for (number, header) in strays {
       damage.append((number, header.misnamed(LogFileName.segment(number, in: directory))))
     }
-    let numbers = segments.filter { misnamed[$0] == nil } + misnamed.values.map(\.number) + journalNumbers
-    highestNumber = numbers.max() ?? 0
     try settlePairs(directory, fileSystem)
     try settleReplaced(directory, fileSystem)
   }
@@ -109,6 +111,33 @@ struct LogDirectory {
       misnamed[stuck.key] = nil
     }
     strays = strays.filter { misnamed[$0.key] == nil }
+  }
+
+  /// Tells files that have numbers above all those of the log, and others in their headers, from those that count.
+  private mutating func settleNumbers(
+    _ segments: [UInt64], _ directory: String, _ log: LogID, _ fileSystem: any FileSystem
+  ) throws(LogError) {
+    var copies: [UInt64: UInt64] = [:]
+    for number in journalNumbers where journalNumbers.count > 1 {
+      let path = LogFileName.journal(number, in: directory)
+      let own = try JournalHeader.number(of: try fileSystem.open(path, .read), log: log)
+      if let own, own != number { copies[number] = own }
+    }
+    let counted =
+      segments.filter { misnamed[$0] == nil && strays[$0] == nil } + misnamed.values.map(\.number)
+      + journalNumbers.filter { copies[$0] == nil }
+    highestNumber = counted.max() ?? segments.max() ?? journalNumbers.max() ?? 0
+    func isOutside(_ number: UInt64) -> Bool { number > highestNumber }
+    for (number, header) in strays where isOutside(number) {
+      let path = LogFileName.segment(number, in: directory)
+      outsiders.append(.outsider(path, named: LogFileName.digits(header.number) + ".segment"))
+      strays[number] = nil
+    }
+    for (number, own) in copies where isOutside(number) {
+      let path = LogFileName.journal(number, in: directory)
+      outsiders.append(.outsider(path, named: LogFileName.digits(own) + ".journal"))
+      journalNumbers.removeAll { $0 == number }
+    }
   }
 
   /// Where a segment and a journal have the same number, the segment wins if its digest holds.
@@ -191,5 +220,14 @@ struct LogDirectory {
   private func isDamaged(_ number: UInt64, _ directory: String) -> Bool {
     let path = LogFileName.segment(number, in: directory)
     return damage.contains { $0.1.path == path }
+  }
+}
+
+extension Damage {
+  /// A file that has the name of one that the log never had.
+  fileprivate static func outsider(_ path: String, named name: String) -> Damage {
+    let what =
+      "this is a copy of \(name) under a number that the log has not come to; nobody reads it: take it away"
+    return Damage(path: path, offset: 24, flaw: .disagreement(what))
   }
 }

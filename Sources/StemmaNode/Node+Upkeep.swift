@@ -96,9 +96,12 @@ extension Node {
           file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
           what: damage.flaw.description, remedy: log.isHarmless([damage]) ? .none : .repair)
       }
+      finding.report.damage += log.outsiders.map { outsider in
+        .init(file: outsider.path, what: outsider.flaw.description, remedy: .remove)
+      }
       finding.report.mark = mark
       finding.report.unconfirmed = log.unconfirmedEvents
-      let files = try log.files()
+      let files = try log.filesThatAreThere()
       finding.report.files = files.count
       guard finding.isWhole else {
         finding.report.events = try readableEvents(of: log)

@@ -640,6 +640,30 @@ import Testing
     #expect(try bench.open("a").commit(Self.row("t5", 2)).count == 1)
   }
 
+  // MARK: Files that the log never had
+
+  /// A copy under a higher number made all numbers between missing, and a repair wrote an empty file for each.
+  @Test(arguments: ["segment", "journal"])
+  func aCopyUnderANumberThatWasNeverGivenCountsForNothing(kind: String) throws {
+    let pair = try Pair(30)
+    let name = try #require(try pair.logFiles("." + kind).last)
+    let stray = "00000099." + kind
+    try FileManager.default.copyItem(
+      atPath: pair.bench.path("a/log/" + name), toPath: pair.bench.path("a/log/" + stray))
+    let files = try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") }
+    let report = try pair.verify("a")
+    #expect(report.damage.count == 1 && report.damage[0].file.hasSuffix(stray) && !report.isDamaged)
+    #expect(report.damage[0].what.contains("copy of \(name)") && report.commands.isEmpty)
+    #expect(try pair.repair(from: []).files == [])
+    #expect(try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") } == files)
+    let a = try pair.bench.open("a")
+    #expect(a.notices == [])
+    #expect(try a.digestTexts == pair.digests && a.commit(Self.row("t9", 1)).count == 1)
+    try a.checkInvariants()
+    try FileManager.default.removeItem(atPath: pair.bench.path("a/log/" + stray))
+    #expect(try pair.verify("a").damage.isEmpty)
+  }
+
   // MARK: Files under other names
 
   /// `a` and `b`, whose log has three sealed files; each of them has events of each stream.

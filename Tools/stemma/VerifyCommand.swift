@@ -34,7 +34,11 @@ struct Verify: ParsableCommand {
       let place = damage.offset.map { " at byte \($0)" } ?? ""
       let part = damage.part.map { " (\($0))" } ?? ""
       let text = "\(damage.file)\(place)\(part): \(printable(damage.what))"
-      Output.line(damage.remedy == .none ? "\(text); ordinary after a crash" : Output.styled(text, .red))
+      switch damage.remedy {
+      case .none: Output.line("\(text); ordinary after a crash")
+      case .remove: Output.line(text)
+      default: Output.line(Output.styled(text, .red))
+      }
     }
     if report.unconfirmed > 0 {
       Output.line("\(counted(Int(report.unconfirmed), "event")) written, not yet confirmed durable")

@@ -81,6 +81,16 @@ struct JournalHeader: Equatable {
     guard self.log == log else { throw .foreignLog(path: path, expected: log, found: self.log) }
   }
 
+  /// The number that stands in a whole header of a log's journal, whatever its name; nil: there is none.
+  static func number(of file: any File, log: LogID) throws(LogError) -> UInt64? {
+    let bytes = try file.read(at: 0, count: size)
+    do throws(Flaw) {
+      let header = try Self(fields: bytes)
+      try header.check(bytes)
+      return bytes.starts(with: FilePreamble.journal) && header.log == log ? header.number : nil
+    } catch { return nil }
+  }
+
   /// Takes the fields as they stand there; nothing is compared.
   init(fields bytes: [UInt8]) throws(Flaw) {
     var reader = FieldReader(bytes, at: FilePreamble.size)

@@ -8,6 +8,8 @@ extension Node {
     package enum Remedy: Sendable {
       /// Nothing has to be done: the next write does it.
       case none
+      /// Nothing has to be done: a file that is none of the log's may be taken away.
+      case remove
       case repair
       case rebuild
       /// The log will cut its end, as after a torn write; whoever has what was in it sends it again.
@@ -47,7 +49,7 @@ extension Node {
     package var mark: NodeMark?
 
     /// Whether there is something that does not mend itself.
-    package var isDamaged: Bool { damage.contains { $0.remedy != .none } }
+    package var isDamaged: Bool { damage.contains { $0.remedy != .none && $0.remedy != .remove } }
 
     /// Whether the node is a clone that has not fetched all that it was to hold.
     package var isUnfinished: Bool { mark?.unfinishedClone != nil }
