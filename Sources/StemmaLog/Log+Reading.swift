@@ -118,6 +118,11 @@ extension Log {
     return files
   }
 
+  /// Those of `files` that are there.
+  package func filesThatAreThere() throws(LogError) -> [LogFile] {
+    try files().filter { $0.kind != .damaged || $0.storedBytes > 0 }
+  }
+
   private func sizeIfThere(_ path: String) throws(LogError) -> UInt64 {
     do throws(LogError) { return try fileSystem.open(path, .read).size() } catch {
       if error.isNotFound { return 0 }

@@ -36,9 +36,14 @@ package struct NodeStatus: Sendable {
 }
 
 extension Node {
+  /// How many bytes the log has, and in how many files.
+  package func logSize() throws(NodeError) -> (bytes: UInt64, files: Int) {
+    let files = try Self.wrapping { try log.filesThatAreThere() }
+    return (files.reduce(0) { $0 + $1.storedBytes }, files.count)
+  }
+
   package func status() throws(NodeError) -> NodeStatus {
-    // Of damaged ones some may be missing.
-    let files = try Self.wrapping { try log.files() }.filter { $0.kind != .damaged || $0.storedBytes > 0 }
+    let files = try Self.wrapping { try log.filesThatAreThere() }
     let contents = try reading { try $0.partitions() }
     let conflicts = try openConflicts()
     var tableBytes: UInt64 = 0

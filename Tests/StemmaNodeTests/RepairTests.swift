@@ -827,7 +827,7 @@ import Testing
     #expect(try pair.logFiles(".segment").count == sealed + 1)
   }
 
-  /// A file that is missing is none.
+  /// A file that is missing is none, for nobody.
   @Test func statusCountsTheFilesThatAreThere() throws {
     let pair = try threeFiles()
     let before = try pair.bench.open("a").status()
@@ -836,6 +836,7 @@ import Testing
     try FileManager.default.removeItem(atPath: gone)
     let after = try pair.bench.open("a").status()
     #expect(after.files == before.files - 1 && after.logBytes == before.logBytes - size)
+    #expect(try pair.verify("a").files == after.files)
   }
 
   /// One file copied over another: that one is lost, and what stands in its place tells nothing of it, be its header

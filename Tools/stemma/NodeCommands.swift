@@ -118,9 +118,9 @@ struct Status: ParsableCommand {
     // What stands among the notes is not said twice.
     let node = try options.open(isQuiet: true)
     for notice in node.notices { Output.warning(notice) }
-    let status = try node.status()
+    let found = Result { () throws(NodeError) in try node.status() }
     if format.isJSON {
-      Output.line(status.json)
+      Output.line(try found.get().json)
     } else {
       Output.line(
         "node \(Output.styled(printable(node.mark.name), .bold)) in \(printable(node.directory)), origin \(node.mark.origin)"
@@ -129,6 +129,13 @@ struct Status: ParsableCommand {
         "schema      \(counted(node.schema.models.count, "model")): \(node.schema.models.map(\.name).joined(separator: ", "))"
       )
       Output.line("scope       \(node.mark.scope.patterns.joined(separator: " "))")
+      // Also of tables that cannot be used there is a log.
+      if case .failure = found {
+        let log = try node.logSize()
+        Output.line("log         \(size(log.bytes)) in \(counted(log.files, "file"))")
+        Output.flush()
+      }
+      let status = try found.get()
       Output.line("events      \(grouped(status.events)) in \(counted(status.partitions, "partition"))")
       Output.line("log         \(size(status.logBytes)) in \(counted(status.files, "file"))")
       Output.line("tables      \(size(status.tableBytes)), \(counted(Int(status.records), "record"))")

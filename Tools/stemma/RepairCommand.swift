@@ -262,6 +262,20 @@ struct LossText {
     return lines
   }
 
+  /// Of more than a few streams only how many there are in each file: nothing has to be done about each.
+  static func briefLines(_ losses: [RecordedDamage.Loss], _ mark: NodeMark?) -> [String] {
+    let lines = lines(losses, mark)
+    if lines.count <= briefLimit { return lines }
+    let files = Dictionary(grouping: losses, by: \.file).sorted { ($0.key ?? "") < ($1.key ?? "") }
+    return files.map { file, losses in
+      let count = losses.reduce(0) { $0 + $1.count }
+      return "\(counted(Int(count), "event")) of \(counted(Set(losses.map(\.partition)).count, "partition"))"
+        + (file.map { ", from log/\($0)" } ?? "")
+    }
+  }
+
+  private static let briefLimit = 8
+
   static func lines(_ losses: [RecordedDamage.Loss], _ mark: NodeMark?) -> [String] {
     var order: [Stream] = []
     var lost: [Stream: [RecordedDamage.Loss]] = [:]

@@ -64,7 +64,7 @@ struct Verify: ParsableCommand {
     Output.line("\(counted(Int(report.events), "event")) can still be read")
     if !report.rescuable.isEmpty {
       Output.line("can be rescued from the damaged parts:")
-      for line in LossText.lines(report.rescuable, report.mark) { Output.line("  \(printable(line))") }
+      for line in LossText.briefLines(report.rescuable, report.mark) { Output.line("  \(printable(line))") }
     }
     if report.unnoted > 0 {
       // Of a file that may have held more, nothing is written without a peer.

@@ -32,7 +32,7 @@ extension Node {
     /// Events that a writer has appended and that are not known durable: it is at work, or died before its sync.
     /// The next writer keeps or cuts them.
     package var unconfirmed: UInt64 = 0
-    /// Of the log, damaged ones among them.
+    /// Of the log that are there, damaged ones among them.
     package var files = 0
     package var damage: [Damage] = []
     /// The events that the damage took.
