@@ -5,6 +5,9 @@ extension LogError: CustomStringConvertible {
   package var description: String {
     switch self {
     case .system(let path, let operation, let code): "\(operation) \(path): \(System.text(of: code))"
+    case .notAFile(let path, let kind):
+      "\(path) is \(kind), not a file; move it away, and put the file back if it was replaced; `stemma verify` says what "
+        + "is missing then"
     case .damaged(let path, _, let flaw) where flaw.isDoubled: "\(path): \(flaw)"
     case .damaged(let path, let offset, let flaw):
       "\(path) is damaged at byte \(offset): \(flaw); `stemma verify` lists all damage"
@@ -24,6 +27,18 @@ extension LogError: CustomStringConvertible {
     case .overLimit(let subject, let found, let limit): "\(subject): \(found) is over the limit of \(limit)"
     case .hole(let partition, let origin, let expected, let found):
       "partition \(partition): event \(found) of \(origin) came where \(expected) was expected"
+    }
+  }
+}
+
+extension NotAFile: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .directory: "a directory"
+    case .linkLoop: "a symbolic link that leads back to itself"
+    case .pipe: "a pipe"
+    case .socket: "a socket"
+    case .device: "a device"
     }
   }
 }

@@ -59,10 +59,15 @@ extension Flaw: Hashable {
   package func hash(into hasher: inout Hasher) { hasher.combine(String(describing: self)) }
 }
 
+/// What can have a file's name and is none.
+package enum NotAFile: Equatable, Sendable { case directory, linkLoop, pipe, socket, device }
+
 /// Every error of this module.
 package enum LogError: Error, Equatable, Sendable {
   /// The operating system refused.
   case system(path: String, operation: String, errno: Int32)
+  /// There is something else where a file was to be opened.
+  case notAFile(path: String, NotAFile)
   /// Bytes of a log file are not what was written. Nothing that they held was returned.
   case damaged(path: String, offset: UInt64, Flaw)
   /// The file was written by a newer version of this software. Nothing has been changed.

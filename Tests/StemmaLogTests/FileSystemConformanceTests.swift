@@ -67,6 +67,34 @@ import Testing
     }
   }
 
+  @Test(arguments: Conformer.allCases) func aDirectoryIsNoFile(_ conformer: Conformer) throws {
+    try withDirectory(conformer) { system, directory in
+      let path = directory + "/d"
+      try system.createDirectory(path)
+      for access in [FileAccess.read, .write] {
+        #expect(throws: LogError.notAFile(path: path, .directory)) { _ = try system.open(path, access) }
+      }
+    }
+  }
+
+  /// Opening a pipe waited for somebody at its other end, and the errors of the others were those of the system.
+  @Test func whatIsNoFileIsNamedAndNobodyWaitsForIt() throws {
+    try withDirectory(.posix) { system, directory in
+      func path(_ name: String) -> String { directory + "/" + name }
+      #expect(mkfifo(path("pipe"), 0o600) == 0)
+      try FileManager.default.createSymbolicLink(atPath: path("loop"), withDestinationPath: "loop")
+      try FileManager.default.createSymbolicLink(atPath: path("device"), withDestinationPath: "/dev/zero")
+      try FileManager.default.createSymbolicLink(atPath: path("nothing"), withDestinationPath: "gone")
+      let kinds: [(String, NotAFile)] = [("pipe", .pipe), ("loop", .linkLoop), ("device", .device)]
+      for (name, kind) in kinds {
+        let error = #expect(throws: LogError.self) { _ = try system.open(path(name), .read) }
+        #expect(error == .notAFile(path: path(name), kind))
+        #expect(error?.description.contains("not a file; move it away") == true)
+      }
+      #expect(errno { _ = try system.open(path("nothing"), .read) } == System.notFound)
+    }
+  }
+
   @Test(arguments: Conformer.allCases) func namesAreListedRenamedAndRemoved(_ conformer: Conformer) throws {
     try withDirectory(conformer) { system, directory in
       let base = directory + "/d"

@@ -67,7 +67,7 @@ struct Explanation {
   private static func exitCode(of error: LogError) -> ExitCode {
     switch error {
     case .system(_, _, let code): [EACCES, EPERM, EROFS].contains(code) ? .noPermission : .inputOutput
-    case .damaged, .poisoned, .hole: .inputOutput
+    case .notAFile, .damaged, .poisoned, .hole: .inputOutput
     case .newerFormat, .foreignLog, .overLimit: .badData
     case .noLog: .noInput
     case .logExists: .cannotCreate

@@ -24,7 +24,8 @@ package struct FileIdentity: Hashable, Sendable {
   }
 }
 
-/// The files below a node's directory. Every error is `.system`, with the path, the operation and errno.
+/// The files below a node's directory. Every error is `.system`, with the path, the operation and errno; or `.notAFile`,
+/// from opening what is no regular file, which never waits.
 ///
 /// A new name, a rename and a removal last through a crash only after `syncDirectory` of the directory that
 /// holds the name.

@@ -24,8 +24,20 @@ package struct POSIXFileSystem: FileSystem {
       case .create: O_RDWR | O_CREAT | O_EXCL
       case .openOrCreate: O_RDWR | O_CREAT
       }
-    let descriptor = try System.retrying(path, "open") { System.open(path, flags | O_CLOEXEC, 0o666) }
-    return POSIXFile(descriptor: descriptor, path: path)
+    let descriptor: Int32
+    // Without O_NONBLOCK, opening a pipe waits for somebody at its other end; regular files do not know it (open(2)).
+    let always = O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+    do throws(LogError) {
+      descriptor = try System.retrying(path, "open") { System.open(path, flags | always, 0o666) }
+    } catch {
+      if case .system(_, _, ELOOP) = error { throw .notAFile(path: path, .linkLoop) }
+      var status = stat()
+      if stat(path, &status) == 0, let kind = NotAFile(status) { throw .notAFile(path: path, kind) }
+      throw error
+    }
+    let file = POSIXFile(descriptor: descriptor, path: path)
+    if let kind = NotAFile(try file.status()) { throw .notAFile(path: path, kind) }
+    return file
   }
 
   package func list(_ directory: String) throws(LogError) -> [String] {
@@ -130,10 +142,12 @@ private final class POSIXFile: File {
     _ = try System.retrying(path, "ftruncate") { ftruncate(number, off_t(size)) }
   }
 
-  func size() throws(LogError) -> UInt64 {
+  func size() throws(LogError) -> UInt64 { UInt64(try status().st_size) }
+
+  func status() throws(LogError) -> stat {
     var status = stat()
     _ = try System.retrying(path, "fstat") { fstat(number, &status) }
-    return UInt64(status.st_size)
+    return status
   }
 
   func identity() throws(LogError) -> FileIdentity {
@@ -159,6 +173,19 @@ private final class POSIXFile: File {
   func close() {
     let last = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
     if last >= 0 { System.close(last) }
+  }
+}
+
+extension NotAFile {
+  /// nil: a regular file.
+  fileprivate init?(_ status: stat) {
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return nil
+    case S_IFDIR: self = .directory
+    case S_IFIFO: self = .pipe
+    case S_IFSOCK: self = .socket
+    default: self = .device
+    }
   }
 }
 
@@ -233,7 +260,6 @@ package enum System {
   package static let inputOutput = EIO
   package static let noSpace = ENOSPC
   package static let badDescriptor = EBADF
-  package static let isDirectory = EISDIR
   package static let interrupted = EINTR
   package static let tooManyFiles = EMFILE
   package static let noAccess = EACCES

@@ -177,7 +177,7 @@ package final class SimulatedFileSystem: FileSystem {
   package func open(_ path: String, _ access: FileAccess) throws(LogError) -> any File {
     let (inode, number, epoch) = try perform("open", path) { (state) throws(LogError) in
       var found = state.names[path]
-      if found == .directory { throw .system(path: path, operation: "open", errno: System.isDirectory) }
+      if found == .directory { throw .notAFile(path: path, .directory) }
       if found == nil {
         guard access == .create || access == .openOrCreate else {
           throw .system(path: path, operation: "open", errno: System.notFound)
