@@ -30,6 +30,35 @@ struct SpoiledTablesTests {
     try work.stemma("clone", "a", "c")
   }
 
+  @Test("status of tables that lack rows shows the log, and then what is wrong")
+  func rows() throws {
+    let work = try Workplace()
+    try work.rows("a")
+    try work.write("lines.ndjson", Rows.lines(30))
+    try work.stemma("-C", "a", "import", "lines.ndjson")
+    try Spoil.execute("DELETE FROM rows WHERE n < 5", in: work.file("a/tables.sqlite"))
+    let result = try Tool.run(Tool.path, ["-C", "a", "status"], in: work.path)
+    #expect(result.status == 74 && result.errors.contains("rows are missing"), "\(result.errors)")
+    #expect(result.output.contains(/\nlog .+ in [0-9] files?\n/), "\(result.output)")
+  }
+
+  @Test("of a file that has only another name, one line says what is put back")
+  func renamed() throws {
+    let work = try Workplace()
+    try work.rows("a")
+    let lines = (0..<40).map {
+      #"{"op":"create","model":"Row","key":{"tenant":"t\#($0 % 10)","n":\#($0)},"fields":{"text":"x"}}"#
+    }
+    try work.write("lines.ndjson", lines.joined(separator: "\n"))
+    try work.stemma("-C", "a", "import", "lines.ndjson", "--segment-size", "1")
+    try FileManager.default.moveItem(
+      atPath: work.file("a/log/00000001.segment"), toPath: work.file("a/log/00000007.segment"))
+    let result = try work.attempt("-C", "a", "verify")
+    #expect(
+      result.output.contains("parts:\n  40 events of 10 partitions, from log/00000007.segment\nto mend it:"),
+      "\(result.output)")
+  }
+
   /// Names of cases, types and labels of Swift, and Foundation's own descriptions.
   private static var internals: Regex<Substring> {
     /Optional\(|Stemma[A-Z]\w+\.|Error Domain|NSCocoa|Swift\.|\b[a-z][A-Za-z]*\((?:[a-z]+[A-Za-z]*: |")|UserInfo|error \d+\.\)/
