@@ -131,6 +131,10 @@ struct DeletionConflictTests {
         Tool.path, ["-C", "n1", "log", "--format", "{event}"] + choice, in: work.path)
       #expect(found.lines == ["n1:4"], "\(choice): \(found.errors)")
     }
+    for command in ["log", "conflicts"] {
+      let slip = try work.attempt("-C", "n1", command, "--field", "existance")
+      #expect(slip.status == 65 && slip.errors.contains("did you mean `existence`?"), "\(slip.errors)")
+    }
     let fields = try work.stemma("-C", "n1", "log", "-n", "1", "--json").array().first?.object("fields")
     #expect(fields?.members == ["_exists"])
   }

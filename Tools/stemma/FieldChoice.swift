@@ -5,7 +5,8 @@ import StemmaSchema
 /// What is said of a `--field` that selects nothing. `models`: those that may have it, `model` the one that was named.
 enum FieldChoice {
   static func unknown(_ name: String, _ models: [Model], _ model: Model?, _ code: ExitCode) -> Failure {
-    let known = Set(models.flatMap { $0.fields.map(\.name) + $0.relationships.map(\.name) }).sorted()
+    let names = models.flatMap { $0.fields.map(\.name) + $0.relationships.map(\.name) }
+    let known = Set(names + [FieldDecision.existence]).sorted()
     let all = known.count > 12 ? "`stemma schema show` lists all" : nil
     let who = model.map { "\($0.name) has no" } ?? "no model has a"
     return Failure("\(who) field `\(name)`\(Explanations.suggestion(name, known, else: all))", code)
