@@ -43,7 +43,9 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
   /// Several terms at once, the most significant first.
   public func order<each Term: OrderingTerm>(_ terms: (Columns) -> (repeat each Term)) -> Query {
     with { parts in
+      let before = parts.ordering.count
       for term in repeat each terms(columns) { parts.ordering.append(term.ordering.text) }
+      QueryParts.demandColumns(parts.ordering.count - before)
     }
   }
 
@@ -101,7 +103,12 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
     _ keys: (Columns) -> (repeat each Key)
   ) -> Groups<Columns> {
     var groups = Groups(parts, columns)
-    for key in repeat each keys(columns) { groups = groups.by(key.groupedText) }
+    var count = 0
+    for key in repeat each keys(columns) {
+      groups = groups.by(key.groupedText)
+      count += 1
+    }
+    QueryParts.demandColumns(count)
     return groups
   }
 }

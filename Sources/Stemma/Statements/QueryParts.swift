@@ -91,12 +91,21 @@ struct QueryParts: Sendable {
     return Query(copy, columns) { try Column.Value.read($0.row(of: nil), 0) }
   }
 
+  /// Traps if a closure gives no columns. Swift takes one whose only expression is none for one of several columns that gives
+  /// nothing, with a warning at most, and what was to be ordered, grouped or selected would be something else.
+  static func demandColumns(_ count: Int) {
+    precondition(
+      count > 0,
+      "the closure names no column: of a group of columns, or a key of several parts, name each of them")
+  }
+
   func selecting<Columns, each Column: ExpressionProtocol>(
     _ selected: repeat each Column, in columns: Columns
   ) -> Query<Columns, (repeat (each Column).Value)> {
     var copy = self
     var all: [SelectedColumn] = []
     repeat all.append(SelectedColumn(each selected))
+    Self.demandColumns(all.count)
     copy.select(all)
     return Query(copy, columns) { cursor in
       let row = cursor.row(of: nil)
