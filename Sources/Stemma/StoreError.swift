@@ -21,7 +21,8 @@ public enum StoreError: Error, Sendable, Equatable {
   /// The record is in another state than the one that was named.
   case revisionMismatch(model: String, key: String, expected: String, current: String)
   /// A stored value does not fit the Swift type of its property: null in a required column, an enum case that this
-  /// program does not know, text that is no date.
+  /// program does not know, text that is no date. Of a value that stands in no table `table` is empty, and `column` what
+  /// the statement calls it, or the Swift type.
   case unreadable(table: String, column: String, value: String)
   /// The record was made by an initialiser, or decoded, and belongs to no store that could be asked.
   case notFromStore(model: String)
@@ -65,6 +66,8 @@ extension StoreError: CustomStringConvertible {
     case .revisionMismatch(let model, let key, let expected, let current):
       Explanations.text(
         of: .revisionMismatch(model: model, key: key, expected: expected, current: current))
+    case .unreadable("", let column, let value):
+      "\(column.isEmpty ? "a value that is read" : column) cannot be \(value)"
     case .unreadable(let table, let column, let value):
       "\(table).\(column) holds \(value), which its Swift type cannot show"
     case .notFromStore(let model): "this \(model) comes from no store; fetch it to ask for its relationships"

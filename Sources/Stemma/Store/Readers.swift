@@ -14,7 +14,7 @@ final class Readers: Sendable {
   private let queues: [Reader]
   private let nextQueue = Atomic<Int>(0)
   private let idle = Mutex<[Idle]>([])
-  private let isClosed = Atomic<Bool>(false)
+  private let closed = Atomic<Bool>(false)
   /// Rises with each commit of this store: what was known of the tables' file may be wrong then.
   private let commits = Atomic<Int>(0)
   /// Whether connections will let go of the states that they hold.
@@ -40,6 +40,9 @@ final class Readers: Sendable {
     let commits: Int
   }
 
+  /// Whether new reads are refused.
+  var isClosed: Bool { closed.load(ordering: .acquiring) }
+
   init(_ path: String) {
     self.path = path
     queues = (0..<Self.queueCount).map { _ in Reader() }
@@ -51,7 +54,7 @@ final class Readers: Sendable {
   /// Lets reads that are under way end, and refuses others.
   func close() {
     idle.withLock { idle in
-      isClosed.store(true, ordering: .releasing)
+      closed.store(true, ordering: .releasing)
       idle = []
     }
   }
@@ -72,12 +75,12 @@ final class Readers: Sendable {
 
   /// A new connection.
   func connection() throws -> ReadConnection {
-    if isClosed.load(ordering: .acquiring) { throw StoreError.closed }
+    if isClosed { throw StoreError.closed }
     return try ReadConnection(path)
   }
 
   private func borrow() throws -> Idle {
-    if isClosed.load(ordering: .acquiring) { throw StoreError.closed }
+    if isClosed { throw StoreError.closed }
     let (commits, now) = (commits.load(ordering: .acquiring), ContinuousClock.now)
     while let reader = idle.withLock({ $0.popLast() }) {
       if reader.commits == commits, now - reader.checked < Self.checkInterval { return reader }
@@ -92,7 +95,7 @@ final class Readers: Sendable {
   private func giveBack(_ reader: Idle) {
     let isKept = idle.withLock { idle in
       // Looked at here, as else one that is given back while the store is being closed would stay open.
-      guard !isClosed.load(ordering: .acquiring), idle.count < Self.idleLimit else { return false }
+      guard !isClosed, idle.count < Self.idleLimit else { return false }
       idle.append(reader)
       return true
     }
@@ -107,7 +110,7 @@ final class Readers: Sendable {
     idle.withLock { idle in
       precondition(idle.count <= Self.idleLimit, "few connections are kept")
       precondition(Set(idle.map { ObjectIdentifier($0.connection) }).count == idle.count, "each is kept once")
-      precondition(idle.isEmpty || !isClosed.load(ordering: .acquiring), "a closed store keeps none")
+      precondition(idle.isEmpty || !isClosed, "a closed store keeps none")
       for reader in idle { reader.connection.checkInvariants() }
     }
   }

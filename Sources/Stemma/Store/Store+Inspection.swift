@@ -23,7 +23,7 @@ extension Store {
     opening.wait = options.wait
     opening.ports = options.ports
     do { return try await Inspector().run(at: directory.path, opening, body) } catch {
-      throw StoreError.translated(error)
+      throw translated(error)
     }
   }
 }

@@ -54,6 +54,7 @@ extension Store {
   /// Exchanges events with another store of this process.
   @discardableResult
   public func sync(with other: Store, partitions: [String] = []) async throws -> SyncReport {
+    guard other !== self else { throw StoreError.failed("a store has nothing to exchange with itself") }
     let report = try await exchanged(with: other.directory.path, partitions, pulls: true, pushes: true)[0]
     other.noteCommit()
     // Each of them decides, also where the other one cannot.

@@ -173,7 +173,14 @@ public final class Store: Sendable {
   func read<Result: Sendable>(
     _ body: @escaping @Sendable (ReadConnection) throws -> Result
   ) async throws -> Result {
-    do { return try await readers.read(body) } catch { throw StoreError.translated(error) }
+    do { return try await readers.read(body) } catch { throw translated(error) }
+  }
+
+  /// What a read met, in our words. Where the store was closed meanwhile its files may be gone, whatever the read says of that.
+  func translated(_ error: any Error) -> any Error {
+    let error = StoreError.translated(error)
+    if readers.isClosed, case .failed? = error as? StoreError { return StoreError.closed }
+    return error
   }
 
   /// The record with a key; nil if there is none.
@@ -182,7 +189,7 @@ public final class Store: Sendable {
   ) async throws -> Row? {
     do {
       return try readers.readHere { connection in try connection.row(Row.self, key, self) }
-    } catch { throw StoreError.translated(error) }
+    } catch { throw translated(error) }
   }
 
   /// The record with a key, with the records of some relationships, any depth.

@@ -62,6 +62,9 @@ extension Schema {
   }
 }
 
+/// What makes older records show something in a field that they do not have.
+private let givingDefault = "give it a `@default`; in Swift a number, text or Boolean as its literal value"
+
 /// The enums and embedded types of which events may hold values.
 private struct UsedTypes {
   let schema: Schema
@@ -192,7 +195,7 @@ private struct FieldComparison {
           .fieldAdded(type: type, field: field.name),
           unless: hasEvents && field.isRequired && field.defaultValue == nil, type, field.name,
           "the new field is required, but the log has records without it",
-          "make it optional, or give it a `@default`")
+          "make it optional, or \(givingDefault)")
       }
     }
     for field in new where key.contains(field.storedName) {
@@ -227,7 +230,7 @@ private struct FieldComparison {
       comparison.add(
         .fieldBecameRequired(type: type, field: new.name), unless: hasEvents && new.defaultValue == nil, type,
         new.name, "the field becomes required, but the log may have records without it",
-        "keep it optional, or give it a `@default`")
+        "keep it optional, or \(givingDefault)")
     } else if new.isRequired && old.defaultValue != nil && new.defaultValue == nil {
       comparison.add(
         .defaultChanged(type: type, field: new.name), unless: hasEvents, type, new.name,

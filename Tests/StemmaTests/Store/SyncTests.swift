@@ -73,6 +73,10 @@ struct SyncTests {
     #expect(conflict.candidates.map(\.origin) == ["there", "here"])
     #expect(conflict.candidates.map(\.by) == ["ana", nil])
     #expect(try await pair.there.conflicts().count == 1)
+    do {
+      _ = try conflict.candidates[0].value(as: Int.self)
+      Issue.record("a text is no number")
+    } catch { #expect("\(error)" == "Int cannot be \"Walk\"") }
 
     let sleep = try #require(conflict.candidates.last)
     try await pair.here.resolve(conflict, .take(sleep), by: "ben")
@@ -243,6 +247,14 @@ struct SyncTests {
     await #expect(throws: StoreError.self) { try await pair.here.sync() }
     await #expect(throws: StoreError.self) { try await pair.here.sync(with: "office") }
     try pair.remove()
+  }
+
+  @Test("a store does not sync with itself")
+  func itself() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    await #expect(throws: StoreError.failed("a store has nothing to exchange with itself")) {
+      try await store.sync(with: store)
+    }
   }
 
   @Test("a store that holds some partitions takes those, refuses others, and can give one up")

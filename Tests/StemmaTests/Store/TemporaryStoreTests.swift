@@ -1,5 +1,6 @@
 import Foundation
 import StemmaLog
+import StemmaTables
 import Testing
 
 @testable import Stemma
@@ -28,6 +29,26 @@ struct TemporaryStoreTests {
     #expect(isThere(directory))
     released = nil
     #expect(!isThere(directory))
+  }
+
+  @Test("a read that meets its store being closed says so, not what it misses of the files")
+  func closedMeanwhile() async throws {
+    for isInspection in [false, true] {
+      let store = try await Store.temporary(models: Reminder.self)
+      await #expect(throws: StoreError.closed) {
+        if isInspection {
+          try await store.inspect { _ in
+            store.readers.close()
+            throw StoreError.failed("disk I/O error")
+          }
+        } else {
+          try await store.read { (_: ReadConnection) in
+            store.readers.close()
+            throw StoreError.failed("disk I/O error")
+          }
+        }
+      }
+    }
   }
 
   @Test("the files are gone when the process exits that still holds the store")
