@@ -41,6 +41,9 @@ package struct FileInspection {
       }
     } catch .system(_, let operation, let code) where operation == "open" || code == EISDIR {
       throw .cannotRead(path: path, errno: code)
+    } catch .notAFile(_, .directory) {
+      // Not one of a log, but what somebody named.
+      throw .cannotRead(path: path, errno: EISDIR)
     } catch { throw .log(error) }
     let folder = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
     description = Self.description(near: node ?? (folder.isEmpty ? "/" : String(folder)), ports)
