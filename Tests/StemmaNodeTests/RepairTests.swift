@@ -509,6 +509,40 @@ import Testing
     }
   }
 
+  /// Tables that are behind the log, as a crash leaves them, know nothing of its last events. What a damaged file tells of
+  /// these was once in nobody's count, and a repair wrote the file anew without it.
+  @Test(arguments: ["header", "last frame", "both ends"])
+  func whatTheTablesHaveNotTakenInIsNotDropped(kind: String) throws {
+    let bench = try Bench()
+    func commit(_ numbers: Range<Int>) throws -> [String] {
+      let node = try bench.open("a")
+      for number in numbers { try node.commit(Self.row("t\(number % 3)", number)) }
+      return try node.digestTexts
+    }
+    _ = try bench.node("a", Self.rows)
+    _ = try commit(0..<20)
+    let tables = ["", "-wal"].map { bench.path("a/tables.sqlite" + $0) }
+    let behind = try tables.filter(FileManager.default.fileExists).map {
+      ($0, try Data(contentsOf: URL(fileURLWithPath: $0)))
+    }
+    let digests = try commit(20..<40)
+    try Self.removeTables(bench)
+    for (path, data) in behind { try data.write(to: URL(fileURLWithPath: path)) }
+    let journal = URL(fileURLWithPath: bench.path("a/log/00000001.journal"))
+    var bytes = try Data(contentsOf: journal)
+    let last = try #require(bytes.range(of: Data("FRM1".utf8), options: .backwards)).lowerBound
+    if kind != "last frame" { bytes[20] ^= 4 }
+    if kind != "header" { bytes[last + 60] ^= 4 }
+    try bytes.write(to: journal)
+    let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    let told = report.rescuable.reduce(0) { $0 + $1.count }
+    #expect(report.events + told == 40 && report.losses.isEmpty && !report.isVague, "\(report)")
+    let repaired = try bench.open("a").repair(from: []) { _, _ in }
+    #expect(repaired.rescued == told && repaired.missing.isEmpty)
+    #expect(try bench.open("a").digestTexts == digests)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).events == 40)
+  }
+
   @Test func aPeerWithOtherEventsIsNotBelieved() throws {
     let pair = try Pair()
     try pair.damage(try #require(try pair.logFiles(".segment").first), at: 0.4)

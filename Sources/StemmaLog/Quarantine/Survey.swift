@@ -322,12 +322,9 @@ private struct Surveyor {
     var highest = survey.held?[name.partition, name.origin].sequence.rawValue ?? 0
     for run in runs { highest = max(highest, run.to) }
     for claim in claims.dropFirst(told.count) { highest = max(highest, claim.to) }
-    if survey.held == nil {
-      // Nobody else tells how far it went. A number that is further behind a hole than a file has events is a wrong one.
-      for run in told where run.from <= highest + UInt64(LogLimits.arrivals) {
-        highest = max(highest, run.to)
-      }
-    }
+    // Tables may be behind the log, or gone: then nobody else tells how far it went. A number that is further behind a hole
+    // than a file has events is a wrong one.
+    for run in told where run.from <= highest + UInt64(LogLimits.arrivals) { highest = max(highest, run.to) }
     var next: UInt64 = 1
     var before: UInt64 = 0
     for run in runs {
