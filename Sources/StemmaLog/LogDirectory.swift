@@ -227,7 +227,8 @@ extension Damage {
   /// A file that has the name of one that the log never had.
   fileprivate static func outsider(_ path: String, named name: String) -> Damage {
     let what =
-      "this is a copy of \(name) under a number that the log has not come to; nobody reads it: take it away"
+      "this is a copy of \(name) under a number that the log has not come to, which nobody reads; take it away, or put it in "
+      + "that one's place if that is damaged"
     return Damage(path: path, offset: 24, flaw: .disagreement(what))
   }
 }

@@ -203,7 +203,7 @@ private final class PartReport {
       let reason = flaw.flaw == .notThisFormat ? "by the format" : "by the checksum"
       let subject = part.block == nil ? "it is" : "the events are"
       what = "it is \(hex(byte.found)); \(reason) it was \(hex(byte.expected)), and \(subject) read so"
-    } else if part.block != nil, flaw.range != nil {
+    } else if part.block != nil, part.isChecked, flaw.range != nil {
       what += "; without them the checksum holds, and the events are read so"
     }
     if part.length == 0, flaw.byte == nil {

@@ -300,8 +300,10 @@ struct EventSelection: ParsableArguments {
     let models = chosen.isEmpty ? node.schema.models : chosen
     try FieldChoice.refuseKeyPart(name, models, "which no event writes; --key selects by it")
     let known = models.compactMap { $0.field(named: name)?.storedName }
-    if !known.isEmpty { return chosen.isEmpty ? [name] : Set(known) }
-    if name == FieldDecision.existence { return [Event.existenceField] }
+    // Whether a record exists goes by that name also where a model has a field of it.
+    let existence: Set<String> = name == FieldDecision.existence ? [Event.existenceField] : []
+    if !known.isEmpty { return existence.union(chosen.isEmpty ? [name] : known) }
+    if !existence.isEmpty { return existence }
     let references = models.flatMap { model in
       (model.relationship(named: name).map { $0.storesReference ? $0.referenceFields : [] } ?? [])
         .compactMap { model.field(named: $0)?.storedName }

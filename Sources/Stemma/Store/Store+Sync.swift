@@ -57,12 +57,12 @@ extension Store {
     guard other !== self else { throw StoreError.failed("a store has nothing to exchange with itself") }
     let report = try await exchanged(with: other.directory.path, partitions, pulls: true, pushes: true)[0]
     other.noteCommit()
-    // Each of them decides, also where the other one cannot.
-    do { try await resolveConflicts() } catch {
-      try await other.resolveConflicts()
-      throw error
+    // Each of them decides, also where the other one cannot; each is told once, so both are.
+    var reasons: [String] = []
+    for store in [self, other] {
+      do { try await store.resolveConflicts() } catch StoreError.unresolved(let why) { reasons.append(why) }
     }
-    try await other.resolveConflicts()
+    if !reasons.isEmpty { throw StoreError.unresolved(reasons.joined(separator: "; ")) }
     return report
   }
 

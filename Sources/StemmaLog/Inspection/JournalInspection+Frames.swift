@@ -141,8 +141,9 @@ extension JournalInspection {
       }
     }
     // In its payload: it ends that much later; with zeros if it ends with such.
-    guard let found = try frame(at: offset), let written = try writtenBytes(from: offset) else { return nil }
-    let first = written.upperBound > found.end ? written.upperBound - found.end : 1
+    let end = try endOfWritten()
+    guard let found = try frame(at: offset), end > offset else { return nil }
+    let first = end > found.end ? end - found.end : 1
     guard first <= InspectionLimits.shift else { return nil }
     let front =
       JournalFrame.place(log: log, number: number, offset: writtenAt(offset)) + found.bytes[..<place]

@@ -21,6 +21,8 @@ struct JournalInspection {
   /// How many bytes of what looks like a frame may still be read. Frames do not overlap, so that each of their bytes is
   /// read a few times; the long frames that a hostile file pretends to have at each of its places are not.
   private var allowance: UInt64
+  /// Behind the last byte of the file that is not zero; nil until somebody asks.
+  private var writtenEnd: UInt64?
 
   static func run(
     _ source: InspectedFile, _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
@@ -243,6 +245,14 @@ struct JournalInspection {
       offset += UInt64(bytes.count)
     }
     return written
+  }
+
+  /// Behind the last byte of the file that is not zero. Found once: many frames may ask.
+  mutating func endOfWritten() throws(LogError) -> UInt64 {
+    if let writtenEnd { return writtenEnd }
+    let end = try writtenBytes(from: 0)?.upperBound ?? 0
+    writtenEnd = end
+    return end
   }
 
   /// How much is missing of a frame of which only the beginning is there; nil: there is none.
