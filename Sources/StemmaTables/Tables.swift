@@ -81,11 +81,13 @@ package final class Tables: Sendable {
         try connection.execute("COMMIT")
       }
     } else {
-      try tables.read { reader throws(TablesError) in
-        try Meta.check(reader.connection, tableSet, isLive: true)
-        // Once for all that this instance will write.
-        if mode == .readWrite { try HeadSum.check(reader.connection) }
-      }
+      do throws(TablesError) {
+        try tables.read { reader throws(TablesError) in
+          try Meta.check(reader.connection, tableSet, isLive: true)
+          // Once for all that this instance will write.
+          if mode == .readWrite { try HeadSum.check(reader.connection) }
+        }
+      } catch { throw error.ofOwnStatement }
     }
     return tables
   }
@@ -137,7 +139,13 @@ package final class Tables: Sendable {
         return try DatabaseQueue(path: immutableURI(path), configuration: configuration)
       }
     } catch {
-      throw .from(error, path)
+      let error = TablesError.from(error, path)
+      // The header may forbid to write what could be written.
+      if case .sqlite(_, SQLITE_READONLY, let what) = error, mode == .readWrite, FileIdentity.isWritable(path)
+      {
+        throw .needsRebuild(path: path, .damaged(what))
+      }
+      throw error.ofOwnStatement
     }
   }
 
@@ -236,13 +244,7 @@ package final class Tables: Sendable {
         var writers: [RowWriter] = []
         for layout in tableSet.layouts { writers.append(try RowWriter(layout, connection, isEmpty: false)) }
         prepared.writers = writers
-      } catch {
-        guard case .sqlite(let path, let code, let message) = error, code & 0xff == SQLITE_ERROR else {
-          throw error
-        }
-        // A table or a column is not there, which nobody else asks for here.
-        throw .needsRebuild(path: path, .damaged(message))
-      }
+      } catch { throw error.ofOwnStatement }
     }
     return prepared.writers
   }

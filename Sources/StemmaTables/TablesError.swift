@@ -41,6 +41,12 @@ extension TablesError {
     return code & 0xff == SQLITE_FULL || code == noRoomForIndex
   }
 
+  /// As the error of a statement that this module wrote: SQLite refuses it only where the file is not as it was made.
+  var ofOwnStatement: TablesError {
+    guard case .sqlite(let path, let code, let what) = self, code & 0xff == SQLITE_ERROR else { return self }
+    return .needsRebuild(path: path, .damaged(what))
+  }
+
   /// Whether an event of a log that is whole did not fit what the tables hold: then these are not what the log made
   /// of them.
   package var isDisagreement: Bool {

@@ -14,6 +14,9 @@ struct FileIdentity: Equatable, Sendable {
   }
 
   static func exists(_ path: String) -> Bool { FileIdentity(of: path) != nil }
+
+  /// Whether this process may write the file, by its permissions and those of the file system.
+  static func isWritable(_ path: String) -> Bool { access(path, W_OK) == 0 }
 }
 
 /// Puts a finished SQLite file in the place of another that may be in use.

@@ -34,6 +34,7 @@ enum Meta {
   static func write(_ tableSet: TableSet, to connection: Connection) throws(TablesError) {
     try write("format", .int(TableSet.format), to: connection)
     try write("schema", .string(tableSet.digest), to: connection)
+    try write("roots", .string(tableSet.inspect(connection).roots), to: connection)
   }
 
   /// Throws `needsRebuild` unless the tables have this software's format and were made for this schema.
@@ -53,12 +54,21 @@ enum Meta {
       reason = .asOf
     } else if try token(of: connection) == nil {
       reason = .damaged("no position in the log")
-    } else if let changed = try tableSet.firstChange(of: connection) {
+    } else if let changed = try change(of: tableSet, connection) {
       reason = .damaged(changed)
     } else {
       return
     }
     throw .needsRebuild(path: connection.path, reason)
+  }
+
+  /// What is not as it was when the tables were made; nil if nothing is.
+  private static func change(
+    of tableSet: TableSet, _ connection: Connection
+  ) throws(TablesError) -> String? {
+    let found = try tableSet.inspect(connection)
+    if let change = found.change { return change }
+    return try text("roots", of: connection) == found.roots ? nil : "a table does not begin where it was made"
   }
 
   // MARK: Position
@@ -136,21 +146,41 @@ enum Meta {
 }
 
 extension TableSet {
-  /// What somebody has taken away or changed of the tables, views and indexes; nil if all are as they were made. What
-  /// was added is nobody's harm, but for triggers, which may take back what is written.
-  func firstChange(of connection: Connection) throws(TablesError) -> String? {
-    var definitions: Set<String> = []
-    let statement = try connection.prepareOnce("SELECT type, name, sql FROM sqlite_master")
+  /// What SQLite's catalogue says of the tables, views and indexes.
+  struct Catalogue {
+    /// What somebody has taken away or changed; nil if all are as they were made. What was added is nobody's harm, but
+    /// for triggers, which may take back what is written.
+    var change: String?
+    /// The pages at which they begin, by name: SQLite believes a changed number, and reads what stands there.
+    var roots: String
+  }
+
+  func inspect(_ connection: Connection) throws(TablesError) -> Catalogue {
+    let made = Self.ownTables + layouts.map(\.createTable) + createIndexes
+    var missing = Set(made)
+    var trigger: String?
+    var tables: Set<String> = []
+    var roots: [Int64] = []
+    // A table before the indexes that SQLite makes for its keys, which have no statement.
+    let statement = try connection.prepareOnce(
+      "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master ORDER BY type DESC, name")
     defer { statement.reset() }
     while try statement.step() {
-      if statement.text(0) == "trigger" { return "the trigger \(statement.text(1)) was added" }
-      definitions.insert(statement.text(2))
+      let (type, name, table) = (statement.text(0), statement.text(1), statement.text(2))
+      if type == "trigger" { trigger = name }
+      let isMade = missing.remove(statement.text(4)) != nil
+      if isMade, type == "table" { tables.insert(name) }
+      if isMade || statement.isNull(4) && tables.contains(table) { roots.append(statement.int(3)) }
     }
-    for made in Self.ownTables + layouts.map(\.createTable) + createIndexes where !definitions.contains(made)
-    {
-      return "what \(made.prefix { $0 != "(" && $0 != "\n" }) made is missing or was changed"
-    }
-    return nil
+    let change =
+      if let trigger {
+        "the trigger \(trigger) was added"
+      } else {
+        made.first(where: missing.contains).map {
+          "what \($0.prefix { $0 != "(" && $0 != "\n" }) made is missing or was changed"
+        }
+      }
+    return Catalogue(change: change ?? nil, roots: roots.map(\.description).joined(separator: " "))
   }
 
   /// Creates all tables, without the indexes.

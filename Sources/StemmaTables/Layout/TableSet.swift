@@ -41,12 +41,12 @@ package struct TableSet: Sendable {
   // MARK: DDL
 
   /// The layout of Stemma's own tables and of `_state`. A change makes every node rebuild its tables.
-  static let format: Int64 = 6
+  static let format: Int64 = 7
 
   static let ownTables = [
     // All that every commit changes beside its rows, in one table, because SQLite writes whole pages: `format`,
-    // `schema` (digest), `position` (what of the log was applied, and `HeadSum`), `clock`, `as_of` in a file that shows
-    // the past; the rows `stream` and `commit` are what the views below show. Numbers that new events continue are not
+    // `schema` (digest), `roots` (the pages at which tables begin), `position` (what of the log was applied, and
+    // `HeadSum`), `clock`, `as_of` in a file that shows the past; the rows `stream` and `commit` are what the views below show. Numbers that new events continue are not
     // taken from a changed byte: `hash` ends with a CRC over the row, also of the clock.
     """
     CREATE TABLE _stemma_meta (
