@@ -31,10 +31,15 @@ extension Node {
     notices += damage.sentences
   }
 
-  /// Records damage that a reader met, so that from then on nobody builds on what is lost. Where nothing can be written,
-  /// or somebody else is writing, the next one who meets it does so.
+  /// Records damage that a reader met, so that from then on nobody builds on what is lost.
   func recordMetDamage(_ found: [Damage]) throws(NodeError) {
     guard options.recordsDamage, mark.damage?.contains(found) != true else { return }
+    try recordIfWritable(found)
+  }
+
+  /// Takes the lock to record damage. Where nothing can be written, or somebody else is writing, the next one who meets it
+  /// does so.
+  func recordIfWritable(_ found: [Damage]) throws(NodeError) {
     do throws(NodeError) {
       try Self.wrapping {
         let lock = try WriterLock(

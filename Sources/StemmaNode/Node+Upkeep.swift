@@ -155,19 +155,8 @@ extension Node {
     var reading = options
     reading.mode = .read
     reading.leavesFiles = true
-    do throws(NodeError) {
-      let lock: WriterLock
-      do throws(LogError) {
-        lock = try WriterLock(
-          path(directory, lockFileName), fileSystem: options.ports.fileSystem, wait: 0)
-      } catch { throw .log(error) }
-      defer { lock.release() }
-      // Under the lock: nobody else changes the mark meanwhile.
-      try open(at: directory, reading).recordDamage(found)
-    } catch {
-      guard error.isRefusalToWrite || error.isInUse else { throw error }
-    }
     let node = try open(at: directory, reading)
+    try node.recordIfWritable(found)
     var toll = try node.toll(of: found)
     toll.isVague = toll.isVague || node.mark.damage?.isVague == true
     return toll
