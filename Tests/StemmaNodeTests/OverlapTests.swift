@@ -55,6 +55,32 @@ import Testing
     #expect(try bench.open("a0").digestTexts == (try bench.open("b").digestTexts))
   }
 
+  /// Partitions whose events another process had brought meanwhile were told as fetched.
+  @Test func onlyPartitionsOfWhichEventsArrivedAreTold() throws {
+    let bench = try Bench(segmentSize: 1000)
+    let b = try bench.node("b", DirectoryTests.tenants)
+    for tenant in ["x", "y"] {
+      for number in 0..<60 {
+        try b.commit(#"{"op":"create","model":"Row","key":{"tenant":"\#(tenant)","n":\#(number)}}"#)
+      }
+      try b.sealIfWanted()
+    }
+    _ = try bench.node("a", DirectoryTests.tenants)
+    let peer = RemotePeer(name: "b", address: b.directory)
+    func pull(_ progress: @escaping (UInt64) -> Void) throws -> Node.TransferReport? {
+      try Node.open(at: bench.path("a"), Self.options())
+        .exchange(with: peer, pulls: true, pushes: false, partitions: []) { events, _ in progress(events) }
+        .pulled
+    }
+    var other: Node.TransferReport?
+    let report = try pull { _ in
+      guard other == nil else { return }
+      do { other = try pull { _ in } } catch { Issue.record(error) }
+    }
+    #expect(report?.partitions == ["tenant=x"] && report?.events == 60)
+    #expect(other?.partitions == ["tenant=y"] && other?.events == 60)
+  }
+
   @Test func twoWritersAndAFollowerShareANode() throws {
     let bench = try Bench(segmentSize: 3000)
     try { _ = try bench.node("a", DirectoryTests.tenants) }()
