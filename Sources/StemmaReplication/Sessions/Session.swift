@@ -117,8 +117,8 @@ package struct Session: Sendable {
   /// Tasks of the side that opened, in order: what is left.
   private(set) var remaining: [Task] = []
   private(set) var run = NarrowedScope(.everything)
-  private var knowledge = Knowledge()
-  private(set) var summary = SessionSummary()
+  var knowledge = Knowledge()
+  var summary = SessionSummary()
 
   /// The side that opens the session.
   package static func opening(_ node: Node) -> (session: Session, greeting: SessionMessage) {
@@ -219,7 +219,7 @@ extension Session {
     return opened ? .greeted(greeting) : .send([.greeting(node.greeting)])
   }
 
-  private var names: (own: String, peer: String) {
+  var names: (own: String, peer: String) {
     (node.greeting.nodeName, peer?.nodeName ?? "the peer")
   }
 
@@ -241,13 +241,13 @@ extension Session {
   }
 
   /// Refuses partitions that are asked for by name and not permitted; what globs leave out is left out.
-  private func require(_ permitted: Scope, for scope: NarrowedScope) throws(ReplicationError) {
+  func require(_ permitted: Scope, for scope: NarrowedScope) throws(ReplicationError) {
     let named = scope.scopes.flatMap(\.list).filter { !$0.isExclusion }.compactMap(\.partition)
     let denied = Set(named).filter { scope.contains($0) && !permitted.contains($0) }.sorted()
     guard denied.isEmpty else { throw .notPermitted(denied) }
   }
 
-  private mutating func concluded(sending: [SessionMessage]) -> Outcome {
+  mutating func concluded(sending: [SessionMessage]) -> Outcome {
     guard opened else {
       state = .idle
       return .transferred(summary, send: sending)
@@ -259,7 +259,7 @@ extension Session {
   }
 
   /// Notes what the peer turned out to hold; throws if it holds other events than we do.
-  private mutating func learn(_ theirs: Knowledge) throws(ReplicationError) {
+  mutating func learn(_ theirs: Knowledge) throws(ReplicationError) {
     if let fork = knowledge.restricted(to: { theirs.partitions[$0] != nil }).fork(
       against: theirs, names: names)
     {
@@ -269,158 +269,8 @@ extension Session {
     retire(knowledge.origins(node.greeting.ownOrigins, behind: theirs))
   }
 
-  private mutating func retire(_ origins: [Origin]) {
+  mutating func retire(_ origins: [Origin]) {
     summary.originsToRetire = Set(summary.originsToRetire).union(origins).sorted()
-  }
-}
-
-// MARK: - Receiving events
-
-extension Session {
-  private mutating func ask(for scope: NarrowedScope) -> SessionMessage {
-    let held = knowledge.restricted { scope.contains($0) }
-    let request = TransferRequest(scope: scope, knowledge: held)
-    let reader = ShipmentReader(
-      sender: peer?.logID ?? node.greeting.logID, scope: scope, knowledge: held, schema: node.schema,
-      names: names)
-    state = .receiving(
-      Receiving(
-        request: request, reader: reader, summary: TransferSummary(direction: .received), knowledge: held))
-    return .request(request)
-  }
-
-  private mutating func take(_ chunk: Chunk, _ old: Receiving) throws(ReplicationError) -> Outcome {
-    var receiving = old
-    // So that the assembly is held once, and grows in place.
-    state = .over
-    if let piece = try receiving.assemble(chunk) { return try read(piece, receiving) }
-    state = .receiving(receiving)
-    return .wait
-  }
-
-  /// The caller has the piece before in its hands.
-  private mutating func takeAhead(_ chunk: Chunk, _ old: Receiving) throws(ReplicationError) -> Outcome {
-    var receiving = old
-    state = .over
-    receiving.next = try receiving.assemble(chunk)
-    state = .adopting(receiving)
-    return .wait
-  }
-
-  private mutating func read(
-    _ arrived: ArrivedPiece, _ old: Receiving
-  ) throws(ReplicationError) -> Outcome {
-    var receiving = old
-    let piece = try receiving.reader.read(arrived)
-    receiving.pieces += 1
-    receiving.summary.add(piece)
-    let own = Set(node.greeting.ownOrigins)
-    let lost = piece.streams.map(\.range).filter {
-      own.contains($0.origin) && $0.to > knowledge[$0.partition, $0.origin].sequence
-    }
-    retire(lost.map(\.origin))
-    state = .adopting(receiving)
-    return .adopt(piece)
-  }
-
-  /// The piece of the last outcome is durable. `knowledge`: all that the node holds now. The next one is handed out
-  /// if it is here.
-  package mutating func adopted(knowledge: Knowledge) -> Outcome {
-    guard case .adopting(var receiving) = state else { preconditionFailure("adopted comes after adopt") }
-    state = .over
-    self.knowledge = knowledge
-    receiving.knowledge = knowledge.restricted { receiving.request.scope.contains($0) }
-    guard let next = receiving.next else {
-      state = .receiving(receiving)
-      return .wait
-    }
-    receiving.next = nil
-    do throws(ReplicationError) { return try read(next, receiving) } catch { return fail(error) }
-  }
-
-  /// Whether a whole piece waits until the one before it is adopted. Nothing else may come before that.
-  package var isPieceWaiting: Bool {
-    guard case .adopting(let receiving) = state else { return false }
-    return receiving.next != nil
-  }
-
-  /// Whether the caller has a piece in its hands that it is to adopt.
-  package var isAdopting: Bool {
-    guard case .adopting = state else { return false }
-    return true
-  }
-
-  private mutating func finish(_ end: TransferEnd, _ receiving: Receiving) throws(ReplicationError) -> Outcome
-  {
-    guard receiving.assembly.isEmpty, end.pieces == receiving.pieces else {
-      throw .incomplete("\(receiving.pieces) of \(end.pieces) pieces came")
-    }
-    try receiving.reader.finish(end)
-    try learn(end.knowledge)
-    var transfer = receiving.summary
-    transfer.bytesRead = end.bytesRead
-    summary.pulled = transfer
-    return concluded(sending: [.acknowledgement(receiving.knowledge)])
-  }
-}
-
-// MARK: - Sending events
-
-extension Session {
-  private mutating func ship(
-    _ request: TransferRequest, within offered: NarrowedScope? = nil
-  ) throws(ReplicationError) -> Outcome {
-    var scope = NarrowedScope(request.scope.scopes + [node.greeting.scope, node.readable])
-    if let offered { scope = NarrowedScope(scope.scopes + offered.scopes) }
-    if let foreign = request.knowledge.sortedPartitions.first(where: { !request.scope.contains($0) }) {
-      throw .foreignPartition(foreign)
-    }
-    try require(node.readable, for: request.scope)
-    try learn(request.knowledge)
-    let order = ShipmentOrder(scope: scope, receiver: request.knowledge, names: names)
-    state = .shipping(Shipping(request: request, summary: TransferSummary(direction: .sent)))
-    return .ship(order)
-  }
-
-  /// A piece of the shipment that `ship` asked for, as messages to send.
-  package mutating func piece(_ bytes: [UInt8]) -> [SessionMessage] {
-    guard case .shipping(var shipping) = state else { preconditionFailure("piece comes after ship") }
-    var messages: [SessionMessage] = []
-    for start in stride(from: 0, to: bytes.count, by: ReplicationLimits.chunk) {
-      let end = min(start + ReplicationLimits.chunk, bytes.count)
-      messages.append(
-        .chunk(Chunk(piece: shipping.pieces, isLast: end == bytes.count, bytes: Array(bytes[start..<end]))))
-    }
-    shipping.pieces += 1
-    shipping.summary.bytesShipped += UInt64(bytes.count)
-    state = .shipping(shipping)
-    return messages
-  }
-
-  /// All pieces are sent: the message that says so. `partitions`: those of which something was shipped.
-  package mutating func shipped(_ end: TransferEnd, partitions: [Partition]) -> SessionMessage {
-    guard case .shipping(var shipping) = state else { preconditionFailure("shipped comes after ship") }
-    precondition(end.pieces == shipping.pieces, "the end must count the pieces that were sent")
-    shipping.summary.partitions = partitions
-    shipping.summary.events = end.events
-    shipping.summary.bytesRead = end.bytesRead
-    shipping.end = end
-    state = .waitingForAcknowledgement(shipping)
-    return .end(end)
-  }
-
-  private mutating func acknowledged(
-    _ theirs: Knowledge, _ shipping: Shipping
-  ) throws(ReplicationError) -> Outcome {
-    if let foreign = theirs.sortedPartitions.first(where: { !shipping.request.scope.contains($0) }) {
-      throw .foreignPartition(foreign)
-    }
-    if let end = shipping.end, !theirs.covers(end.knowledge) {
-      throw .incomplete("the peer did not acknowledge all that was sent")
-    }
-    summary.peerKnowledge.formUnion(theirs)
-    summary.pushed = shipping.summary
-    return concluded(sending: [])
   }
 }
 

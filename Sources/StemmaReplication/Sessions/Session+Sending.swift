@@ -1,0 +1,60 @@
+import StemmaEvents
+
+/// Sending events.
+extension Session {
+  mutating func ship(
+    _ request: TransferRequest, within offered: NarrowedScope? = nil
+  ) throws(ReplicationError) -> Outcome {
+    var scope = NarrowedScope(request.scope.scopes + [node.greeting.scope, node.readable])
+    if let offered { scope = NarrowedScope(scope.scopes + offered.scopes) }
+    if let foreign = request.knowledge.sortedPartitions.first(where: { !request.scope.contains($0) }) {
+      throw .foreignPartition(foreign)
+    }
+    try require(node.readable, for: request.scope)
+    try learn(request.knowledge)
+    let order = ShipmentOrder(scope: scope, receiver: request.knowledge, names: names)
+    state = .shipping(Shipping(request: request, summary: TransferSummary(direction: .sent)))
+    return .ship(order)
+  }
+
+  /// A piece of the shipment that `ship` asked for, as messages to send.
+  package mutating func piece(_ bytes: [UInt8]) -> [SessionMessage] {
+    guard case .shipping(var shipping) = state else { preconditionFailure("piece comes after ship") }
+    var messages: [SessionMessage] = []
+    for start in stride(from: 0, to: bytes.count, by: ReplicationLimits.chunk) {
+      let end = min(start + ReplicationLimits.chunk, bytes.count)
+      messages.append(
+        .chunk(Chunk(piece: shipping.pieces, isLast: end == bytes.count, bytes: Array(bytes[start..<end]))))
+    }
+    shipping.pieces += 1
+    shipping.summary.bytesShipped += UInt64(bytes.count)
+    state = .shipping(shipping)
+    return messages
+  }
+
+  /// All pieces are sent: the message that says so. `partitions`: those of which something was shipped.
+  package mutating func shipped(_ end: TransferEnd, partitions: [Partition]) -> SessionMessage {
+    guard case .shipping(var shipping) = state else { preconditionFailure("shipped comes after ship") }
+    precondition(end.pieces == shipping.pieces, "the end must count the pieces that were sent")
+    shipping.summary.partitions = partitions
+    shipping.summary.events = end.events
+    shipping.summary.bytesRead = end.bytesRead
+    shipping.end = end
+    state = .waitingForAcknowledgement(shipping)
+    return .end(end)
+  }
+
+  mutating func acknowledged(
+    _ theirs: Knowledge, _ shipping: Shipping
+  ) throws(ReplicationError) -> Outcome {
+    if let foreign = theirs.sortedPartitions.first(where: { !shipping.request.scope.contains($0) }) {
+      throw .foreignPartition(foreign)
+    }
+    if let end = shipping.end, !theirs.covers(end.knowledge) {
+      throw .incomplete("the peer did not acknowledge all that was sent")
+    }
+    summary.peerKnowledge.formUnion(theirs)
+    summary.pushed = shipping.summary
+    return concluded(sending: [])
+  }
+}
