@@ -115,6 +115,8 @@ package struct InspectionRequest: Sendable {
   package var block: Int?
   /// Compare, too, what needs the whole content: digests, hashes of streams, key filter.
   package var isComplete: Bool
+  /// Of which log and number a journal is, if its header does not tell.
+  var journal: (log: LogID, number: UInt64)?
 
   package init(block: Int? = nil, isComplete: Bool = false) {
     self.block = block

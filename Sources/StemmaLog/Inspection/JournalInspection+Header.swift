@@ -90,7 +90,13 @@ extension JournalInspection {
     var proven = part
     say(bytes, in: &proven, isProven: false)
     var first = try nextFrame(from: 0)
-    if first != nil { part = proven } else { first = try firstNamelessFrame() }
+    if first == nil, let journal = request.journal {
+      (log, number) = journal
+      first = try firstFrame()
+    } else if first != nil {
+      part = proven
+    }
+    if first == nil { first = try firstNamelessFrame() }
     guard let first, first.shift == 0 || first.shift < 0 && -first.shift <= JournalHeader.size else { return }
     let size = UInt64(JournalHeader.size)
     if first.offset > size {

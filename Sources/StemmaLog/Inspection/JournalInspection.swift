@@ -5,7 +5,7 @@ import StemmaEvents
 /// the remains of what stood in the file before, or damage.
 struct JournalInspection {
   let source: InspectedFile
-  private let request: InspectionRequest
+  let request: InspectionRequest
   private let body: (InspectedPart) -> Void
   var log = LogID(0)
   var number: UInt64 = 0
@@ -106,7 +106,13 @@ struct JournalInspection {
 
   /// The first frame, where no header says whose they are.
   mutating func firstNamelessFrame() throws(LogError) -> Found? {
-    (isNameless, isBehindLast) = (true, false)
+    isNameless = true
+    return try firstFrame()
+  }
+
+  /// The first frame, looked for anew.
+  mutating func firstFrame() throws(LogError) -> Found? {
+    isBehindLast = false
     return try nextFrame(from: 0)
   }
 

@@ -157,13 +157,17 @@ extension Log {
   func inspectedContents(of file: DamagedFile) throws(LogError) -> (NumberedEvents, [Event]) {
     let source: InspectedFile
     do throws(LogError) { source = try InspectedFile(path: file.path, fileSystem: fileSystem) } catch {
-      guard error.isNotFound else { throw error }
+      guard error.isNoFile else { throw error }
       return (NumberedEvents(), [])
     }
     let format: LogFileFormat = if case .journal = file.kind { .journal } else { .segment }
     var placed = NumberedEvents()
     var unplaced: [Event] = []
-    try inspect(source, as: try LogFileFormat(of: source) ?? format) { part in
+    var request = InspectionRequest()
+    if case .journal(let number) = LogFileName(String(file.path.dropFirst(directory.count + 1))) {
+      request.journal = (id, number)
+    }
+    try inspect(source, as: try LogFileFormat(of: source) ?? format, request) { part in
       guard let block = part.block, !part.flaws.isEmpty || !file.reads(part) else { return }
       // Whatever has a block was read once, values too.
       guard case .success(let events) = Result(catching: { () throws(EventsError) in try block.events() })
