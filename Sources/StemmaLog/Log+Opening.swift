@@ -19,7 +19,7 @@ extension Log {
         guard try isUnused(try fileSystem.open(path, .read)) else { throw .logExists(path: directory) }
         leftBehind.append(path)
       case .segment, .journal: throw .logExists(path: directory)
-      case .watermark, .partial, .other: break
+      case .watermark, .partial, .aside, .other: break
       }
     }
     for path in leftBehind { try fileSystem.remove(path) }
@@ -98,18 +98,21 @@ extension Log {
         guard error.isNotFound, options.mode == .readOnly, attempt < Self.attempts else { throw error }
       }
     }
-    if options.mode == .readWrite { try recover() }
+    guard options.mode == .readWrite else { return }
+    if try restoreJournalNames() { try loadOnce() }
+    try recover()
   }
 
   /// Reads the directory and the journals; writes nothing.
   private func loadOnce() throws(LogError) {
     var listing = try LogDirectory(
-      reading: directory, log: id, known: self.listing.headers, fileSystem: fileSystem)
+      reading: directory, log: id, known: self.listing.headers, journals: self.journals,
+      fileSystem: fileSystem)
     // Before the journals: what it calls durable must be found in them.
     try readWatermark(isPresent: listing.hasWatermark)
     var journals: [Journal] = []
     for number in listing.journalNumbers {
-      let path = LogFileName.journal(number, in: directory)
+      let path = listing.renamedJournals[number] ?? LogFileName.journal(number, in: directory)
       do throws(LogError) {
         journals.append(try loadJournal(number, path))
       } catch .damaged(_, let offset, let flaw) {
@@ -131,7 +134,9 @@ extension Log {
   }
 
   private func loadJournal(_ number: UInt64, _ path: String) throws(LogError) -> Journal {
-    if var known = journals.first(where: { $0.number == number }), try known.file.size() >= known.size {
+    if var known = journals.first(where: { $0.number == number && $0.path == path }),
+      try known.file.size() >= known.size
+    {
       try known.scan(isThorough: false)
       return known
     }
@@ -183,7 +188,14 @@ extension Log {
     if let watermarkFile {
       file = watermarkFile
     } else {
-      file = try fileSystem.open(path, options.mode == .readWrite ? .write : .read)
+      do throws(LogError) {
+        file = try fileSystem.open(path, options.mode == .readWrite ? .write : .read)
+      } catch {
+        guard let damage = error.damage else { throw error }
+        (watermark, recovery.watermarkIdentity) = (nil, nil)
+        recovery.watermarkDamage = [damage]
+        return
+      }
       recovery.watermarkIdentity = try file.identity()
     }
     (watermark, recovery.watermarkDamage) = try Watermark.read(file, path: path, log: id)
@@ -231,7 +243,8 @@ extension Log {
   // MARK: Making files
 
   /// Writes a file aside, gives it its name and makes the name durable. `body` writes and syncs.
-  /// A directory that cannot be synced poisons the log. Never written over: a file that has only the name of another.
+  /// A directory that cannot be synced poisons the log. Nothing is written over: what has the name is moved aside, unless
+  /// it is a file that only has the name of another.
   func install<Result>(
     _ path: String, _ body: (any File) throws(LogError) -> Result
   ) throws(LogError) -> Result {
@@ -245,9 +258,21 @@ extension Log {
     let file = try fileSystem.open(aside, .create)
     let result = try body(file)
     file.close()
+    try moveAside(path)
     try fileSystem.rename(aside, to: path)
     try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
     return result
+  }
+
+  /// Moves what has a name aside, if there is anything: a copy that somebody put there, or what is no file. Durable with
+  /// the next name.
+  func moveAside(_ path: String) throws(LogError) {
+    let names = Set(try fileSystem.list(directory))
+    let name = path.dropFirst(directory.count + 1)
+    guard names.contains(String(name)) else { return }
+    var count = 0
+    while names.contains("\(name)\(LogFileName.asideSuffix)\(count)") { count += 1 }
+    try fileSystem.rename(path, to: "\(path)\(LogFileName.asideSuffix)\(count)")
   }
 
   /// Makes the next journal and appends to it from now on.
@@ -282,13 +307,13 @@ extension Log {
   /// A damaged log is recovered as far as it is whole. What tells of the damage stays: the files themselves, the
   /// gap in the numbers, and in the header of the journal that follows a damaged one how long that was.
   private func recover() throws(LogError) {
-    if !listing.hasWatermark { try makeWatermark() }
+    if watermarkFile == nil { try makeWatermark() }
     // Whoever renamed a file may have died before the name was durable. The watermark names a journal only
     // after that, and obsolete files are removed only after that.
     if !listing.obsolete.isEmpty || watermark?.journal != journals.last?.number {
       try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
     }
-    for path in listing.obsolete { try fileSystem.remove(path) }
+    for path in listing.obsolete where try isFile(path) { try fileSystem.remove(path) }
     listing.obsolete = []
     if let open = journals.last, isAppendable(open) {
       try recoverTail()

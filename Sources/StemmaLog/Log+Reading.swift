@@ -125,7 +125,7 @@ extension Log {
 
   private func sizeIfThere(_ path: String) throws(LogError) -> UInt64 {
     do throws(LogError) { return try fileSystem.open(path, .read).size() } catch {
-      if error.isNotFound { return 0 }
+      if error.isNoFile { return 0 }
       throw error
     }
   }

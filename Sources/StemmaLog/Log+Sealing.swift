@@ -38,6 +38,7 @@ extension Log {
   package func finish(_ sealing: Sealing, _ trailer: SealedSegment) throws(LogError) {
     try checkWritable()
     guard journals.count > 1, journals[0].number == sealing.header.number else { return }
+    try moveAside(sealing.path)
     try fileSystem.rename(sealing.aside, to: sealing.path)
     try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
     listing.headers[sealing.header.number] = sealing.header

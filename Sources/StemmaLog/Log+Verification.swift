@@ -12,6 +12,8 @@ extension Log {
     if let watermarkFile {
       let path = LogFileName.watermark(in: directory)
       found.formUnion(try Watermark.read(watermarkFile, path: path, log: id).1)
+    } else {
+      found.formUnion(recovery.watermarkDamage)
     }
     /// That the file before may be called by; nil: it cannot be read.
     var previous: [SegmentDigest]? = [.none]
@@ -52,7 +54,23 @@ extension Log {
   }
 
   /// Files that have the names of others that the log never had: what they are. They count for nothing.
-  package var outsiders: [Damage] { listing.outsiders }
+  package var outsiders: [Damage] {
+    listing.outsiders.map { outsider in
+      guard case .notAFile(let kind) = outsider.flaw else { return outsider }
+      var outsider = outsider
+      outsider.flaw = .disagreement("this is \(kind), not a file of the log; nobody reads it; take it away")
+      return outsider
+    }
+  }
+
+  /// Journals under other names than their own, which the next writer gives them back: nothing of them is lost.
+  package var renamedJournals: [Damage] {
+    listing.renamedJournals.sorted { $0.key < $1.key }.map { number, path in
+      let name = LogFileName.digits(number) + ".journal"
+      let what = "this is \(name) under another name; it is read there, and the next write gives it its own"
+      return Damage(path: path, offset: 24, flaw: .disagreement(what))
+    }
+  }
 
   private func verify(_ journal: Journal) throws(LogError) {
     var runs = RunCollector(path: journal.path)

@@ -8,6 +8,9 @@ struct LogDirectory {
   var headers: [UInt64: SegmentHeader] = [:]
   /// Journals that count, by number; rising.
   var journalNumbers: [UInt64] = []
+  /// By number: paths of journals that have the names of others, while no other file has theirs. They are read where
+  /// they are.
+  var renamedJournals: [UInt64: String] = [:]
   /// Files that are no longer needed: partial, replaced, or sealed.
   var obsolete: [String] = []
   var damage: [(place: UInt64, Damage)] = []
@@ -20,8 +23,8 @@ struct LogDirectory {
   /// By the number of their names: segments that have the names of others, and whose own belong to others, too. Such
   /// a file tells nothing of the one that it has the name of.
   var strays: [UInt64: SegmentHeader] = [:]
-  /// Files with the names of others that the log never had, as their numbers are above all that it has given: what they
-  /// are. They count for nothing.
+  /// Files with the names of others that the log never had, as their numbers are above all that it has given, or another
+  /// file has the number: what they are. They count for nothing.
   var outsiders: [Damage] = []
   /// Of the files that count, and of those that are missing. Misnamed files count by their own numbers.
   var highestNumber: UInt64 = 0
@@ -38,23 +41,26 @@ struct LogDirectory {
 
   init() {}
 
-  /// Reads a directory; writes nothing. `known`: headers that were read before. A segment that has a
+  /// Reads a directory; writes nothing. `known`, `journals`: what was read before. A segment that has a
   /// journal of its number, or that replaces a file that is still there, is read as a whole to see whether
   /// its digest holds.
   ///
   /// Throws `.newerFormat`, `.foreignLog`, `.noLog`, `.system`; damage is collected.
   init(
-    reading directory: String, log: LogID, known: [UInt64: SegmentHeader], fileSystem: any FileSystem
+    reading directory: String, log: LogID, known: [UInt64: SegmentHeader], journals: [Journal],
+    fileSystem: any FileSystem
   ) throws(LogError) {
     do throws(LogError) { names = try fileSystem.list(directory) } catch {
       throw error.isNotFound ? .noLog(path: directory) : error
     }
     var segments: [UInt64] = []
+    var notFiles: [Damage] = []
     for name in names {
       switch LogFileName(name) {
       case .segment(let number): segments.append(number)
       case .journal(let number): journalNumbers.append(number)
       case .partial: obsolete.append(directory + "/" + name)
+      case .aside: outsiders.append(.aside(directory + "/" + name))
       case .watermark, .other: break
       }
     }
@@ -70,11 +76,14 @@ struct LogDirectory {
           if header.number == number { headers[number] = header } else { strays[number] = header }
         }
       } catch .damaged(_, let offset, let flaw) {
-        damage.append((number, Damage(path: path, offset: offset, flaw: flaw)))
+        let found = Damage(path: path, offset: offset, flaw: flaw)
+        damage.append((number, found))
+        if flaw.isNotAFile { notFiles.append(found) }
       }
     }
+    let copies = try settleJournals(segments, journals, &notFiles, directory, log, fileSystem)
     settleNames(segments)
-    try settleNumbers(segments, directory, log, fileSystem)
+    settleNumbers(segments, copies, notFiles, directory)
     for (number, header) in strays {
       damage.append((number, header.misnamed(LogFileName.segment(number, in: directory))))
     }
@@ -113,31 +122,69 @@ struct LogDirectory {
     strays = strays.filter { misnamed[$0.key] == nil }
   }
 
-  /// Tells files that have numbers above all those of the log, and others in their headers, from those that count.
-  private mutating func settleNumbers(
-    _ segments: [UInt64], _ directory: String, _ log: LogID, _ fileSystem: any FileSystem
-  ) throws(LogError) {
+  /// Tells the journals by the numbers in their headers. Returns those that have the names of others and must stay there,
+  /// by the number of their names: copies of others. Adds what is no file.
+  private mutating func settleJournals(
+    _ segments: [UInt64], _ known: [Journal], _ notFiles: inout [Damage], _ directory: String,
+    _ log: LogID, _ fileSystem: any FileSystem
+  ) throws(LogError) -> [UInt64: UInt64] {
     var copies: [UInt64: UInt64] = [:]
-    for number in journalNumbers where journalNumbers.count > 1 {
+    for number in journalNumbers {
       let path = LogFileName.journal(number, in: directory)
-      let own = try JournalHeader.number(of: try fileSystem.open(path, .read), log: log)
-      if let own, own != number { copies[number] = own }
+      if known.contains(where: { $0.path == path && $0.number == number }) { continue }
+      do throws(LogError) {
+        let own = try JournalHeader.number(of: try fileSystem.open(path, .read), log: log)
+        if let own, own != number { copies[number] = own }
+      } catch .damaged(_, let offset, let flaw) {
+        notFiles.append(Damage(path: path, offset: offset, flaw: flaw))
+      }
     }
-    let counted =
-      segments.filter { misnamed[$0] == nil && strays[$0] == nil } + misnamed.values.map(\.number)
-      + journalNumbers.filter { copies[$0] == nil }
+    var claimed = Set(segments).union(journalNumbers.filter { copies[$0] == nil })
+    for (name, own) in copies.sorted(by: { $0.key < $1.key }) where claimed.insert(own).inserted {
+      copies[name] = nil
+      renamedJournals[own] = LogFileName.journal(name, in: directory)
+      journalNumbers.removeAll { $0 == name }
+    }
+    journalNumbers = (journalNumbers + renamedJournals.keys).sorted()
+    return copies
+  }
+
+  /// Tells files that have numbers above all those of the log, or those of other files, and none of their own, from those
+  /// that count.
+  private mutating func settleNumbers(
+    _ segments: [UInt64], _ copies: [UInt64: UInt64], _ notFiles: [Damage], _ directory: String
+  ) {
+    let notThere = Set(notFiles.map(\.path))
+    let journals = journalNumbers.filter {
+      copies[$0] == nil && !notThere.contains(LogFileName.journal($0, in: directory))
+    }
+    let files = segments.filter {
+      misnamed[$0] == nil && strays[$0] == nil && !notThere.contains(LogFileName.segment($0, in: directory))
+    }
+    let counted = files + misnamed.values.map(\.number) + journals
     highestNumber = counted.max() ?? segments.max() ?? journalNumbers.max() ?? 0
-    func isOutside(_ number: UInt64) -> Bool { number > highestNumber }
-    for (number, header) in strays where isOutside(number) {
+    func isOutside(_ number: UInt64, _ others: [UInt64]) -> Bool {
+      number > highestNumber || others.contains(number)
+    }
+    for (number, header) in strays where isOutside(number, journals) {
       let path = LogFileName.segment(number, in: directory)
       outsiders.append(.outsider(path, named: LogFileName.digits(header.number) + ".segment"))
       strays[number] = nil
     }
-    for (number, own) in copies where isOutside(number) {
+    for (number, own) in copies where isOutside(number, segments) {
       let path = LogFileName.journal(number, in: directory)
       outsiders.append(.outsider(path, named: LogFileName.digits(own) + ".journal"))
       journalNumbers.removeAll { $0 == number }
     }
+    for found in notFiles {
+      switch LogFileName(String(found.path.dropFirst(directory.count + 1))) {
+      case .segment(let number) where isOutside(number, journals): damage.removeAll { $0.1 == found }
+      case .journal(let number) where isOutside(number, files): journalNumbers.removeAll { $0 == number }
+      default: continue
+      }
+      outsiders.append(found)
+    }
+    outsiders.sort()
   }
 
   /// Where a segment and a journal have the same number, the segment wins if its digest holds.
@@ -190,7 +237,8 @@ struct LogDirectory {
       }
     }
     if highestNumber == 0 { return }
-    let unreadable = damage.filter { strays[$0.place] == nil }.sorted { $0.place < $1.place }
+    let unreadable = damage.filter { strays[$0.place] == nil && !$0.1.flaw.isNotAFile }
+      .sorted { $0.place < $1.place }
     for (number, header) in misnamed {
       damage.append((header.place, header.misnamed(LogFileName.segment(number, in: directory))))
     }
@@ -209,10 +257,12 @@ struct LogDirectory {
   /// Notes that all files behind the highest number up to an open journal are gone.
   mutating func noteMissing(upToJournal last: UInt64, in directory: String) {
     for number in highestNumber + 1...last {
-      let path =
-        number == last
-        ? LogFileName.journal(number, in: directory) : LogFileName.segment(number, in: directory)
-      damage.append((number, Damage(path: path, offset: 0, flaw: .missing)))
+      let names = [LogFileName.segment(number, in: directory), LogFileName.journal(number, in: directory)]
+      // What is no file stands where it was.
+      let other = outsiders.firstIndex { names.contains($0.path) && $0.flaw.isNotAFile }
+      let found = other.map { outsiders.remove(at: $0) }
+      damage.append(
+        (number, found ?? Damage(path: names[number == last ? 1 : 0], offset: 0, flaw: .missing)))
     }
     highestNumber = last
   }
@@ -227,8 +277,14 @@ extension Damage {
   /// A file that has the name of one that the log never had.
   fileprivate static func outsider(_ path: String, named name: String) -> Damage {
     let what =
-      "this is a copy of \(name) under a number that the log has not come to, which nobody reads; take it away, or put it in "
-      + "that one's place if that is damaged"
+      "this is a copy of \(name) under a number that is not its own, which nobody reads; take it away, or put it in that "
+      + "one's place if that is damaged"
     return Damage(path: path, offset: 24, flaw: .disagreement(what))
+  }
+
+  fileprivate static func aside(_ path: String) -> Damage {
+    let what =
+      "this had the name that a file of the log was to get, and was moved aside; nobody reads it; look at it, and take it away"
+    return Damage(path: path, offset: 0, flaw: .disagreement(what))
   }
 }

@@ -6,8 +6,7 @@ extension LogError: CustomStringConvertible {
     switch self {
     case .system(let path, let operation, let code): "\(operation) \(path): \(System.text(of: code))"
     case .notAFile(let path, let kind):
-      "\(path) is \(kind), not a file; move it away, and put the file back if it was replaced; `stemma verify` says what "
-        + "is missing then"
+      "\(path) is \(kind), not a file; move it away, and put the file back"
     case .damaged(let path, _, let flaw) where flaw.isDoubled: "\(path): \(flaw)"
     case .damaged(let path, let offset, let flaw):
       "\(path) is damaged at byte \(offset): \(flaw); `stemma verify` lists all damage"
@@ -47,6 +46,7 @@ extension Flaw: CustomStringConvertible {
   package var description: String {
     switch self {
     case .missing: "the file is missing"
+    case .notAFile(let kind): "\(kind) has the name of the file, which is missing"
     case .empty: "the file is empty"
     case .notThisFormat: "no file, and no part of one, begins like this"
     case .cutShort(let expected, let found):

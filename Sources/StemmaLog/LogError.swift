@@ -4,6 +4,8 @@ import StemmaEvents
 package enum Flaw: Error, Equatable, Sendable {
   /// A file that the others say must be there is not.
   case missing
+  /// There is something else under its name.
+  case notAFile(NotAFile)
   case empty
   /// The file does not begin, or a part of it does not begin, as this format does.
   case notThisFormat
@@ -45,6 +47,8 @@ package struct Damage: Hashable, Sendable {
 }
 
 extension Flaw {
+  package var isNotAFile: Bool { if case .notAFile = self { true } else { false } }
+
   /// Whether the bytes are what was written, and only a name is there twice.
   package var isDoubled: Bool { if case .doubled = self { true } else { false } }
 }
@@ -60,7 +64,7 @@ extension Flaw: Hashable {
 }
 
 /// What can have a file's name and is none.
-package enum NotAFile: Equatable, Sendable { case directory, linkLoop, pipe, socket, device }
+package enum NotAFile: Hashable, Sendable { case directory, linkLoop, pipe, socket, device }
 
 /// Every error of this module.
 package enum LogError: Error, Equatable, Sendable {
@@ -98,6 +102,9 @@ package enum LogError: Error, Equatable, Sendable {
   package var isNotFound: Bool {
     if case .system(_, _, System.notFound) = self { true } else { false }
   }
+
+  /// Whether a path of the log named no file.
+  var isNoFile: Bool { isNotFound || damage?.flaw.isNotAFile == true }
 }
 
 /// Runs `body` and says where a flaw was found.

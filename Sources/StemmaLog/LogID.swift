@@ -17,10 +17,13 @@ enum LogFileName {
   case watermark
   /// Something that was being written when a process ended: `….partial`.
   case partial
+  /// What stood where a file was to get its name: `….aside0`. Nobody reads it.
+  case aside
   case other
 
   static let watermarkName = "watermark"
   static let partialSuffix = ".partial"
+  static let asideSuffix = ".aside"
 
   init(_ name: String) {
     func number(_ suffix: String) -> UInt64? {
@@ -34,6 +37,8 @@ enum LogFileName {
       self = .watermark
     } else if name.hasSuffix(Self.partialSuffix) {
       self = .partial
+    } else if name.contains(Self.asideSuffix) {
+      self = .aside
     } else if let number = number(".segment") {
       self = .segment(number)
     } else if let number = number(".journal") {

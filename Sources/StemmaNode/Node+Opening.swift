@@ -302,6 +302,7 @@ extension Node {
     for cut in log.recovery.cuts {
       notices.append("a torn tail of \(cut.bytes) bytes was cut from \(cut.path) and kept at \(cut.keptAt)")
     }
+    notices += log.recovery.renamed.map { "\($0) had another name, and got its own back" }
     if let damage = mark.damage, tablesRemember { notices += damage.sentences }
     var reasons: [String] = []
     if !Set(log.recovery.keptTails).isSubset(of: mark.keptTails) { reasons.append("a torn tail was cut") }

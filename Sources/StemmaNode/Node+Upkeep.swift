@@ -94,10 +94,14 @@ extension Node {
       finding.report.damage += finding.damage.map { damage in
         .init(
           file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
-          what: damage.flaw.description, remedy: log.isHarmless([damage]) ? .none : .repair)
+          what: damage.flaw.description,
+          remedy: !log.isHarmless([damage]) ? .repair : damage.flaw.isNotAFile ? .rename : .none)
       }
       finding.report.damage += log.outsiders.map { outsider in
         .init(file: outsider.path, what: outsider.flaw.description, remedy: .remove)
+      }
+      finding.report.damage += log.renamedJournals.map { journal in
+        .init(file: journal.path, what: journal.flaw.description, remedy: .rename)
       }
       finding.report.mark = mark
       finding.report.unconfirmed = log.unconfirmedEvents
@@ -213,7 +217,9 @@ extension Node {
     // Tables that have not followed yet, as after a process that died, show what the log held until then.
     if isBehind {
       try compareEnd(log, held, &report)
-      guard log.tornTail == nil, token != .start, try log.matches(token) else { return }
+      // Nor do those that have taken in what no watermark confirms any more.
+      guard log.tornTail == nil, token != .start, token.position <= log.durableEnd, try log.matches(token)
+      else { return }
     }
     let found = try tables.read { reader throws(TablesError) in
       try reader.token() == token ? try reader.summary() : nil

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Passes everything on and counts the bytes that are read: what a filtered pull promises to keep small.
+/// Passes everything on and counts the bytes that are read: what a filtered pull promises to keep small. What is no file,
+/// where one of a log should be, is damage.
 final class MeteredFileSystem: FileSystem {
   private let base: any FileSystem
   private let count = Atomic<UInt64>(0)
@@ -12,7 +13,10 @@ final class MeteredFileSystem: FileSystem {
   fileprivate func add(_ bytes: Int) { count.add(UInt64(bytes), ordering: .relaxed) }
 
   func open(_ path: String, _ access: FileAccess) throws(LogError) -> any File {
-    MeteredFile(try base.open(path, access), self)
+    do throws(LogError) { return MeteredFile(try base.open(path, access), self) } catch {
+      guard case .notAFile(_, let kind) = error else { throw error }
+      throw .damaged(path: path, offset: 0, .notAFile(kind))
+    }
   }
   func list(_ directory: String) throws(LogError) -> [String] { try base.list(directory) }
   func createDirectory(_ path: String) throws(LogError) { try base.createDirectory(path) }

@@ -116,40 +116,6 @@ extension Log {
     return mended
   }
 
-  /// Gives the files that have the names of others their own, where that writes over nothing. Returns the names
-  /// that they had. Durable on return.
-  ///
-  /// Interrupted at any point, the log is as it was, or some of the files still have names of others.
-  package func restoreNames() throws(LogError) -> [String] {
-    guard !listing.misnamed.isEmpty else { return [] }
-    try checkWritable()
-    let names = listing.misnamed.keys.sorted().map { LogFileName.digits($0) + ".segment" }
-    let taken = listing.names.compactMap { name -> UInt64? in
-      switch LogFileName(name) {
-      case .segment(let number), .journal(let number): number
-      case .watermark, .partial, .other: nil
-      }
-    }
-    let spare = max(taken.max() ?? 0, listing.highestNumber) + 1
-    var pending = listing.misnamed.mapValues(\.number)
-    while let first = pending.keys.min() {
-      // Files that have each other's names go around through one that nobody has.
-      let (name, own) =
-        pending.sorted { $0.key < $1.key }.first { pending[$0.value] == nil } ?? (first, spare)
-      pending[own] = own == spare ? pending[name] : nil
-      pending[name] = nil
-      // One after the other: a name that is given anew must be free on disk.
-      try poisoning { () throws(LogError) in
-        try fileSystem.rename(
-          LogFileName.segment(name, in: directory), to: LogFileName.segment(own, in: directory))
-        try fileSystem.syncDirectory(directory)
-      }
-    }
-    listing.headers = [:]
-    try load()
-    return names
-  }
-
   /// Gives up what damage has taken: writes every damaged file anew, in its old place, from what can be read of
   /// it and from what it tells, without the events for which `isRemoved` holds. Durable on return.
   ///
@@ -195,7 +161,7 @@ extension Log {
       number = listing.highestNumber + 1
       old = segment.path
     case .nothing(let path):
-      old = try list(path) ? path : nil
+      old = try isFile(path) ? path : nil
       let digest = digestNamed(after: place)
       if let old, case .segment(let found) = LogFileName(String(old.dropFirst(directory.count + 1))) {
         if let header = listing.headers[found] {
@@ -235,8 +201,16 @@ extension Log {
     return path
   }
 
-  private func list(_ path: String) throws(LogError) -> Bool {
-    try fileSystem.list(directory).contains(String(path.dropFirst(directory.count + 1)))
+  /// Whether there is a file. What is there and is none is moved aside.
+  func isFile(_ path: String) throws(LogError) -> Bool {
+    do throws(LogError) {
+      try fileSystem.open(path, .read).close()
+      return true
+    } catch {
+      guard error.isNoFile else { throw error }
+      if !error.isNotFound { try moveAside(path) }
+      return false
+    }
   }
 
   private func isUnaccounted(_ number: UInt64) -> Bool {

@@ -188,7 +188,7 @@ extension Log {
       guard try LogFileFormat(of: source) == .segment else { return nil }
       return try SegmentInspection.wholeFooter(of: source)
     } catch {
-      guard error.isNotFound else { throw error }
+      guard error.isNoFile else { throw error }
       return nil
     }
   }

@@ -8,6 +8,8 @@ extension Node {
     package enum Remedy: Sendable {
       /// Nothing has to be done: the next write does it.
       case none
+      /// Nothing has to be done: the next write gives a file its name.
+      case rename
       /// Nothing has to be done: a file that is none of the log's may be taken away.
       case remove
       case repair
@@ -49,7 +51,7 @@ extension Node {
     package var mark: NodeMark?
 
     /// Whether there is something that does not mend itself.
-    package var isDamaged: Bool { damage.contains { $0.remedy != .none && $0.remedy != .remove } }
+    package var isDamaged: Bool { damage.contains { ![.none, .rename, .remove].contains($0.remedy) } }
 
     /// Whether the node is a clone that has not fetched all that it was to hold.
     package var isUnfinished: Bool { mark?.unfinishedClone != nil }

@@ -1,0 +1,209 @@
+import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaNode
+import StemmaReplication
+import Testing
+
+/// Files of a log under names of others, copies of them, and what is no file at all.
+@Suite struct StrayFileTests {
+  private static let rows = """
+    type Row @model { tenant: ID! @primaryKey(sortKeyFields: ["n"]) n: Int! text: String }
+    """
+  private static let text = String(repeating: "text ", count: 600)
+
+  /// Two equal nodes, `a` and `b`, with sealed files and an open journal that holds an event.
+  private struct Pair {
+    let bench: Bench
+    let digests: [String]
+    let history: [String]
+
+    init() throws {
+      bench = try Bench(segmentSize: 5000)
+      let a = try bench.node("a", StrayFileTests.rows)
+      for number in 0..<4 {
+        try a.commit(StrayFileTests.row(number))
+        try a.sealIfWanted()
+      }
+      try a.commit(#"{"op":"create","model":"Row","key":{"tenant":"t9","n":0}}"#)
+      try a.sync(try bench.node("b", StrayFileTests.rows))
+      (digests, history) = (try a.digestTexts, try a.history)
+      #expect(try names.contains("00000002.segment"))
+    }
+
+    var names: [String] {
+      get throws { try FileManager.default.contentsOfDirectory(atPath: path("")).sorted() }
+    }
+
+    func path(_ name: String) -> String { bench.path("a/log/" + name) }
+
+    func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path(name))) }
+
+    func verify() throws -> Node.VerificationReport {
+      try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    }
+
+    /// The open journal.
+    var journal: (name: String, number: UInt64) {
+      get throws {
+        let name = try #require(try names.last { $0.hasSuffix(".journal") })
+        return (name, try #require(UInt64(name.prefix(8))))
+      }
+    }
+  }
+
+  private static func row(_ number: Int) -> String {
+    #"{"op":"create","model":"Row","key":{"tenant":"t\#(number % 3)","n":\#(number)},"fields":{"text":"\#(text)"}}"#
+  }
+
+  private static func name(_ number: UInt64, _ kind: String) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: 8 - digits.count) + digits + "." + kind
+  }
+
+  /// A copy that somebody left under a number which the log came to later was written over.
+  @Test(arguments: [("segment", 0), ("segment", 1), ("journal", 1)])
+  func whatHasTheNameOfANewFileIsMovedAside(kind: String, ahead: UInt64) throws {
+    let pair = try Pair()
+    let journal = try pair.journal
+    let stray = Self.name(journal.number + ahead, kind)
+    try FileManager.default.copyItem(
+      atPath: pair.path(kind == "journal" ? journal.name : "00000001.segment"), toPath: pair.path(stray))
+    let bytes = try pair.bytes(stray)
+    let before = try pair.verify()
+    #expect(before.damage.map(\.file) == [pair.path(stray)] && !before.isDamaged)
+    do {
+      let a = try pair.bench.open("a")
+      for number in 10..<16 {
+        try a.commit(Self.row(number))
+        try a.sealIfWanted()
+      }
+      #expect(try a.history.count == pair.history.count + 6)
+    }
+    #expect(try pair.names.contains(Self.name(journal.number + ahead, "segment")))
+    #expect(try pair.bytes(stray + ".aside0") == bytes)
+    let report = try pair.verify()
+    #expect(report.damage.map(\.file) == [pair.path(stray + ".aside0")] && !report.isDamaged)
+    #expect(report.damage[0].what.contains("moved aside"))
+    let a = try pair.bench.open("a")
+    try a.checkInvariants()
+    try a.sync(try pair.bench.open("b"))
+    #expect(try a.digestTexts == pair.bench.open("b").digestTexts)
+  }
+
+  /// The numbers between the journal's own and the one that it had now counted as missing, and a repair wrote empty files
+  /// for them.
+  @Test(arguments: [1, 2, 90]) func aRenamedJournalIsReadAndGetsItsNameBack(by distance: UInt64) throws {
+    let pair = try Pair()
+    let (files, journal) = (try pair.names, try pair.journal)
+    let other = Self.name(journal.number + distance, "journal")
+    try FileManager.default.moveItem(atPath: pair.path(journal.name), toPath: pair.path(other))
+    let renamed = try pair.names
+    let report = try pair.verify()
+    #expect(report.damage.map(\.file) == [pair.path(other)] && !report.isDamaged && report.losses.isEmpty)
+    #expect(report.damage[0].what.contains("this is \(journal.name) under another name"))
+    #expect(report.events == UInt64(pair.history.count))
+    #expect(try pair.bench.open("a", .read).history == pair.history && pair.names == renamed)
+    let repaired = try pair.bench.open("a").repair(from: []) { _, _ in }
+    #expect(repaired.isWhole && repaired.files == [])
+    #expect(try pair.names == files && pair.verify().damage.isEmpty)
+    let a = try pair.bench.open("a")
+    try a.checkInvariants()
+    #expect(try a.digestTexts == pair.digests && a.commit(Self.row(20)).count == 1)
+  }
+
+  /// A journal keeps another one's name from it: a copy counts for nothing, as long as that is there.
+  @Test func ofTwoJournalsThatAreTheSameTheOneWithTheNameCounts() throws {
+    let pair = try Pair()
+    let journal = try pair.journal
+    let copy = Self.name(journal.number + 2, "journal")
+    try FileManager.default.copyItem(atPath: pair.path(journal.name), toPath: pair.path(copy))
+    #expect(try pair.verify().damage.map(\.file) == [pair.path(copy)])
+    try FileManager.default.removeItem(atPath: pair.path(journal.name))
+    #expect(try pair.bench.open("a", .read).history == pair.history)
+    let a = try pair.bench.open("a")
+    #expect(a.notices.contains { $0.contains(journal.name) && $0.contains("had another name") })
+    #expect(try a.digestTexts == pair.digests && pair.names.contains(journal.name))
+  }
+
+  private func make(_ kind: String, at path: String) throws {
+    switch kind {
+    case "pipe": #expect(mkfifo(path, 0o600) == 0)
+    case "directory":
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    default: try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/zero")
+    }
+  }
+
+  /// Every command ended with an error where something else had the name of a file, and its advice was to ask `verify`, which
+  /// ended so, too.
+  @Test(arguments: ["directory", "pipe", "device"], ["segment", "journal"])
+  func whatIsNoFileIsReadAroundLikeOneThatIsLost(kind: String, role: String) throws {
+    let pair = try Pair()
+    let name = role == "journal" ? try pair.journal.name : "00000001.segment"
+    try FileManager.default.removeItem(atPath: pair.path(name))
+    try make(kind, at: pair.path(name))
+    var read: UInt64 = 0
+    let error = #expect(throws: NodeError.self) {
+      try pair.bench.open("a", .read).forEachEvent(LogFilter(), newestFirst: false) { _, _ in
+        read += 1
+        return true
+      }
+    }
+    #expect(error.map(Explanations.text(of:))?.contains("log/\(name) is damaged") == true)
+    let report = try pair.verify()
+    #expect(report.damage.map(\.file) == [pair.path(name)] && report.isDamaged)
+    #expect(report.damage[0].what.contains("a \(kind) has the name of the file"))
+    #expect(report.commands == ["stemma repair --from PEER"])
+    let lost = report.losses.reduce(0) { $0 + $1.count }
+    #expect(lost > 0 && read == report.events && report.events + lost == UInt64(pair.history.count))
+    #expect(try pair.bench.open("a").repair(from: []) { _, _ in }.files == [])
+    let peer = RemotePeer(name: "b", address: pair.bench.path("b"))
+    let repaired = try pair.bench.open("a").repair(from: [peer]) { _, _ in }
+    #expect(repaired.isWhole && repaired.files.count == 1 && repaired.events == lost)
+    let after = try pair.verify()
+    #expect(after.damage.map(\.file) == [pair.path(name + ".aside0")] && !after.isDamaged)
+    let a = try pair.bench.open("a")
+    try a.checkInvariants()
+    #expect(try a.digestTexts == pair.digests && a.history.count == pair.history.count)
+    #expect(try a.commit(Self.row(20)).count == 1)
+  }
+
+  /// Such a thing under a number that was never given, or beside a file of that number, counts for nothing.
+  @Test(arguments: ["directory", "pipe", "device"]) func whatIsNoFileOfTheLogCountsForNothing(
+    kind: String
+  ) throws {
+    let pair = try Pair()
+    let number = try pair.journal.number
+    let names = [
+      "00000001.journal", Self.name(number, "segment"), Self.name(number + 1, "journal"), "00000099.segment",
+    ]
+    for name in names { try make(kind, at: pair.path(name)) }
+    let report = try pair.verify()
+    #expect(report.damage.map(\.file) == names.sorted().map(pair.path) && !report.isDamaged)
+    #expect(report.damage.allSatisfy { $0.what.contains("a \(kind), not a file of the log") })
+    let a = try pair.bench.open("a")
+    #expect(try a.history == pair.history)
+    for number in 10..<16 {
+      try a.commit(Self.row(number))
+      try a.sealIfWanted()
+    }
+    try a.checkInvariants()
+    #expect(try a.history.count == pair.history.count + 6 && !pair.verify().isDamaged)
+  }
+
+  /// Nothing but the next write depends on the watermark.
+  @Test(arguments: ["directory", "pipe", "device"]) func whatIsNoWatermarkIsMovedAsideByTheNextWrite(
+    kind: String
+  ) throws {
+    let pair = try Pair()
+    try FileManager.default.removeItem(atPath: pair.path("watermark"))
+    try make(kind, at: pair.path("watermark"))
+    let report = try pair.verify()
+    #expect(report.damage.map(\.file) == [pair.path("watermark")] && !report.isDamaged, "\(report.damage)")
+    #expect(try pair.bench.open("a", .read).history == pair.history)
+    let a = try pair.bench.open("a")
+    #expect(try a.commit(Self.row(20)).count == 1)
+    #expect(try pair.verify().damage.map(\.file) == [pair.path("watermark.aside0")])
+  }
+}
