@@ -23,8 +23,11 @@ package struct RepairReport: Sendable {
   package var refused: [String] = []
   /// Whether the damaged files may have held more than anybody here could tell.
   package var isVague = false
-  /// Names of the peers that have none of the lost events.
+  /// Names of the peers that have none of the lost events; of these, those whose scope leaves all their partitions out.
   package var strangers: [String] = []
+  package var unconcerned: Set<String> = []
+  /// Names of the peers that had events that were put back.
+  package var givers: Set<String> = []
 
   /// Whether some file stays damaged.
   package var isLeftDamaged = false
@@ -47,8 +50,8 @@ extension Node {
   package func repair(
     from remotes: [RemotePeer], takesUnnoted: Bool = false, progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> RepairReport {
-    var peers: [Node] = []
-    for remote in remotes { peers.append(try peerForReading(remote)) }
+    var peers: [(name: String, node: Node)] = []
+    for remote in remotes { peers.append((remote.name, try peerForReading(remote))) }
     var report = try locked { () throws(NodeError) in
       var report = RepairReport()
       // A file that was mended may tell of more that another one has lost: as long as there are such, it goes on.
@@ -58,7 +61,9 @@ extension Node {
     guard report.isVague, report.isWhole else { return report }
     for remote in remotes {
       let pulled = try exchange(with: remote, pulls: true, pushes: false, partitions: [], progress: progress)
-      report.events += pulled.pulled?.events ?? 0
+      let events = pulled.pulled?.events ?? 0
+      report.events += events
+      if events > 0 { report.givers.insert(remote.name) }
     }
     return report
   }
@@ -73,7 +78,7 @@ extension Node {
   /// Mends what the peers have of all that is lost now, and adds to `report`. True if something was mended and
   /// something is left.
   private func mend(
-    from peers: [Node], takesUnnoted: Bool, _ report: inout RepairReport,
+    from peers: [(name: String, node: Node)], takesUnnoted: Bool, _ report: inout RepairReport,
     _ progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> Bool {
     let renamed = try Self.wrapping { try log.restoreNames() }
@@ -85,13 +90,18 @@ extension Node {
     let salvage = try Self.wrapping { try log.salvage(survey) }
     var offers: [Offer] = []
     var strangers: [String] = []
-    for peer in peers {
-      let wanted = salvage.missing + salvage.told + salvage.unnoted
+    var unconcerned: Set<String> = []
+    let wanted = salvage.missing + salvage.told + salvage.unnoted
+    for (name, peer) in peers {
       let offer = try peer.offer(of: wanted)
-      if !wanted.isEmpty, offer.events.isEmpty { strangers.append(peer.mark.name) }
+      if !wanted.isEmpty, offer.events.isEmpty {
+        strangers.append(name)
+        let scope = peer.mark.scope
+        if !wanted.contains(where: { scope.contains($0.partition) }) { unconcerned.insert(name) }
+      }
       offers.append(offer)
     }
-    if report.files.isEmpty { report.strangers = strangers }
+    if report.files.isEmpty { (report.strangers, report.unconcerned) = (strangers, unconcerned) }
     let mended = try Self.wrapping {
       try log.mend(survey, with: offers, and: salvage, takesUnnoted: takesUnnoted)
     }
@@ -99,6 +109,9 @@ extension Node {
     report.rescued += mended.rescued
     report.unnotedCommits.formUnion(mended.unnotedCommits)
     report.events += mended.events - mended.rescued
+    if mended.events > mended.rescued {
+      report.givers.formUnion(Set(peers.map(\.name)).subtracting(strangers))
+    }
     // Tables that were made again around the damage no longer tell that there was more.
     report.isVague = report.isVague || !survey.vague(after: salvage).isEmpty || mark.damage?.isVague == true
     report.refused = Set(mended.forged.map { $0.partition.description }).sorted()

@@ -560,6 +560,20 @@ import Testing
     #expect(try pair.repair().isWhole)
   }
 
+  /// Peers that gave nothing were named as those whose events were put back, by the names that they have for themselves; and one
+  /// that holds other partitions was taken for a wrong one.
+  @Test func whoGaveNothingIsNotNamedAsGiver() throws {
+    let pair = try Pair()
+    try pair.damage(try #require(try pair.logFiles(".segment").first), at: 0.4)
+    let lost = try pair.verify("a").losses.first?.partition
+    _ = try pair.bench.node("c", Self.rows, scope: [lost == "tenant=t0" ? "tenant=t1" : "tenant=t0"])
+    _ = try pair.bench.node("d", Self.rows)
+    let peers = ["b", "c", "d"].map { RemotePeer(name: "my-\($0)", address: pair.bench.path($0)) }
+    let report = try pair.bench.open("a").repair(from: peers) { _, _ in }
+    #expect(report.isWhole && report.givers == ["my-b"])
+    #expect(report.strangers == ["my-c", "my-d"] && report.unconcerned == ["my-c"])
+  }
+
   /// Two peers hold half of the partitions each. One of them once helped with nothing, in any order.
   @Test(arguments: ["journal", "missing", "cut"])
   func peersThatHoldHalfOfItHealOneAfterTheOtherOrTogether(kind: String) throws {
@@ -587,6 +601,7 @@ import Testing
       } else {
         let half = try pair.repair(from: "c")
         #expect(half.events > 0 && !half.isWhole, "\(kind)")
+        #expect(half.givers == ["c"] && half.strangers.isEmpty, "\(kind)")
         #expect(
           Set(half.missing.map(\.partition)) == lost.subtracting(["tenant=t0", "tenant=t1"]), "\(kind)")
         let a = try bench.open("a")

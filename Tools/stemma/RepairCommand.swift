@@ -70,7 +70,8 @@ struct Repair: ParsableCommand {
     let report = try node.repair(from: peers, takesUnnoted: withoutNotes) { bar.update($0, of: $1) }
     bar.finish()
     for name in report.strangers {
-      Output.warning("\(name) has none of the lost events: is it the right peer?")
+      let why = report.unconcerned.contains(name) ? "its scope leaves them out" : "is it the right peer?"
+      Output.warning("\(name) has none of the lost events: \(why)")
     }
     if format.isJSON {
       Output.line(
@@ -90,6 +91,9 @@ struct Repair: ParsableCommand {
       }
       for line in LossText.lines(report.rescuable, node.mark) {
         Output.line("left as it is: \(printable(line))")
+      }
+      if !report.rescuable.isEmpty, report.unnoted == 0 {
+        Output.line("  (a damaged file stays until what is missing of it can be put back with what it tells)")
       }
       if report.isWhole {
         Output.line(report.files.isEmpty ? "nothing to repair" : summary(report))
@@ -136,8 +140,9 @@ extension Repair {
       sources.append(
         "\(counted(Int(report.rescued), "event")) that \(report.files.count == 1 ? "it" : "they") still held")
     }
-    if report.events > 0 || !from.isEmpty && sources.isEmpty {
-      sources.append("\(counted(Int(report.events), "event")) of \(from.joined(separator: ", "))")
+    if report.events > 0 {
+      let givers = from.filter(report.givers.contains)
+      sources.append("\(counted(Int(report.events), "event")) of \(givers.joined(separator: ", "))")
     }
     let files = "repaired \(counted(report.files.count, "file"))"
     return sources.isEmpty
