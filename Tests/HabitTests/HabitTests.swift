@@ -140,6 +140,20 @@ struct HabitTests {
     }
   }
 
+  /// `Tools/test` without `--long` ended at once in the shell of macOS.
+  @Test("scripts run in bash 3.2, where an empty array counts as unset")
+  func scriptsRunInOldShells() throws {
+    for name in ["bench", "demo", "install", "test"] {
+      let script = try String(contentsOf: Self.root.appendingPathComponent("Tools/" + name), encoding: .utf8)
+      for array in script.matches(of: #/(?m)^ *(\w+)=\(\)/#).map(\.1) {
+        let careful = script.replacing("${\(array)[@]+\"${\(array)[@]}\"}", with: "")
+        // Where it is known that something is in it.
+        let guarded = script.contains("if [ ${#\(array)[@]} -gt 0 ]")
+        #expect(guarded || !careful.contains("\"${\(array)[@]}\""), "\(name): \(array)")
+      }
+    }
+  }
+
   @Test("the tool depends on no macro and no network stack")
   func toolIsLean() throws {
     let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)
