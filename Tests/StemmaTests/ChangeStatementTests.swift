@@ -233,5 +233,13 @@ struct ChangeStatementTests {
       delete Worker 2
       """
     }
+    // What the first deletion did to the second record is known to its own.
+    #expect(try await store.conflicts().map(\.key) == [])
+    try await store.write { tx in
+      try tx.insert(Worker(id: 1, name: "Ana", bossId: nil))
+      try tx.insert(Worker(id: 2, name: "Ben", bossId: 1))
+    }
+    #expect(try await Worker.delete().returning(\.name).fetchAll(store) == ["Ana", "Ben"])
+    #expect(try await store.conflicts().map(\.key) == [])
   }
 }

@@ -62,8 +62,7 @@ public struct Insert<Draft: TableDraft>: ChangeStatement {
     for draft in drafts {
       if let conflict, var row = try transaction.row(of: draft) {
         try conflict(&row, draft)
-        let fresh = try transaction.update(row)
-        try result?(fresh)
+        try transaction.update(row, result)
       } else if let result {
         try result(try transaction.insert(draft))
       } else {
@@ -81,8 +80,11 @@ public struct Upsert<Draft: TableDraft>: ChangeStatement {
   /// what differs is recorded. A draft whose key is to be minted creates a record.
   public func run(_ transaction: Store.Transaction, _ result: ((Draft.Row) throws -> Void)?) throws {
     for draft in drafts {
-      let row = try transaction.upsert(draft)
-      try result?(row)
+      if let result {
+        try result(try transaction.upsert(draft))
+      } else {
+        try transaction.record(draft)
+      }
     }
   }
 }
@@ -94,11 +96,13 @@ public struct Update<Row: Table>: ChangeStatement {
 
   /// Reads all rows before it changes the first, so a change does not make other rows fit the statement. All
   /// of them are in memory meanwhile.
+  ///
+  /// The closure gets whole rows: fails with `unreadable`, and changes none, if a column of one holds what its Swift type
+  /// cannot, whether the closure touches it or not.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
     for var row in try rows.fetchAll(transaction) {
       try change(&row)
-      let fresh = try transaction.update(row)
-      try result?(fresh)
+      try transaction.update(row, result)
     }
   }
 }
@@ -109,8 +113,7 @@ public struct RowUpdate<Row: Table>: ChangeStatement {
 
   /// Fails with `notFound` if the record is not there any more, and with `requiredReference`.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
-    let fresh = try transaction.update(row)
-    try result?(fresh)
+    try transaction.update(row, result)
   }
 }
 
@@ -118,14 +121,17 @@ public struct RowUpdate<Row: Table>: ChangeStatement {
 public struct Delete<Row: Table>: ChangeStatement {
   let rows: Select<Row>
 
-  /// Reads all rows before it deletes the first; what a delete rule has taken along is passed over. Fails
-  /// with `restricted` if a delete rule forbids one.
+  /// Finds all rows before it deletes the first; what a delete rule has taken along is passed over. Fails
+  /// with `restricted` if a delete rule forbids one. Whatever the rows hold they can be deleted: they are read only for
+  /// `returning`.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
-    for row in try rows.fetchAll(transaction) {
-      // A delete rule may have taken it along with one before it.
-      guard try transaction.get(Row.self, byIdentifier: row.primaryKey) != nil else { continue }
-      try transaction.delete(row)
-      try result?(row)
+    if let result {
+      for row in try rows.fetchAll(transaction) {
+        let key = Store.Transaction.key(row.primaryKey)
+        if try transaction.deleteIfThere(Row.self, key) { try result(row) }
+      }
+    } else {
+      for key in try transaction.keys(of: rows) { _ = try transaction.deleteIfThere(Row.self, key) }
     }
   }
 }

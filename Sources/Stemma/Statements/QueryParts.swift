@@ -57,6 +57,14 @@ struct QueryParts: Sendable {
 
   // MARK: Selecting
 
+  /// The statement with nothing but the keys of its rows, which tell them apart.
+  var keysAlone: StatementText {
+    var parts = self
+    parts.isDistinct = false
+    parts.selected = key.map { SelectedColumn(text: $0) }
+    return parts.text
+  }
+
   /// Selects something else of the same rows. Of rows that were limited before, an aggregate takes in no others: they
   /// are found by their keys, quoted, as a key that an outer join left empty is equal to nothing.
   mutating func select(_ selected: [SelectedColumn]) {

@@ -23,7 +23,7 @@ extension Store.Transaction {
   public func update<Row: Table>(_ row: Row, ifRevision revision: String) throws -> Row {
     let model = try store.model(of: Row.self)
     try writing { try $0.check(revision, model, Self.key(row.primaryKey)) }
-    return try update(row, from: nil)
+    return try present(Row.self, try record(row, from: nil))
   }
 
   /// Deletes the record if it is at this revision.

@@ -81,6 +81,12 @@ extension Store {
     /// Creates the record, or updates the one that has its key.
     @discardableResult
     public func upsert<Draft: TableDraft>(_ draft: Draft) throws -> Draft.Row {
+      try present(Draft.Row.self, try record(draft))
+    }
+
+    /// Creates the record, or updates the one that has its key; gives that.
+    @discardableResult
+    func record<Draft: TableDraft>(_ draft: Draft) throws -> Key {
       let model = try store.model(of: Draft.Row.self)
       var record = RecordWriter()
       draft.write(to: &record)
@@ -95,7 +101,7 @@ extension Store {
           try write.create(model, key, values)
         }
       }
-      return try present(Draft.Row.self, key)
+      return key
     }
 
     /// Records what differs from the record as it was read, and returns it as it is now.
@@ -105,10 +111,18 @@ extension Store {
     /// it, too, and stays as it is otherwise. A value that no store made is compared with what is there.
     /// - Throws: `notFound`, `requiredReference`, `notCommitted`.
     @discardableResult
-    public func update<Row: Table>(_ row: Row) throws -> Row { try update(row, from: row._record.view) }
+    public func update<Row: Table>(_ row: Row) throws -> Row {
+      try present(Row.self, try record(row, from: row._record.view))
+    }
 
-    /// `view`: what the changes are made on top of; nil: the record as it is.
-    func update<Row: Table>(_ row: Row, from view: RecordView?) throws -> Row {
+    /// The same. `result` gets the record as it is then; nil: nobody wants to know.
+    func update<Row: Table>(_ row: Row, _ result: ((Row) throws -> Void)?) throws {
+      let key = try record(row, from: row._record.view)
+      if let result { try result(try present(Row.self, key)) }
+    }
+
+    /// `view`: what the changes are made on top of; nil: the record as it is. Gives its key.
+    func record<Row: Table>(_ row: Row, from view: RecordView?) throws -> Key {
       try row._record.check(Row.modelName)
       let model = try store.model(of: Row.self)
       var record = RecordWriter()
@@ -129,7 +143,7 @@ extension Store {
       }
       let marks = row._record.marks(of: differences.map(\.column))
       if !marks.isEmpty, let newest = row._record.newestMark { recorded.note(marks, newest: newest, seen) }
-      return try present(Row.self, key)
+      return key
     }
 
     /// Deletes the record as it was read: what somebody else changed of it since is not deleted unseen, but stays in
@@ -152,14 +166,39 @@ extension Store {
       try writing { try $0.delete(model, Self.key(key)) }
     }
 
+    /// Deletes the record with a key as it is now; false if it is not there: a delete rule may have taken it along with
+    /// another one.
+    func deleteIfThere<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Bool {
+      let model = try store.model(of: Row.self)
+      return try writing { write in
+        guard try write.exists(model, key) else { return false }
+        try write.delete(model, key)
+        return true
+      }
+    }
+
     // MARK: Parts
 
-    private func present<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row {
+    func present<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Row {
       guard let row = try row(type, key) else {
         throw StoreError.notFound(
           model: Row.modelName, key: KeyWords.text(key, of: try store.model(of: Row.self)))
       }
       return row
+    }
+
+    /// The keys of a statement's rows, of which nothing else is read.
+    func keys<Row: Table>(of rows: Select<Row>) throws -> [Key] {
+      let description = Row.description
+      let types = description.columns.prefix(description.keyCount).map(\.type)
+      return try read(rows.parts.keysAlone) { cursor in
+        var keys: [Key] = []
+        while try cursor.next() {
+          let row = cursor.row(of: Row.self)
+          keys.append(Key(types.enumerated().compactMap { KeyPart(row.datum($0, $1).value) }))
+        }
+        return keys
+      }
     }
 
     static func key(_ key: some TableKey) -> Key {
