@@ -109,7 +109,7 @@ extension StoreError {
         model: error.model, key: error.key, field: error.field, value: error.value, rule: error.rule)
     case .schema, .refusedSchema: self = .models(Explanations.text(of: error))
     case .tables(let error): self.init(error)
-    default: self = .failed(Explanations.text(of: error))
+    default: self = .failed(Self.words(error))
     }
   }
 
@@ -120,7 +120,7 @@ extension StoreError {
         "no model has the table \(message[start.upperBound...]): it was not among those that the store was opened with"
       )
     } else {
-      self = .failed(Explanations.text(of: error))
+      self = .failed(Self.words(.tables(error)))
     }
   }
 

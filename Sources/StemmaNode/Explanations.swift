@@ -208,8 +208,9 @@ package enum Explanations {
   }
 
   package static func text(of error: LogError) -> String {
-    guard case .system(let path, _, let code) = error else { return error.description }
-    return error.description + wayToWrite(path, code)
+    guard case .system(let path, _, _) = error, isRefusalToLock(error) else { return error.description }
+    return "\(error); this node can only be read here: "
+      + "`stemma clone \(path.dropLast(Node.lockFileName.count + 1)) DIR` makes one that can be written"
   }
 
   /// Of a node that looks empty, or as if it were whole.
@@ -224,7 +225,7 @@ package enum Explanations {
     return "the file is missing, unless \(name), whose header cannot be read, stands in its place"
   }
 
-  private static func text(of reason: RebuildReason) -> String {
+  package static func text(of reason: RebuildReason) -> String {
     switch reason {
     case .missing: "it is missing"
     case .damaged(let what): what
@@ -264,13 +265,10 @@ package enum Explanations {
     "\(file):\(warning.description)"
   }
 
-  /// Whoever writes to a node takes its lock first.
-  private static func wayToWrite(_ path: String, _ code: Int32) -> String {
-    let suffix = "/" + Node.lockFileName
-    guard path.hasSuffix(suffix), [EROFS, EACCES, EPERM].contains(code) else { return "" }
-    return
-      "; this node can only be read here: `stemma clone \(path.dropLast(suffix.count)) DIR` makes one that can "
-      + "be written"
+  /// Whether it is that a node cannot be written: whoever writes to one takes its lock first.
+  package static func isRefusalToLock(_ error: LogError) -> Bool {
+    guard case .system(let path, _, let code) = error else { return false }
+    return path.hasSuffix("/" + Node.lockFileName) && [EROFS, EACCES, EPERM].contains(code)
   }
 
   private static func system(_ code: Int32) -> String { System.text(of: code) }

@@ -49,6 +49,7 @@ extension Store {
   public func resolveConflicts<Row: Table>(
     of type: Row.Type, with resolver: @escaping @Sendable (Conflict) -> Resolution?
   ) async throws {
+    if writer.isClosed { throw StoreError.closed }
     resolvers.set(resolver, for: Row.modelName)
     try await resolveConflicts()
   }
@@ -141,9 +142,29 @@ extension Store.Transaction {
 
 extension WriteTransaction {
   fileprivate func resolve(_ conflict: Conflict, _ resolution: Resolution) throws(NodeError) {
+    if let reason = conflict.refusal(of: resolution) { throw .mutation(.wrongShape(reason)) }
     try resolve(
       conflict.model, conflict.keyJSON, field: conflict.field, kind: .init(rawValue: conflict.kind.rawValue),
       resolution.decision)
+  }
+}
+
+extension Conflict {
+  /// Why a decision cannot be one about this conflict; nil if it can.
+  fileprivate func refusal(of resolution: Resolution) -> String? {
+    let place = "\(field.map { "`\($0)` of " } ?? "")\(model) \(key)"
+    switch (kind, resolution.decision) {
+    case (.cardinality, _):
+      return "\(place) is that of several records, and takes no decision: link or delete all of them but one"
+    case (.dangling, _):
+      return "\(place) leads to a record that is not here, and takes no decision: create that, link another "
+        + "one, or delete this one"
+    case (.value, .keep), (.value, .delete):
+      return "\(place) is a conflict of values, decided by `.take`, `.set`, `.shown` or `.newest`"
+    case (.delete, .set):
+      return "whether \(place) exists is decided by `.keep`, `.delete`, `.take`, `.shown` or `.newest`"
+    default: return nil
+    }
   }
 }
 

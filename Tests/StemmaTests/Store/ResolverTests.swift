@@ -120,6 +120,51 @@ struct ResolverTests {
     #expect(try await here.conflicts().isEmpty)
   }
 
+  @Test("a decision that does not fit the conflict's kind is refused with those that do")
+  func unfitDecisions() async throws {
+    typealias Author = Kept.Author
+    let (here, there) = try await stores(Author.self, Kept.Work.self)
+    let author = try await here.insert(Author.Draft(name: "a"))
+    try await here.sync(with: there)
+    try await Author.find(author.id).update { $0.name = "b" }.execute(here)
+    try await Author.find(author.id).update { $0.name = "c" }.execute(there)
+    try await there.write { tx in
+      try tx.delete(Author.self, author.id)
+      try tx.insert(Author.Draft(id: author.id, name: "d"))
+    }
+    try await here.sync(with: there)
+    try await Author.find(author.id).delete().execute(here)
+    try await Author.find(author.id).update { $0.name = "e" }.execute(there)
+    try await there.insert(Kept.Work.Draft(title: "w", authorId: UUID()))
+    try await here.sync(with: there)
+    let id = author.id.uuidString.lowercased()
+    let deletion = try #require(try await here.conflicts().first { $0.kind == .delete })
+    let existence = "is decided by `.keep`, `.delete`, `.take`, `.shown` or `.newest`"
+    await #expect(throws: StoreError.failed("whether Author \(id) exists \(existence)")) {
+      try await here.resolve(deletion, .set("x"))
+    }
+    try await here.resolve(deletion, .keep)
+    let dangling = try #require(try await here.conflicts().first { $0.kind == .dangling })
+    for decision in [Stemma.Resolution.shown, .delete, .set("x")] {
+      do {
+        try await here.resolve(dangling, decision)
+        Issue.record("nothing was thrown")
+      } catch StoreError.failed(let what) {
+        #expect(what.hasPrefix("`author` of Work ") && what.contains("create that, link another"), "\(what)")
+      }
+    }
+    try await Author.find(author.id).update { $0.name = "f" }.execute(here)
+    try await Author.find(author.id).update { $0.name = "g" }.execute(there)
+    try await here.sync(with: there)
+    let values = try #require(try await here.conflicts().first { $0.kind == .value })
+    let name = "is a conflict of values, decided by `.take`, `.set`, `.shown` or `.newest`"
+    for decision in [Stemma.Resolution.keep, .delete] {
+      await #expect(throws: StoreError.failed("`name` of Author \(id) \(name)")) {
+        try await here.resolve(values, decision)
+      }
+    }
+  }
+
   /// Two authors that were deleted there and renamed here; here the first one has a work since.
   private func restricted() async throws -> (Store, Store, first: Kept.Author, second: Kept.Author) {
     let (here, there) = try await stores(Kept.Author.self, Kept.Work.self)
@@ -197,5 +242,54 @@ struct ResolverTests {
     try await here.sync(with: there)
     #expect(try await here.conflicts(of: Kept.Author.self).isEmpty)
     #expect(try await here.get(Kept.Author.self, byIdentifier: second.id) == nil)
+  }
+
+  @Test("where neither of two stores can decide, both reasons are told, once")
+  func neither() async throws {
+    let (here, there, first, _) = try await restricted()
+    let id = first.id.uuidString.lowercased()
+    func resolver(_ decision: Stemma.Resolution) -> @Sendable (Conflict) -> Stemma.Resolution? {
+      { $0.key == id && $0.kind == .delete ? decision : nil }
+    }
+    try await here.resolveConflicts(of: Kept.Author.self, with: resolver(.set("x")))
+    try await there.resolveConflicts(of: Kept.Author.self, with: resolver(.delete))
+    do {
+      try await here.sync(with: there)
+      Issue.record("nothing was thrown")
+    } catch StoreError.unresolved(let what) {
+      #expect(
+        what == """
+          Author \(id): whether Author \(id) exists is decided by `.keep`, `.delete`, `.take`, `.shown` or `.newest`; \
+          Author \(id): Author \(id) still has 1 Work; delete or unlink them first
+          """)
+    }
+    try await here.sync(with: there)
+    for store in [here, there] {
+      #expect(try await store.conflicts(of: Kept.Author.self).contains { $0.key == id })
+    }
+  }
+
+  @Test("who has decided, and why, stands in the history")
+  func deciders() async throws {
+    typealias Note = Deciding.Note
+    let (here, there) = try await stores(Note.self)
+    let note = try await here.insert(Note.Draft(title: "a"))
+    func conflict() async throws {
+      try await here.sync(with: there)
+      try await Note.find(note.id).update { $0.title += "b" }.execute(here)
+      try await Note.find(note.id).update { $0.title += "c" }.execute(there)
+      try await here.sync(with: there)
+    }
+    func decision() async throws -> [String?] {
+      let events = try await here.history(of: note)
+      return events.last.map { [$0.operation.rawValue, $0.by, $0.note] } ?? []
+    }
+    try await conflict()
+    let open = try #require(try await here.conflicts().first)
+    try await here.resolve(open, .shown, by: "ben", note: "the older")
+    #expect(try await decision() == ["resolve", "ben", "the older"])
+    try await here.resolveConflicts(of: Note.self) { _ in .newest }
+    try await conflict()
+    #expect(try await decision() == ["resolve", nil, "decided by the program's resolver"])
   }
 }

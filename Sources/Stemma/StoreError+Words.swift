@@ -1,0 +1,35 @@
+import StemmaNode
+
+extension StoreError {
+  /// What went wrong at the node, in words. What to do about it they say by the library's call, where there is one, and not by
+  /// the tool's command as the node's own words do.
+  static func words(_ error: NodeError) -> String {
+    switch error {
+    case .noNode(let path): "there is no node in \(path); a store that is opened for writing makes one"
+    case .noRemotes: "this store has no remotes; name a peer's directory, or add one with `addRemote(_:at:)`"
+    case .unacknowledged(let partition, let events):
+      "partition \(partition) has events of this store (up to number \(events)) that no peer has confirmed; "
+        + "sync first, or give them up with `discards: true`"
+    case .mutation(.outsideScope(let partition)):
+      "partition \(partition) is outside of what this store holds; add it with `changeScope(adding:)`"
+    case .mutation(.noConflict(let model, let key, let field, _)):
+      "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) is not in that conflict any more; `conflicts()` gives those "
+        + "that are open"
+    case .log(.noLog(let path)):
+      "there is no log in \(path): put it back from a backup, or open a store in another directory and sync it with a "
+        + "peer; only the tables are left here"
+    case .log(.inUse(let path, let process)):
+      "\(path) is locked\(process.map { " by process \($0)" } ?? ""); try again, or wait longer with the option `wait`"
+    case .log(let reason) where Explanations.isRefusalToLock(reason):
+      "\(reason); this store can only be read here: open it with the option `isReadOnly`"
+    case .tables(.busy(let path)):
+      "\(path) is kept busy by another process; try again, or wait longer with the option `wait`"
+    case .tables(.needsRebuild(let path, let reason)):
+      "\(path) cannot be used (\(Explanations.text(of: reason))); open the store anew, which makes it again from the log"
+    case .replication(.sameLog):
+      "both directories hold the same log: one is a copy of the other; open a store in a new directory instead, which "
+        + "gets everything by a sync"
+    default: Explanations.text(of: error)
+    }
+  }
+}
