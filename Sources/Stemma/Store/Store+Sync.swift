@@ -1,3 +1,4 @@
+import Foundation
 import StemmaEvents
 import StemmaNode
 
@@ -51,10 +52,13 @@ extension Store {
     try await exchange(with: directory.path, partitions, pulls: true, pushes: true)[0]
   }
 
-  /// Exchanges events with another store of this process.
+  /// Exchanges events with another store of this process. Both decide the conflicts that have come.
+  ///
+  /// - Throws: `closed` if either of them is; otherwise as above.
   @discardableResult
   public func sync(with other: Store, partitions: [String] = []) async throws -> SyncReport {
-    guard other !== self else { throw StoreError.failed("a store has nothing to exchange with itself") }
+    // Its directory may be gone with it.
+    if other.writer.isClosed { throw StoreError.closed }
     let report = try await exchanged(with: other.directory.path, partitions, pulls: true, pushes: true)[0]
     other.noteCommit()
     // Each of them decides, also where the other one cannot; each is told once, so both are.
@@ -92,8 +96,13 @@ extension Store {
   ) async throws -> [SyncReport] {
     if options.isReadOnly, pulls { throw StoreError.readOnly }
     // A node of its own, so that commits are made between the pieces that come.
+    let own = Self.resolved(directory.path)
     let reports = try await inspect(options.isReadOnly ? .read : .write) { node in
-      try node.peers(peer).map { remote in
+      let peers = try node.peers(peer)
+      if let same = peers.first(where: { Self.resolved($0.address) == own }) {
+        throw StoreError.failed("\(same.address) is this store's own directory: there is nothing to exchange")
+      }
+      return try peers.map { remote in
         let report = try node.exchange(
           with: remote, pulls: pulls, pushes: pushes, partitions: partitions, progress: { _, _ in })
         return SyncReport(
@@ -103,6 +112,11 @@ extension Store {
     }
     noteCommit()
     return reports
+  }
+
+  /// A path without symbolic links and detours.
+  private static func resolved(_ path: String) -> String {
+    URL(fileURLWithPath: path).resolvingSymlinksInPath().standardizedFileURL.path
   }
 
   // MARK: Peers and partitions

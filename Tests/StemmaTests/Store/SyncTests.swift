@@ -85,8 +85,8 @@ struct SyncTests {
     #expect(try await pair.there.conflicts().isEmpty)
     #expect(try await pair.titles(mine.id) == ["Sleep", "Sleep"])
     let decided = """
-      `title` of Reminder \(mine.id.uuidString.lowercased()) is in no conflict of the kind value; \
-      `stemma conflicts` lists what is
+      `title` of Reminder \(mine.id.uuidString.lowercased()) is not in that conflict any more; \
+      `conflicts()` gives those that are open
       """
     await #expect(throws: StoreError.failed(decided)) { try await pair.there.resolve(conflict, .shown) }
     try pair.remove()
@@ -244,17 +244,81 @@ struct SyncTests {
     #expect(status.peers.map(\.isInSync) == [true])
     #expect(try await pair.here.scope() == ["*"])
     try await pair.here.removeRemote("office")
-    await #expect(throws: StoreError.self) { try await pair.here.sync() }
-    await #expect(throws: StoreError.self) { try await pair.here.sync(with: "office") }
+    let none = "this store has no remotes; name a peer's directory, or add one with `addRemote(_:at:)`"
+    await #expect(throws: StoreError.failed(none)) { try await pair.here.sync() }
+    let unknown = "`office` is neither a remote nor a directory with a node"
+    await #expect(throws: StoreError.failed(unknown)) { try await pair.here.sync(with: "office") }
     try pair.remove()
   }
 
-  @Test("a store does not sync with itself")
+  @Test("a store does not sync with its own directory, however that is named")
   func itself() async throws {
     let store = try await Store.temporary(models: Reminder.self)
-    await #expect(throws: StoreError.failed("a store has nothing to exchange with itself")) {
-      try await store.sync(with: store)
+    let other = try await Store(at: store.directory, models: Reminder.self)
+    let (path, name) = (store.directory.path, store.directory.lastPathComponent)
+    let link = FileManager.default.temporaryDirectory.appendingPathComponent("stemma-\(UUID().uuidString)")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: store.directory)
+    try await store.addRemote("me", at: link)
+    func refusal(_ sync: () async throws -> Void) async -> String? {
+      do { try await sync() } catch StoreError.failed(let what) { return what } catch { return "\(error)" }
+      return nil
     }
+    for (address, sync) in [
+      (path, { _ = try await store.sync(with: store) }),
+      (path, { _ = try await store.sync(with: other) }),
+      (path, { _ = try await store.sync(with: store.directory) }),
+      ("\(path)/../\(name)/", { _ = try await store.pull(from: "\(path)/../\(name)/") }),
+      (link.path, { _ = try await store.push(to: link.path) }),
+      (link.path, { _ = try await store.sync(with: "me") }),
+      (link.path, { _ = try await store.sync() }),
+    ] as [(String, () async throws -> Void)] {
+      #expect(
+        await refusal(sync) == "\(address) is this store's own directory: there is nothing to exchange")
+    }
+    try FileManager.default.removeItem(at: link)
+  }
+
+  @Test("a value of one store can be saved in the other, as far as that knows what it has seen")
+  func valueOfTheOther() async throws {
+    let pair = try await Pair()
+    var (mine, _) = try await pair.reminder()
+    mine.title = "Rest well"
+    mine = try await pair.here.update(mine)
+    mine.isDone = true
+    try await pair.there.update(mine)
+    #expect(try await pair.titles(mine.id) == ["Rest well", "Rest"])
+    try await pair.here.sync(with: pair.there)
+    for store in [pair.here, pair.there] {
+      let reminder = try await store.find(Reminder.self, mine.id)
+      #expect(reminder.title == "Rest well" && reminder.isDone)
+      #expect(try await store.conflicts().isEmpty)
+    }
+    let unknown = try await pair.here.insert(Reminder.Draft(title: "Sleep"))
+    let key = unknown.id.uuidString.lowercased()
+    let notFound = StoreError.notFound(model: "Reminder", key: key)
+    await #expect(throws: notFound) { try await pair.there.update(unknown) }
+    await #expect(throws: notFound) { try await pair.there.delete(unknown) }
+    try pair.remove()
+  }
+
+  @Test("a store that was closed neither syncs nor is synced with; closing it again changes nothing")
+  func closed() async throws {
+    let open = try await Store.temporary(models: Reminder.self)
+    let closed = try await Store.temporary(models: Reminder.self)
+    let rest = try await closed.insert(Reminder.Draft(title: "Rest"))
+    await closed.close()
+    await closed.close()
+    for call in [
+      { _ = try await open.sync(with: closed) }, { _ = try await closed.sync(with: open) },
+      { _ = try await closed.pull(from: open.directory.path) }, { _ = try await closed.status() },
+      { _ = try await closed.update(rest) }, { _ = try await Reminder.delete().execute(closed) },
+      { _ = try await closed.history(of: rest) }, { _ = try await closed.revision(of: rest) },
+      { try await closed.addRemote("open", at: open.directory) },
+      { try await closed.resolveConflicts(of: Reminder.self) { _ in .shown } },
+    ] as [() async throws -> Void] {
+      await #expect(throws: StoreError.closed) { try await call() }
+    }
+    #expect(try await Reminder.all.fetchCount(open) == 0)
   }
 
   @Test("a store that holds some partitions takes those, refuses others, and can give one up")
@@ -267,7 +331,10 @@ struct SyncTests {
     }
     try await some.sync(with: all)
     #expect(try await Project.all.fetchAll(some).map(\.name) == ["One"])
-    await #expect(throws: StoreError.self) {
+    let outside = """
+      partition tenant=umbrella is outside of what this store holds; add it with `changeScope(adding:)`
+      """
+    await #expect(throws: StoreError.failed(outside)) {
       try await some.insert(Project.Draft(tenant: "umbrella", number: 2, name: "Three"))
     }
     #expect(
