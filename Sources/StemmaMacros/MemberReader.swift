@@ -70,7 +70,7 @@ struct MemberReader {
     }
     Self.checkGroup(column, &misuses)
     var inner = Misuses()
-    let parts = try SelectionMacro.parts(of: selection, &inner)
+    let parts = try SelectionMacro.parts(of: selection, isOfTable: true, &inner)
     // Its own attribute says them.
     misuses.follow(inner)
     for part in parts { checkPart(part, of: selection, &misuses) }

@@ -6,8 +6,11 @@ import SwiftSyntaxMacros
 /// selects. One that is Hashable, and has no optional property, can be the table's key.
 struct SelectionMacro {
   /// Its stored properties, and what is wrong with them.
+  ///
+  /// - Parameter isOfTable: whether it is nested in a table, and so may be its key even if it does not say that it is
+  ///   Hashable: it will be told to.
   static func parts(
-    of declaration: some DeclGroupSyntax, _ misuses: inout Misuses
+    of declaration: some DeclGroupSyntax, isOfTable: Bool, _ misuses: inout Misuses
   ) throws -> [TableDeclaration.Column] {
     let isKey = declaration.as(StructDeclSyntax.self)?.isHashable ?? false
     var parts: [TableDeclaration.Column] = []
@@ -20,7 +23,7 @@ struct SelectionMacro {
       misuses.checkArguments(of: variable.attributes)
       let columns = try misuses.collect { try TableDeclaration.columns(variable) } ?? []
       for column in columns {
-        MemberReader.checkOptional(column, mayBeKey: isKey, &misuses)
+        MemberReader.checkOptional(column, mayBeKey: isKey || isOfTable, &misuses)
         MemberReader.checkConstant(column, isKey, &misuses)
         MemberReader.checkMarks(ofPart: column, &misuses)
       }
@@ -69,7 +72,7 @@ extension SelectionMacro: MemberMacro {
     }
     let access = declaration.modifiers.accessPrefix
     var misuses = Misuses()
-    let parts = try Self.parts(of: declaration, &misuses)
+    let parts = try Self.parts(of: declaration, isOfTable: context.isInTable, &misuses)
     for misuse in misuses.diagnostics { context.diagnose(misuse) }
     let hasOwn = declaration.memberBlock.members.contains { $0.decl.is(InitializerDeclSyntax.self) }
     var members = SpelledTypes.declaration(of: parts, nested: !context.lexicalContext.isEmpty, access)
@@ -130,7 +133,9 @@ extension SelectionMacro: ExtensionMacro {
     let isNested = !context.lexicalContext.isEmpty
     // The member role of the same attribute has said what is wrong.
     var misuses = Misuses()
-    let parts = try Self.parts(of: declaration, &misuses).map { isNested ? SpelledTypes.outside($0) : $0 }
+    let parts = try Self.parts(of: declaration, isOfTable: context.isInTable, &misuses).map {
+      isNested ? SpelledTypes.outside($0) : $0
+    }
     guard !parts.isEmpty else { return [] }
     // Everything is read before anything is stored, as in a table.
     let read = parts.enumerated().map { "let value\($0) = \($1.reading($0))" }
@@ -176,5 +181,12 @@ extension SelectionMacro: ExtensionMacro {
         }
       }
       """)
+  }
+}
+
+extension MacroExpansionContext {
+  /// Whether what is expanded stands in a table.
+  fileprivate var isInTable: Bool {
+    lexicalContext.first?.as(StructDeclSyntax.self)?.attributes.named("Table") != nil
   }
 }

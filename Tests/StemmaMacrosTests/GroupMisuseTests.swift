@@ -135,6 +135,47 @@ struct GroupMisuseTests {
         """)
   }
 
+  @Test("a part of a group that may yet be told to be Hashable, as a key", arguments: ["Int!", "Int??"])
+  func optionalPartOfAGroup(_ type: String) {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Print {
+          var year: \(type)
+        }
+        var print: Print
+      }
+      """,
+      "the type of `year` is `Int`, as in a key; or, where it can be null and is in none, `Int?`", line: 4,
+      column: 15, fix: "write `Int`",
+      fixed: """
+        @Table struct Book {
+          let id: Int
+          @Selection struct Print {
+            var year: Int
+          }
+          var print: Print
+        }
+        """)
+  }
+
+  @Test("what stands in no table is no key")
+  func optionalPartOfASelection() {
+    expectMisuse(
+      """
+      @Selection struct Size {
+        let width: Int!
+      }
+      """, "a column that may be null is an optional: the type of `width` is `Int?`", line: 2, column: 14,
+      fix: "write `Int?`",
+      fixed: """
+        @Selection struct Size {
+          let width: Int?
+        }
+        """)
+  }
+
   @Test("a group in parentheses is that group", arguments: ["(Print)", "((Print))", "Print"])
   func parentheses(_ type: String) {
     expectNone(
