@@ -59,6 +59,9 @@ package struct EventDigester {
   }
 }
 
+@available(*, unavailable)
+extension BlockDigester: Sendable {}
+
 /// Takes the digests of the events of blocks where they lie, without making any `Event`.
 ///
 /// What the events of a run or of a shape have in common is written once for each block.
@@ -79,6 +82,7 @@ package struct BlockDigester {
     var tag: ValueTag
   }
 
+  /// Written at each event; no Sendable for its sake.
   private var buffer = FixedTable<UInt8>(repeating: 0, count: 1024)
   private var common: [UInt8] = []
   /// Of the version of the form, the partition and the model, in `common`.

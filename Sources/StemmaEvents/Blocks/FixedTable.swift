@@ -1,9 +1,10 @@
 /// Numbers at a fixed address: the columns of a block, once they are unpacked.
 ///
 /// An array would do, were it not asked millions of times a second: each change of one that is a part of something
-/// else looks whether it is shared, and each look at one in a class counts a reference. Filled by whoever makes it,
-/// and never written afterwards: that is why it may be shared between threads without a lock, which the compiler
-/// cannot see. The elements are plain values, of which nothing has to be released.
+/// else looks whether it is shared, and each look at one in a class counts a reference. Written only by whoever has made
+/// it, and as long as nobody else has it: that is why it may be shared between threads without a lock, which the compiler
+/// cannot see. Whoever goes on writing to one is no Sendable, as a copy of him would write to the same. The elements are
+/// plain values, of which nothing has to be released.
 final class FixedTable<Element: Sendable>: @unchecked Sendable {
   /// For whoever fills the table, and for loops over all of it. The table must be held by a variable meanwhile.
   let elements: UnsafeMutableBufferPointer<Element>
