@@ -86,7 +86,7 @@ extension WriteTransaction {
     } else {
       values.removeAll { $0.value.isNull }
     }
-    try checkReferences(model, key, values)
+    try checkReferences(model, key, values, isNew: true)
     try record(.create, model, key, state: state, assignments: values, milliseconds: milliseconds)
   }
 
@@ -117,8 +117,8 @@ extension WriteTransaction {
     }
     values.removeAll { !state.isChanged(by: $0, rules) }
     guard !values.isEmpty else { return }
-    try checkReferences(model, key, values)
     values = state.completed(values, rules)
+    try checkReferences(model, key, values)
     try record(
       .update, model, key, state: state, assignments: values, milliseconds: mutation.milliseconds)
   }
@@ -203,14 +203,18 @@ extension WriteTransaction {
     return values
   }
 
-  /// With `refusesDangling`: every reference that is being written leads to a record that exists.
-  func checkReferences(_ model: Model, _ key: Key, _ values: [Assignment]) throws(NodeError) {
+  /// With `refusesDangling`: every reference that is being written leads to a record that exists. The key is written
+  /// only when the record is made.
+  func checkReferences(
+    _ model: Model, _ key: Key, _ values: [Assignment], isNew: Bool = false
+  ) throws(NodeError) {
     guard refusesDangling else { return }
     let own = key.parts
-    for relationship in model.relationships where relationship.storesReference {
-      let target = try self.model(relationship.target)
+    for reference in model.references {
+      let target = try self.model(reference.target)
       var parts: [KeyPart] = []
-      for name in relationship.referenceFields {
+      var isWritten = isNew
+      for name in reference.fields {
         guard let index = model.index(ofField: name) else { continue }
         if let place = model.keyFields.firstIndex(of: index) {
           parts.append(own[place])
@@ -218,15 +222,18 @@ extension WriteTransaction {
           let part = KeyPart(value)
         {
           parts.append(part)
+          isWritten = true
         }
       }
-      guard parts.count == relationship.referenceFields.count else { continue }
+      guard isWritten, parts.count == reference.fields.count else { continue }
       let targetKey = Key(parts)
       guard isInScope(Partition(model: target, key: targetKey)) else { continue }
       guard try state(target, targetKey).exists(rules(target)) else {
+        let name = reference.relationship ?? inverseName(reference, of: model)
         throw .mutation(
           .danglingReference(
-            model: model.name, key: text(key, model), relationship: relationship.name,
+            model: model.name, key: text(key, model),
+            relationship: name ?? reference.fields.joined(separator: ", "),
             target: text(targetKey, target)))
       }
     }

@@ -175,7 +175,7 @@ extension WriteTransaction {
   }
 
   /// The name of the relationship by which the other side declares a reference.
-  private func inverseName(_ reference: Reference, of model: Model) -> String? {
+  func inverseName(_ reference: Reference, of model: Model) -> String? {
     schema.model(named: reference.target)?.relationships.first {
       !$0.storesReference && $0.target == model.name && $0.referenceFields == reference.fields
     }?.name

@@ -86,17 +86,7 @@ extension WriteTransaction {
     let state = try existing(model, key)
     let rules = self.rules(model)
     let values = try reference(model, key, relationship, target)
-    if refusesDangling {
-      let targetModel = try self.model(relationship.target)
-      if isInScope(Partition(model: targetModel, key: target)),
-        !(try self.state(targetModel, target).exists(self.rules(targetModel)))
-      {
-        throw .mutation(
-          .danglingReference(
-            model: model.name, key: text(key, model), relationship: relationship.name,
-            target: text(target, targetModel)))
-      }
-    }
+    try checkReferences(model, key, values)
     guard values.contains(where: { state.isChanged(by: $0, rules) }) else { return }
     try recordReference(.link, model, key, state, relationship, values, milliseconds)
   }

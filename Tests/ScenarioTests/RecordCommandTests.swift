@@ -260,6 +260,60 @@ struct RecordCommandTests {
     #expect(try work.stemma("update", "Member", "ann", "name=Anna", environment: node).errors.isEmpty)
   }
 
+  /// Only those of a record's own fields were.
+  @Test("a reference to what is not here is told from whichever side it is written, of keys, too")
+  func danglingReferences() throws {
+    let work = try Workplace()
+    try work.write(
+      "s.graphql",
+      """
+      type Team @model { id: ID! @primaryKey name: String members: [Member] @hasMany(references: ["teamId"])
+        fans: [Member] @hasMany(references: ["favouriteId"]) }
+      type Member @model { id: ID! @primaryKey name: String teamId: ID favouriteId: ID
+        team: Team @belongsTo(references: ["teamId"]) posts: [Post] @manyToMany(relationName: "MemberPost") }
+      type Post @model { id: ID! @primaryKey members: [Member] @manyToMany(relationName: "MemberPost") }
+      type Seat @model { team: ID! @primaryKey(sortKeyFields: ["n"]) n: Int! note: String
+        of: Team @belongsTo(references: ["team"]) }
+      """)
+    try work.stemma("init", "node", "--schema", "s.graphql")
+    func errors(_ words: String) throws -> String {
+      let result = try Tool.run(
+        Tool.path, ["-C", "node"] + words.split(separator: " ").map(String.init), in: work.path)
+      #expect(result.status == 0, "\(words): \(result.errors)")
+      return result.errors
+    }
+    #expect(try errors("create Member id=tim name=Tim").isEmpty)
+    #expect(
+      try errors("link Team t1 members tim")
+        == "warning: `team` of Member tim leads to Team t1, which is not here\n")
+    // Only the other model declares it.
+    #expect(
+      try errors("link Team t2 fans tim")
+        == "warning: `fans` of Member tim leads to Team t2, which is not here\n")
+    #expect(
+      try errors("update Member tim favouriteId=t3")
+        == "warning: `fans` leads to Team t3, which is not here\n")
+    #expect(try errors("update Member tim name=Tom").isEmpty)
+    for join in ["link Member tim posts p1", "create MemberPost memberId=tim postId=p2"] {
+      let told = try errors(join)
+      #expect(told.contains(" leads to Post p") && told.split(separator: "\n").count == 1, "\(told)")
+    }
+    #expect(try errors("create Seat team=t1 n=1") == "warning: `of` leads to Team t1, which is not here\n")
+    #expect(try errors("upsert Seat team=t1 n=1 note=x").isEmpty)
+    #expect(try errors("unlink Team t1 members tim").isEmpty)
+    // What is refused is what is written.
+    for (line, isRefused) in [
+      (#"{"op":"update","model":"Seat","key":{"team":"t1","n":1},"fields":{"note":"y"}}"#, false),
+      (#"{"op":"create","model":"Seat","key":{"team":"t1","n":2},"fields":{}}"#, true),
+      (#"{"op":"update","model":"Member","key":"tim","fields":{"favouriteId":"t4"}}"#, true),
+      (#"{"op":"link","model":"Team","key":"t5","fields":{"members":"tim"}}"#, true),
+    ] {
+      let strict = try work.attempt("-C", "node", "import", "--strict", "-", input: line + "\n")
+      #expect(
+        (strict.status != 0) == isRefused && strict.errors.contains("is not there") == isRefused, "\(strict)")
+    }
+  }
+
   /// A value without end was read until the memory was full.
   @Test(
     "field=@- reads standard input, once; a value that is too long is not read to its end; no field is given twice"

@@ -12,11 +12,11 @@ struct WriteOptions: ParsableArguments {
   /// Makes one change in a commit of its own and reports it.
   func perform(_ mutation: Mutation, on node: Node, ifRevision: String? = nil, announcing verb: String) throws
   {
-    let outcome = try node.write(note.note) { tx throws(NodeError) in
-      try tx.perform(mutation, ifRevision: ifRevision)
+    let (outcome, events) = try node.write(note.note) { tx throws(NodeError) in
+      (try tx.perform(mutation, ifRevision: ifRevision), tx.events)
     }
     guard let model = node.schema.model(named: mutation.model) else { return }
-    try warnOfDangling(mutation, model, outcome.key, node)
+    for event in events { try warnOfDangling(event, isNamed: event.key == outcome.key, node) }
     let key = node.schema.json(of: outcome.key, model: model)
     if format.isJSON {
       let revision: JSON = try node.state(of: outcome.key, in: model).map { .string($0.revision) } ?? .null
@@ -40,17 +40,33 @@ struct WriteOptions: ParsableArguments {
 }
 
 extension WriteOptions {
-  /// Says which of the references that were given lead to no record that is here. They may be on their way, so that is
-  /// no error.
-  private func warnOfDangling(_ mutation: Mutation, _ model: Model, _ key: Key, _ node: Node) throws {
-    let given = Set(mutation.fields.map(\.name))
-    if given.isEmpty || mutation.operation == .unlink { return }
-    for conflict in try node.conflicts(of: key, in: model) where conflict.kind == .dangling {
-      guard let name = conflict.field, let target = conflict.candidates.first?.value else { continue }
-      let fields = model.relationship(named: name)?.referenceFields ?? []
-      guard given.contains(name) || !given.isDisjoint(with: fields) else { continue }
+  /// Says which of the references that an event wrote lead to no record that is here. They may be on their way, so that
+  /// is no error. `isNamed`: whether the command names the event's record, and not the other side of a relationship.
+  private func warnOfDangling(_ event: Event, isNamed: Bool, _ node: Node) throws {
+    guard let model = node.schema.models.first(where: { $0.storedName == event.model }) else { return }
+    var filter = ConflictFilter(model: model)
+    filter.key = event.key
+    filter.kinds = [.dangling]
+    try node.conflicts(filter) { conflict in
+      guard let name = conflict.field, let target = conflict.candidates.first, target.dot == event.dot,
+        event.operation == .create || model.writes(reference: name, event)
+      else { return }
+      let subject = isNamed ? "" : " of \(model.name) \(KeyWords.text(event.key, of: model))"
       Output.warning(
-        "`\(name)` leads to \(conflict.record ?? "") \(ConflictText.words(target)), which is not here")
+        "`\(name)`\(subject) leads to \(conflict.record ?? "") \(ConflictText.words(target.value)), which is not here"
+      )
+    }
+  }
+}
+
+extension Model {
+  /// Whether an event assigns a field of the reference of this name, which the other model may give it. A reference
+  /// that is a part of the key only is written by a create.
+  fileprivate func writes(reference name: String, _ event: Event) -> Bool {
+    let written = Set(event.assignments.map(\.field))
+    return references.contains { reference in
+      reference.relationship ?? name == name
+        && reference.fields.contains { field(named: $0).map { written.contains($0.storedName) } ?? false }
     }
   }
 }
