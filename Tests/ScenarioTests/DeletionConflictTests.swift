@@ -114,6 +114,9 @@ struct DeletionConflictTests {
   @Test("whether a record exists is called existence by all that show or find how it was resolved")
   func word() throws {
     let work = try met()
+    #expect(try work.stemma("-C", "n1", "blame", "Team", "red").lines.contains { $0.hasPrefix("existence ") })
+    let contested = try work.stemma("-C", "n1", "stats").lines.first { $0.contains("Team.existence") }
+    #expect(contested?.split(separator: " ").dropFirst().prefix(2) == ["1", "0"])
     try work.stemma("-C", "n1", "resolve", "Team", "red", "--keep")
     func log(_ words: String...) throws -> [String] {
       try Tool.run(Tool.path, ["-C", "n1", "log"] + words, in: work.path).lines
@@ -131,8 +134,12 @@ struct DeletionConflictTests {
         Tool.path, ["-C", "n1", "log", "--format", "{event}"] + choice, in: work.path)
       #expect(found.lines == ["n1:4"], "\(choice): \(found.errors)")
     }
-    for command in ["log", "conflicts"] {
-      let slip = try work.attempt("-C", "n1", command, "--field", "existance")
+    for words in [
+      ["log", "--field", "existance"], ["conflicts", "--field", "existance"],
+      ["conflicts", "show", "Team", "red", "existance"], ["why", "Team", "red", "existance"],
+      ["resolve", "Team", "red", "existance", "--keep"],
+    ] {
+      let slip = try Tool.run(Tool.path, ["-C", "n1"] + words, in: work.path)
       #expect(slip.status == 65 && slip.errors.contains("did you mean `existence`?"), "\(slip.errors)")
     }
     let fields = try work.stemma("-C", "n1", "log", "-n", "1", "--json").array().first?.object("fields")

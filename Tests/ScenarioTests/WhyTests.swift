@@ -153,6 +153,15 @@ struct WhyTests {
     let naive = try NaiveFold(log, NaiveFold.Policy(isWhole: true))
     let listed = try run("conflicts", "--ndjson").objects()
     #expect(Self.deletionsAsNumbers(listed) == Set(naive.conflicts), "seed \(seed)")
+    // What is written as a whole is no conflict about existence.
+    let contested = try run("stats", "--json").object().array("contestedFields")
+    for (field, kind) in [(nil, "delete"), ("text", "value")] {
+      let counted = contested.first { $0.text("model") == "Whole" && $0.text("field") == field }
+      #expect(
+        counted?.number("open") ?? 0
+          == listed.count { $0.text("kind") == kind && $0.text("model") == "Whole" },
+        "seed \(seed): \(kind)")
+    }
     for conflict in listed where conflict.text("kind") == "value" {
       let key = conflict.object("key")
       let words = ["site=\(key.text("site") ?? "")", "n=\(key.number("n") ?? -1)"]

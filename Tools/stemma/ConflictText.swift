@@ -20,7 +20,7 @@ struct ConflictText {
     let (key, rest) = try reader.key(Array(words.dropFirst()))
     guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
     for name in rest where name != FieldDecision.existence && !reader.isKnown(name) {
-      throw reader.unknownField(name)
+      throw FieldChoice.unknown(name, [reader.model], reader.model, .badData)
     }
     filter.model = reader.model
     filter.key = try node.key(key, of: reader.model)

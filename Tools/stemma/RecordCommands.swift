@@ -165,7 +165,7 @@ struct Blame: ParsableCommand {
         if index > 0 && (!decision.isConflict || candidate.value == decision.candidates[0].value) { continue }
         table.append(
           [
-            printable(index == 0 ? decision.field ?? "(exists)" : "  or"),
+            printable(index == 0 ? decision.field ?? FieldDecision.existence : "  or"),
             EventText.short(index == 0 ? decision.shown : candidate.value), "\(candidate.version)",
             candidate.time, printable(candidate.event),
           ] + (by ? [printable(candidate.by ?? "")] : []))

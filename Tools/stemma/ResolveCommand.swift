@@ -132,9 +132,7 @@ struct Resolve: ParsableCommand {
     let kind = unlink ? .dangling : kind.flatMap { ConflictFilter.Kind(rawValue: $0) }
     guard let name, !reader.isKnown(name) else { return (name, kind) }
     guard name == FieldDecision.existence else {
-      throw MutationError.unknownField(
-        model: reader.model.name, field: name,
-        known: reader.model.fields.map(\.name) + reader.model.relationships.map(\.name))
+      throw FieldChoice.unknown(name, [reader.model], reader.model, .badData)
     }
     if let kind, kind != .delete {
       throw Failure("whether a record exists is a conflict of the kind delete, not \(kind.rawValue)", .usage)

@@ -78,7 +78,7 @@ struct Stats: ParsableCommand {
     section("fields in conflict", ["field", "open", "resolved"], statistics.fields) { field in
       (
         [
-          field.field.map { "\(field.model).\($0)" } ?? "\(field.model) (deleted and changed)",
+          "\(field.model).\(field.field ?? FieldDecision.existence)",
           grouped(field.open), grouped(field.resolved),
         ], field.open + field.resolved
       )

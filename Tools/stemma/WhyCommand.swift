@@ -80,9 +80,7 @@ struct Why: ParsableCommand {
       } else if name == FieldDecision.existence {
         isExistence = true
       } else {
-        throw MutationError.unknownField(
-          model: model.name, field: name,
-          known: model.fields.map(\.name) + model.relationships.map(\.name))
+        throw FieldChoice.unknown(name, [model], model, .badData)
       }
     }
   }

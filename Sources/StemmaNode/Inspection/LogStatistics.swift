@@ -95,14 +95,18 @@ extension Node {
     return statistics
   }
 
-  /// How many conflicts are open, by model and field.
+  /// How many conflicts are open, by model and field; of fields that are written together by each of them, as those are
+  /// counted that were resolved.
   private func openFields(_ filter: LogFilter) throws(NodeError) -> [ContestedField: UInt64] {
     var wanted = ConflictFilter()
     wanted.kinds = [.value, .delete]
     wanted.model = filter.model
     wanted.scope = filter.scope
     var open: [ContestedField: UInt64] = [:]
-    try conflicts(wanted) { open[ContestedField(model: $0.model, field: $0.field), default: 0] += 1 }
+    try conflicts(wanted) { conflict in
+      let fields: [String?] = conflict.kind == .delete ? [nil] : conflict.fields
+      for field in fields { open[ContestedField(model: conflict.model, field: field), default: 0] += 1 }
+    }
     return open
   }
 }
