@@ -168,6 +168,8 @@ struct CommandLineTests {
     // Two letters away from `list`.
     let short = try work.attempt("hist")
     #expect(short.errors == "stemma: there is no command `hist`; did you mean `history`?\n")
+    let several = try work.attempt("sta")
+    #expect(several.errors == "stemma: there is no command `sta`; did you mean `status` or `stats`?\n")
     let directory = try work.attempt("-C", "shop", "import", ".")
     #expect(directory.status == 66 && directory.errors == "stemma: cannot read .: Is a directory\n")
     let model = try work.attempt("-C", "shop", "create", "team", "name=x")

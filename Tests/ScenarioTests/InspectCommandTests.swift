@@ -106,6 +106,12 @@ struct InspectCommandTests {
     let whole = try work.stemma("inspect", path).lines.dropFirst()
     let piped = try ConsolePage.shell("cat \(path) | stemma -C shop inspect /dev/stdin", in: work.path)
     #expect(piped.status == 0 && piped.lines.dropFirst() == whole, "\(piped.errors)")
+    #expect(piped.errors.isEmpty)
+    // Nobody may ever write to it, so that it is waited for is said.
+    let named = try ConsolePage.shell(
+      "mkfifo fifo && (cat \(path) > fifo & stemma -C shop inspect fifo)", in: work.path)
+    #expect(named.status == 0 && named.lines.dropFirst() == whole, "\(named.errors)")
+    #expect(named.errors == "fifo is a pipe: it is read until nobody writes to it any more\n")
   }
 
   @Test("a file that is cut before its header ends is called so")

@@ -100,6 +100,12 @@ struct Inspect: ParsableCommand {
   /// Whether the file's name is that of a pipe, as `/dev/stdin` or a shell's `<(…)` is.
   private var isPipe: Bool { kind(file) == S_IFIFO }
 
+  /// Whether it is a pipe of its own in a directory, which has no writer before somebody opens it.
+  private var isNamedPipe: Bool {
+    var status = stat()
+    return lstat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+  }
+
   /// The bits of `st_mode` (inode(7)) that tell what stands there; nil if nothing does.
   private func kind(_ path: String) -> mode_t? {
     var status = stat()
@@ -109,6 +115,10 @@ struct Inspect: ParsableCommand {
   /// Standard input, or a pipe, as a file, because segments are read from their end. The file has no name any more:
   /// nothing is left behind, whatever happens next.
   private func spooledInput() throws -> FileHandle {
+    // Opening a pipe that has a name waits for somebody who writes, and reading it for its end.
+    if isNamedPipe {
+      Output.error("\(printable(file)) is a pipe: it is read until nobody writes to it any more")
+    }
     let input = file == "-" ? FileHandle.standardInput : try openedFile(file)
     let path = NSTemporaryDirectory() + "/stemma-inspect-\(UUID().uuidString)"
     let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

@@ -140,8 +140,8 @@ extension Stemma {
     // What a person cuts short is meant sooner than what looks like it.
     let longer = name.count > 2 ? known.filter { $0.hasPrefix(name) } : []
     let suggestion =
-      longer.count == 1
-      ? "; did you mean `\(longer[0])`?"
+      !longer.isEmpty
+      ? "; did you mean \(longer.map { "`\($0)`" }.joined(separator: " or "))?"
       : Explanations.suggestion(name, known, else: "`stemma --help` lists all")
     return Failure("there is no command `\(name)`\(suggestion)", .usage)
   }
