@@ -7,7 +7,7 @@ import Testing
 /// Taking files apart that are not as they were written.
 @Suite struct InspectionTests {
   /// Two segments, of which the second replaces another, and a journal.
-  private func disk() throws -> SimulatedFileSystem {
+  func disk() throws -> SimulatedFileSystem {
     let disk = SimulatedFileSystem()
     var maker = EventMaker(seed: 21)
     maker.keysPerPartition = 60
@@ -25,7 +25,7 @@ import Testing
     return disk
   }
 
-  private func parts(
+  func parts(
     _ path: String, _ disk: SimulatedFileSystem, block: Int? = nil, isComplete: Bool = true
   ) throws -> [InspectedPart] {
     let source = try InspectedFile(path: path, fileSystem: disk)
@@ -37,7 +37,7 @@ import Testing
     return parts
   }
 
-  private func paths(_ disk: SimulatedFileSystem) throws -> [String] {
+  func paths(_ disk: SimulatedFileSystem) throws -> [String] {
     try disk.list("/log").map { "/log/" + $0 }
   }
 
@@ -124,7 +124,7 @@ import Testing
   }
 
   /// A disk with a segment of several blocks, its bytes and its parts.
-  private func segment() throws -> (
+  func segment() throws -> (
     disk: SimulatedFileSystem, path: String, bytes: [UInt8], parts: [InspectedPart]
   ) {
     let disk = SimulatedFileSystem()
@@ -140,8 +140,7 @@ import Testing
     return (disk, path, try #require(disk.contents(path)), parts)
   }
 
-  private func parts(_ bytes: [UInt8], at path: String, _ disk: SimulatedFileSystem) throws -> [InspectedPart]
-  {
+  func parts(_ bytes: [UInt8], at path: String, _ disk: SimulatedFileSystem) throws -> [InspectedPart] {
     let copy = disk.copy()
     copy.plant(bytes, at: path)
     return try parts(path, copy, isComplete: false)
@@ -251,6 +250,13 @@ import Testing
           part.flaws.count == 1 && what.flaw.description.hasPrefix(count == 1 ? "1 byte " : "\(count) bytes ")
         )
         #expect(what.flaw.description.contains(shift < 0 ? "missing" : "too many"))
+        if shift < 0, count <= InspectionLimits.missing {
+          // Of bytes that stand beside equal ones it cannot be told which.
+          #expect(what.range == nil && abs(Int(what.offset) - place) <= 2, "round \(round)")
+          #expect(part.isChecked)
+          #expect(try part.block?.events() == before.block?.events())
+          continue
+        }
         let range = try #require(what.range)
         if shift < 0 {
           #expect(range == part.offset..<part.offset + part.length)
@@ -345,7 +351,7 @@ import Testing
     }
   }
 
-  private func expectNoOverlap(_ parts: [InspectedPart], size: Int) throws {
+  func expectNoOverlap(_ parts: [InspectedPart], size: Int) throws {
     var end: UInt64 = 0
     for part in parts {
       #expect(part.offset == end, "\(part.kind)")
@@ -377,7 +383,7 @@ import Testing
     }
   }
 
-  private func journal() throws -> (
+  func journal() throws -> (
     disk: SimulatedFileSystem, path: String, bytes: [UInt8], frames: [InspectedPart]
   ) {
     let disk = try disk()

@@ -213,10 +213,17 @@ private final class PartReport {
       let reason = flaw.flaw == .notThisFormat ? "by the format" : "by the checksum"
       let subject = part.block == nil ? "it is" : "the events are"
       what = "it is \(hex(byte.found)); \(reason) it was \(hex(byte.expected)), and \(subject) read so"
-    } else if part.block != nil, part.isChecked, flaw.range != nil {
-      what += "; without them the checksum holds, and the events are read so"
+    } else if part.block != nil, part.isChecked {
+      switch flaw.flaw {
+      case .surplus: what += "; without them the checksum holds, and the events are read so"
+      case .lacking: what += "; the checksum tells what stood there, and the events are read so"
+      default: break
+      }
     }
-    if part.length == 0, flaw.byte == nil {
+    var isGone = part.length == 0 && flaw.byte == nil
+    // That says itself that bytes are missing.
+    if case .lacking = flaw.flaw { isGone = false }
+    if isGone {
       Output.line("  " + Output.styled(printable("missing: \(what)"), .red))
       return
     }

@@ -64,7 +64,10 @@ extension JournalInspection {
     if isNameless { return Self.isRead(found) ? found : nil }
     if checksum(of: found) == found.frame.crc { return found }
     found.shift = Int64(clamping: offset) - Int64(writtenOffset(of: found))
-    guard found.shift.magnitude <= InspectionLimits.shift, Self.isRead(found) else { return nil }
+    // A copy that stands right behind itself is as far from its place as it is long.
+    let moved = found.shift - shift
+    guard moved.magnitude <= InspectionLimits.shift || moved == Int64(found.bytes.count), Self.isRead(found)
+    else { return nil }
     return found
   }
 
@@ -115,6 +118,26 @@ extension JournalInspection {
       found.flaw = .checksum(expected: stored, found: checksum(of: bytes, at: offset))
       found.byte = mended.byte
       return found
+    }
+    return nil
+  }
+
+  /// A frame from whose payload `-moved` bytes are missing, with them, and where they stood.
+  mutating func shortenedFrame(
+    _ found: Found, _ moved: Int64
+  ) throws(LogError) -> (bytes: [UInt8], place: UInt64)? {
+    let (size, place) = (JournalFrame.headerSize, JournalFrame.headerSize - 4)
+    let missing = Int(clamping: -moved)
+    guard !isNameless, missing > 0, missing < found.bytes.count - size else { return nil }
+    let front =
+      JournalFrame.place(log: log, number: number, offset: writtenAt(found.offset)) + found.bytes[..<place]
+    let covered = front + found.bytes[size...].dropLast(missing)
+    for (index, bytes) in WrongByte.lacking(missing, in: covered, expected: found.frame.crc)
+    where index >= front.count {
+      let index = index - front.count + size
+      let whole = Array(found.bytes[..<index] + bytes + found.bytes[index...].dropLast(missing))
+      guard let found = try self.whole(whole, at: found.offset), Self.isRead(found) else { continue }
+      return (whole, found.offset + UInt64(index))
     }
     return nil
   }

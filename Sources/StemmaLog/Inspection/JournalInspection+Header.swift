@@ -85,6 +85,15 @@ extension JournalInspection {
     } catch { return false }
   }
 
+  /// Whether what stands before a frame is the end of the header: the frame says where it was written, or is chained to
+  /// the checksum with which the header ends.
+  private func followsHeader(_ first: Found, _ bytes: [UInt8]) -> Bool {
+    if !isNameless { return Int64(first.offset) - first.shift == JournalHeader.size }
+    var checksum: [UInt8] = []
+    checksum.put(first.frame.previous)
+    return bytes[..<Int(first.offset)].suffix(4).elementsEqual(checksum.suffix(Int(first.offset)))
+  }
+
   /// Of a header that cannot be read: says what the frames prove, and ends it where the first one begins.
   private mutating func endUnreadHeader(_ part: inout InspectedPart, _ bytes: [UInt8]) throws(LogError) {
     var proven = part
@@ -106,6 +115,12 @@ extension JournalInspection {
       part.flaws = []
       part.complain(.disagreement("what is left of it is among the bytes that follow"))
     } else if first.offset < size {
+      guard followsHeader(first, bytes) else {
+        part.end(at: 0)
+        part.flaws = []
+        part.complain(.disagreement("what is left of it is among the bytes that follow"))
+        return
+      }
       shift = first.shift
       part.end(at: first.offset)
       guard part.length > 0 else { return }

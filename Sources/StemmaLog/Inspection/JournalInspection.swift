@@ -1,8 +1,9 @@
 import StemmaEvents
 
 /// A journal, frame by frame. Behind one that is damaged it looks for the next that is valid, at its place or, where
-/// bytes are missing or too many before it, near it; what follows the last valid frame is a tail: space that was never written, a write that a crash cut short,
-/// the remains of what stood in the file before, or damage.
+/// bytes are missing or too many before it, near it. A frame that was written before the one behind which it stands is a
+/// copy, or was moved. What follows the last valid frame is a tail: space that was never written, a write that a crash
+/// cut short, the remains of what stood in the file before, or damage.
 struct JournalInspection {
   let source: InspectedFile
   let request: InspectionRequest
@@ -52,6 +53,13 @@ struct JournalInspection {
     var frame = 1
     while offset < source.size {
       var found = try validFrame(at: offset)
+      if let early = found, early.shift > shift {
+        let part = try earlyPart(early, frame)
+        if part.number == nil ? request.block == nil : request.wants(frame) { body(part) }
+        (shift, offset) = (shift + Int64(early.bytes.count), early.end)
+        if part.number != nil { frame += 1 }
+        continue
+      }
       if found?.shift != shift { found = try mendedFrame(at: offset) }
       if let found {
         if request.wants(frame) { body(part(found, frame)) }
@@ -88,16 +96,22 @@ struct JournalInspection {
     var end: UInt64 { offset + UInt64(bytes.count) }
   }
 
-  /// The first valid frame from `start` on.
+  /// The first valid frame from `start` on that was not written before what should stand there.
   mutating func nextFrame(from start: UInt64) throws(LogError) -> Found? {
     if isBehindLast { return nil }
-    if let following, following.offset >= start { return following }
+    let place = Int64(clamping: start) - shift
+    func isEarly(_ found: Found) -> Bool { Int64(clamping: found.offset) - found.shift < place }
+    if let following, following.offset >= start, !isEarly(following) { return following }
     var found: Found?
     let source = source
-    _ = try source.first(JournalFrame.magic, in: start..<source.size) { (place) throws(LogError) in
-      guard try Self.beginsBlock(source, behind: place) else { return false }
-      found = try validFrame(at: place)
-      return found != nil
+    // Before one that was found, and has become too early, there is none.
+    let first = max(start, following.map { $0.offset + 1 } ?? start)
+    _ = try source.first(JournalFrame.magic, in: first..<source.size) { (place) throws(LogError) in
+      guard try Self.beginsBlock(source, behind: place), let valid = try validFrame(at: place),
+        !isEarly(valid)
+      else { return false }
+      found = valid
+      return true
     }
     following = found
     isBehindLast = found == nil
@@ -152,6 +166,24 @@ struct JournalInspection {
     isNameless ? Self.noFrame : .checksum(expected: found.frame.crc, found: checksum(of: found))
   }
 
+  /// A frame that was written before the one behind which it stands. A copy has no number, and no events but those that
+  /// were told.
+  private mutating func earlyPart(_ found: Found, _ number: Int) throws(LogError) -> InspectedPart {
+    let place = UInt64(clamping: Int64(clamping: found.offset) - found.shift + shift)
+    let isCopy =
+      mayRead(found.frame.size)
+      ? try source.bytes(at: place, count: found.bytes.count) == found.bytes : false
+    guard isCopy else {
+      var part = part(found, number)
+      if part.flaws.isEmpty { part.complain(.disagreement("it does not follow the frame before it")) }
+      return part
+    }
+    var part = InspectedPart(.unknown, at: found.offset, found.frame.size)
+    part.say("content", "a copy of the frame at \(place)")
+    part.complain(.surplus(found.frame.size), in: found.offset..<found.end)
+    return part
+  }
+
   /// Bytes before a valid frame that are none. Without a number: no byte of a frame need be among them.
   private mutating func gap(
     _ range: Range<UInt64>, _ number: Int, shiftedBy moved: Int64
@@ -165,10 +197,21 @@ struct JournalInspection {
     }
     var part = InspectedPart(.frame, at: range.lowerBound, length, number: number)
     part.place = self.number
-    if let found = try frame(at: range.lowerBound), moved != 0 || found.end == range.upperBound {
+    // Of a shorter one the header is not its own.
+    if length >= UInt64(JournalFrame.headerSize), let found = try frame(at: range.lowerBound),
+      moved != 0 || found.end == range.upperBound
+    {
       part.describe(found.frame)
       if moved == 0 {
         part.complain(flaw(of: found), in: range)
+        return part
+      }
+      if expected == Int64(found.frame.size), let missing = Flaw.count(of: length, found.frame.size),
+        let whole = try shortenedFrame(found, moved)
+      {
+        part.decode(Array(whole.bytes.dropFirst(JournalFrame.headerSize)))
+        part.isChecked = true
+        part.complain(missing, at: whole.place)
         return part
       }
     }

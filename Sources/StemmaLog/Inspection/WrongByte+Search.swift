@@ -107,6 +107,33 @@ extension WrongByte {
   }
 }
 
+extension WrongByte {
+  /// Where `count` bytes may be put into `bytes`, and which, so that their CRC is `expected`. Bytes go into the register
+  /// one beside the other, up to four of them; so what they must be is in what the registers on both sides differ, the
+  /// one behind them stepped back over as many zeros. Chance does the same for one place in 2^16 if two bytes are
+  /// missing; of more too many places would have to be tried. Time and memory: of the order of the bytes.
+  static func lacking(
+    _ count: Int, in bytes: [UInt8], expected: UInt32
+  ) -> [(index: Int, bytes: [UInt8])] {
+    guard count > 0, count <= InspectionLimits.missing else { return [] }
+    let zeros = [UInt8](repeating: 0, count: count)[...]
+    var before = [UInt32](repeating: ~0, count: bytes.count + 1)
+    for (index, byte) in bytes.enumerated() {
+      before[index + 1] = table[Int((before[index] ^ UInt32(byte)) & 0xFF)] ^ before[index] >> 8
+    }
+    var places: [(index: Int, bytes: [UInt8])] = []
+    var register = ~expected
+    for index in (0...bytes.count).reversed() {
+      if index < bytes.count { register = Self.register(before: bytes[index], register) }
+      let missing = before[index] ^ Self.register(before: zeros, register)
+      guard missing >> (8 * UInt32(count)) == 0 else { continue }
+      places.append((index, (0..<count).map { UInt8(truncatingIfNeeded: missing >> (8 * UInt32($0))) }))
+      if places.count == InspectionLimits.places { break }
+    }
+    return places
+  }
+}
+
 extension InspectedPart {
   /// Says that the checksum of a block does not hold, and finds the wrong byte if it is only one. The block's
   /// bytes are the last ones that the checksum covers; the first of them stands at `start` in the file.
@@ -125,6 +152,6 @@ extension InspectedPart {
 
   /// Says that something is wrong with bytes of which it cannot be told which.
   package mutating func complain(_ flaw: Flaw, in range: Range<UInt64>) {
-    flaws.append(InspectedFlaw(offset: range.lowerBound, flaw: flaw, range: range))
+    flaws.append(InspectedFlaw(offset: range.lowerBound, flaw: flaw, range: range.isEmpty ? nil : range))
   }
 }

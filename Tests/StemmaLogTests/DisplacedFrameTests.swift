@@ -1,0 +1,149 @@
+import StemmaEvents
+import StemmaSimulation
+import Testing
+
+@testable import StemmaLog
+
+/// What stands in a journal or a watermark where it was not written, and what does not stand there any more.
+extension InspectionTests {
+  /// The facts of the frame behind it were told as its own, and the bytes in which nothing stands as "575–574".
+  @Test func aFrameThatIsGoneIsANumberAndNothingIsToldOfIt() throws {
+    let (disk, path, bytes, frames) = try journal()
+    for index in frames.indices.dropLast() {
+      let (start, end) = (Int(frames[index].offset), Int(frames[index].offset + frames[index].length))
+      let found = try parts(Array(bytes[..<start] + bytes[end...]), at: path, disk).filter {
+        $0.kind == .frame
+      }
+      #expect(found.map(\.number) == frames.map(\.number))
+      let gone = found[index]
+      #expect(gone.offset == UInt64(start) && gone.length == 0 && gone.facts.isEmpty && gone.block == nil)
+      #expect(gone.flaws.map(\.flaw) == [.lacking(UInt64(end - start))] && gone.flaws[0].range == nil)
+      #expect(found.filter { $0.number != index + 1 }.allSatisfy { $0.flaws.isEmpty })
+    }
+    // Of what is too short to be its header nothing is told either.
+    let start = Int(frames[1].offset)
+    let found = try parts(Array(bytes[..<(start + 8)] + bytes[Int(frames[2].offset)...]), at: path, disk)
+    #expect(found.first { !$0.flaws.isEmpty }?.facts.isEmpty == true)
+    // All of a header, and nothing else.
+    let last = Int(frames[4].offset)
+    let headless = try #require(
+      try parts(Array(bytes[..<last] + bytes[(last + JournalFrame.headerSize)...]), at: path, disk).last)
+    #expect(headless.flaws.map(\.flaw) == [.lacking(UInt64(JournalFrame.headerSize))])
+    #expect(headless.flaws[0].range == nil && headless.flaws[0].offset == UInt64(last))
+  }
+
+  /// A frame of no bytes was told before it, and its events twice.
+  @Test func aFrameThatStandsTwiceIsCalledACopy() throws {
+    let (disk, path, bytes, frames) = try journal()
+    let events = try frames.map { try $0.block?.events() }
+    for index in frames.indices {
+      let frame = bytes[Int(frames[index].offset)..<Int(frames[index].offset + frames[index].length)]
+      for place in frames[index...].map({ Int($0.offset + $0.length) }) {
+        let found = try parts(Array(bytes[..<place] + frame + bytes[place...]), at: path, disk)
+        let copies = found.filter { !$0.flaws.isEmpty }
+        #expect(copies.map(\.kind) == [.unknown] && copies[0].offset == UInt64(place), "\(index), \(place)")
+        #expect(copies[0].flaws.map(\.flaw) == [.surplus(UInt64(frame.count))])
+        #expect(copies[0].facts.map(\.value) == [.text("a copy of the frame at \(frames[index].offset)")])
+        let whole = found.filter { $0.kind == .frame }
+        #expect(
+          try whole.map(\.number) == frames.map(\.number) && whole.map { try $0.block?.events() } == events)
+        #expect(try parts(path, disk, block: index + 1).map(\.kind) == [.frame])
+      }
+    }
+  }
+
+  /// What stood behind it was no frame any more.
+  @Test func aLongFrameThatStandsTwiceIsCalledACopy() throws {
+    let disk = SimulatedFileSystem()
+    var maker = EventMaker(seed: 23)
+    maker.keysPerPartition = 60
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk, options: .init(segmentSize: 64 << 20))
+    for _ in 0..<3 {
+      _ = try log.append([Commit(maker.commit(2_000, textLength: 300))])
+      try log.sync()
+    }
+    log.close()
+    let path = try #require(try paths(disk).first { $0.hasSuffix(".journal") })
+    let bytes = try #require(disk.contents(path))
+    let frames = try parts(path, disk).filter { $0.kind == .frame }
+    let (start, end) = (Int(frames[1].offset), Int(frames[1].offset + frames[1].length))
+    #expect(end - start > InspectionLimits.shift)
+    let found = try parts(Array(bytes[..<end] + bytes[start...]), at: path, disk)
+    #expect(found.map(\.kind) == [.header, .frame, .frame, .unknown, .frame])
+    #expect(found.filter { !$0.flaws.isEmpty }.map(\.kind) == [.unknown])
+  }
+
+  @Test func framesThatChangedPlacesAreAllRead() throws {
+    let (disk, path, bytes, frames) = try journal()
+    func content(_ index: Int) -> ArraySlice<UInt8> {
+      bytes[Int(frames[index].offset)..<Int(frames[index].offset + frames[index].length)]
+    }
+    let front = bytes[..<Int(frames[1].offset)]
+    let spoilt = Array(front + content(2) + content(1) + content(3) + content(4))
+    let found = try parts(spoilt, at: path, disk)
+    let read = found.filter { $0.block != nil }
+    #expect(
+      try read.map { try $0.block?.events() } == [0, 2, 1, 3, 4].map { try frames[$0].block?.events() })
+    #expect(found.filter { !$0.flaws.isEmpty }.map(\.offset) == [read[1].offset, read[2].offset])
+    try expectNoOverlap(found, size: spoilt.count)
+  }
+
+  /// Only the block, or the frame, was named.
+  @Test func oneOrTwoBytesThatAreMissingInAFrameAreFoundAndItIsReadAsItWas() throws {
+    let (disk, path, bytes, frames) = try journal()
+    for (index, count) in [(0, 1), (1, 2), (3, 1), (3, 2)] {
+      for place in stride(from: JournalFrame.headerSize, to: Int(frames[index].length) - 2, by: 61) {
+        var changed = bytes
+        let start = Int(frames[index].offset) + place
+        changed.removeSubrange(start..<start + count)
+        let part = try #require(try parts(changed, at: path, disk).first { !$0.flaws.isEmpty })
+        #expect(part.number == index + 1 && part.flaws.map(\.flaw) == [.lacking(UInt64(count))])
+        #expect(
+          part.flaws[0].range == nil && abs(Int(part.flaws[0].offset) - start) <= 2, "\(index), \(place)")
+        #expect(try part.isChecked && part.block?.events() == frames[index].block?.events())
+      }
+    }
+  }
+
+  /// What is left of a frame was called the header's end.
+  @Test func whatIsLeftOfAFrameIsNoHeader() throws {
+    let (disk, path, bytes, frames) = try journal()
+    for left in [1, 3, 4, 30, 60] {
+      let cut = Array(bytes[(Int(frames[1].offset) - left)...])
+      let found = try parts(cut, at: path, disk)
+      #expect(found[0].kind == .header && found[0].length == 0, "\(left)")
+      #expect(found[0].flaws.map(\.flaw.description) == ["what is left of it is among the bytes that follow"])
+      #expect(found[1].kind == .frame && found[1].length == UInt64(left) && !found[1].flaws.isEmpty)
+      #expect(
+        try found.dropFirst(2).map { try $0.block?.events() }
+          == frames.dropFirst().map { try $0.block?.events() }, "\(left)")
+      try expectNoOverlap(found, size: cut.count)
+    }
+  }
+
+  /// Both slots were damaged as a whole, and under another name it was no file of any kind.
+  @Test func aWatermarkThatLostItsFirstBytesIsOneAndItsSlotsAreRead() throws {
+    let disk = try disk()
+    let whole = try parts("/log/watermark", disk)
+    let bytes = try #require(disk.contents("/log/watermark"))
+    let size = Watermark.slotSize
+    let once = Array(bytes[..<size]) + [UInt8](repeating: 0, count: size)
+    for (content, isOnce) in [(bytes, false), (once, true)] {
+      for count in [1, 8, 16, 17, 300] {
+        if isOnce, count > 16 { continue }
+        let copy = disk.copy()
+        copy.plant(Array(content[count...]), at: "/log/fragment")
+        let found = try parts("/log/fragment", copy)
+        #expect(found.map(\.kind) == [.slot, .slot], "\(count)")
+        try expectNoOverlap(found, size: content.count - count)
+        #expect(found[0].flaws.map(\.flaw) == [.lacking(UInt64(count))])
+        #expect(found[0].facts.map(\.value) == (count > 16 ? [] : whole[0].facts.map(\.value)))
+        #expect(found[1].flaws.isEmpty)
+        if !isOnce { #expect(found[1].facts.map(\.value) == whole[1].facts.map(\.value)) }
+      }
+    }
+    let found = try parts([1, 2, 3] + bytes, at: "/log/watermark", disk)
+    #expect(found.map { $0.flaws.map(\.flaw) } == [[.surplus(3)], []])
+    #expect(found[1].facts.map(\.value) == whole[1].facts.map(\.value))
+  }
+}
