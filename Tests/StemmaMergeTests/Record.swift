@@ -39,6 +39,20 @@ struct Record {
   }
 }
 
+extension [Event] {
+  /// What a node may have read that has some of these: of each stream a prefix, and the causes of all of it.
+  func readable(_ isChosen: (Event) -> Bool) -> [Event] {
+    var context = Context.empty
+    for event in self where isChosen(event) { context.insert(event.dot) }
+    while true {
+      let covered = filter { context.covers($0.dot) }
+      let before = context
+      for event in covered { context.formUnion(event.context) }
+      if context == before { return covered }
+    }
+  }
+}
+
 let automerge = MergeRules(LawModel.model(.automerge, .byVersion))
 let latest = MergeRules(LawModel.model(.latest, .byVersion))
 let optimistic = MergeRules(LawModel.model(.optimistic, .byVersion))

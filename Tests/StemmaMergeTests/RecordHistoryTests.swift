@@ -117,18 +117,6 @@ import Testing
     #expect(try twins.state().decision(on: "a", automerge).rule == .agree)
   }
 
-  /// What a node may have read: of each stream a prefix, and the causes of all of it.
-  private static func prefixes(of events: [Event], _ isChosen: () -> Bool) -> [Event] {
-    var context = Context.empty
-    for event in events where isChosen() { context.insert(event.dot) }
-    while true {
-      let covered = events.filter { context.covers($0.dot) }
-      let before = context
-      for event in covered { context.formUnion(event.context) }
-      if context == before { return covered }
-    }
-  }
-
   /// For random histories: parents, fates and the siblings of the state tell the same story.
   @Test func fatesEqualTheSiblingsOfTheState() throws {
     let seed: UInt64 = 20_260_105
@@ -138,7 +126,7 @@ import Testing
       var record = Record()
       record.add(1, .create, ["a": .int(0)])
       for step in 1..<Int(3 + random.next() % 6) {
-        let seen = Self.prefixes(of: record.events) { random.next() % 3 == 0 }
+        let seen = record.events.readable { _ in random.next() % 3 == 0 }
         let operations: [Operation] = [.update, .update, .update, .create, .delete]
         let operation = operations[Int(random.next() % 5)]
         let field = random.next() % 2 == 0 ? "a" : "b"

@@ -57,19 +57,16 @@ package struct RecordHistory: Sendable {
     try RecordState.fold(events[..<index].filter(events[index].hasSeen), rules)
   }
 
-  /// Gives every event with the state that its writer had read, in order. O(n) where the history is linear.
+  /// Gives every event with the state that its writer had read, in order. O(n log n) where there are few branches
+  /// (`SeenStates`).
   package func forEachStep<Failure: Error>(
     _ wrap: (MergeError) -> Failure, _ body: (Int, RecordState) throws(Failure) -> Void
   ) throws(Failure) {
-    var running = RecordState()
-    for (index, event) in events.enumerated() {
-      let coversAll = event.version > running.version && event.context == running.context
-      var seen = running
-      if !coversAll {
-        do throws(MergeError) { seen = try stateSeen(by: index) } catch { throw wrap(error) }
-      }
+    var states = SeenStates(self)
+    for index in events.indices {
+      let seen: RecordState
+      do throws(MergeError) { seen = try states.next() } catch { throw wrap(error) }
       try body(index, seen)
-      running.merge(event, coversAll: coversAll, rules)
     }
   }
 
