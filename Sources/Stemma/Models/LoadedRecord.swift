@@ -23,8 +23,10 @@ struct LoadedRecord: Sendable {
   var view: RecordView { RecordView(read: group.context(at: place) ?? Context(trusted: [entry])) }
 
   /// The records of a relationship that were read along, by its name. Nil if it was not read.
-  func related(_ name: String) -> [any Table]? { group.related(name, at: place) }
-  func setRelated(_ name: String, _ rows: [any Table]) { group.setRelated(name, rows, at: place) }
+  func related(_ name: String) -> RecordsReadAlong? { group.related(name, at: place) }
+  func setRelated(_ name: String, _ records: RecordsReadAlong) {
+    group.setRelated(name, records, at: place)
+  }
 }
 
 extension LoadedRecord: Hashable {
@@ -34,6 +36,13 @@ extension LoadedRecord: Hashable {
     hasher.combine(ObjectIdentifier(group))
     hasher.combine(place)
   }
+}
+
+/// The records of a relationship that were read along with a record.
+struct RecordsReadAlong: Sendable {
+  let rows: [any Table]
+  /// What they were looked for by: the reference, or the record's own key.
+  let key: [Value]
 }
 
 /// What a few rows that were read together remember, by their places.
@@ -51,7 +60,7 @@ final class LoadedRecords: Sendable {
   private struct State: Sendable {
     /// Those that have not just one entry.
     var contexts: [Int32: Context] = [:]
-    var related: [Int32: [String: [any Table]]] = [:]
+    var related: [Int32: [String: RecordsReadAlong]] = [:]
   }
 
   init(_ store: Store, _ commit: RecordedSettings?) {
@@ -65,11 +74,11 @@ final class LoadedRecords: Sendable {
     state.withLock { $0.contexts[place] = context }
   }
 
-  fileprivate func related(_ name: String, at place: Int32) -> [any Table]? {
+  fileprivate func related(_ name: String, at place: Int32) -> RecordsReadAlong? {
     state.withLock { $0.related[place]?[name] }
   }
 
-  fileprivate func setRelated(_ name: String, _ rows: [any Table], at place: Int32) {
-    state.withLock { $0.related[place, default: [:]][name] = rows }
+  fileprivate func setRelated(_ name: String, _ records: RecordsReadAlong, at place: Int32) {
+    state.withLock { $0.related[place, default: [:]][name] = records }
   }
 }

@@ -16,7 +16,7 @@ extension ReadConnection {
       if record.related(name) == nil { isOpen = true }
     }
     if isOpen { try load(name, of: type(of: first).description, owners, store) }
-    try include(path.dropFirst(), in: owners.flatMap { $0.record.related(name) ?? [] }, store)
+    try include(path.dropFirst(), in: owners.flatMap { $0.record.related(name)?.rows ?? [] }, store)
   }
 
   private func load(
@@ -36,7 +36,7 @@ extension ReadConnection {
       }
     }
     for (owner, key) in zip(owners, keys) where owner.record.related(name) == nil {
-      owner.record.setRelated(name, found[key] ?? [])
+      owner.record.setRelated(name, RecordsReadAlong(rows: found[key] ?? [], key: key))
     }
   }
 

@@ -22,10 +22,15 @@ extension RecordHandle {
     _ found: Target?, _ name: String, of owner: Owner
   ) throws -> Target {
     if let found { return found }
+    throw try dangling(name, of: owner)
+  }
+
+  /// That a reference of `owner` leads to nothing.
+  func dangling<Owner: Table>(_ name: String, of owner: Owner) throws(StoreError) -> StoreError {
     let relationship = try Owner.description.route(name).relationship
     let key = owner.values(of: relationship.fields).compactMap { KeyPart($0) }
     let target = try store(of: Owner.modelName).model(of: relationship.target())
-    throw StoreError.dangling(
+    return .dangling(
       model: Owner.modelName, relationship: name,
       target: "\(target.name) \(KeyWords.text(Key(key), of: target))")
   }

@@ -8,29 +8,30 @@ extension Table {
     try readAlong(Self.relationships[keyPath: path].names[0])
   }
 
-  /// The related record that was read along with this one; nil if there was none.
+  /// The related record that was read along with this one; nil if there was none, or the reference is null now.
   ///
-  /// - Throws: `notLoaded` if it was not, or if the reference was set to another record since.
+  /// - Throws: `notLoaded` if it was not, or if the reference was set to another record since; `dangling` if a required
+  ///   reference leads to nothing, as the accessor does.
   public func loaded<Target: Table>(
     _ path: KeyPath<Relationships, RelationshipPath<Self, Target, Target?>>
   ) throws(StoreError) -> Target? {
-    let name = Self.relationships[keyPath: path].names[0]
-    let rows: [Target] = try readAlong(name)
-    let row = rows.first
-    guard let relationship = Self.description.relationship(named: name), relationship.kind == .belongsTo
-    else {
-      return row
-    }
-    let key = values(of: relationship.fields)
-    if key.contains(where: \.isNull) { return nil }
-    if let row, row.keyValues != key { throw .notLoaded(model: Self.modelName, relationship: name) }
-    return row
+    let rows: [Target] = try readAlong(Self.relationships[keyPath: path].names[0])
+    return rows.first
   }
 
   private func readAlong<Target: Table>(_ name: String) throws(StoreError) -> [Target] {
-    guard let rows = _record.loaded?.related(name) as? [Target] else {
+    guard let read = _record.loaded?.related(name), let rows = read.rows as? [Target],
+      let relationship = Self.description.relationship(named: name)
+    else { throw .notLoaded(model: Self.modelName, relationship: name) }
+    let isReference = relationship.kind == .belongsTo
+    let key = isReference ? values(of: relationship.fields) : keyValues
+    let leadsNowhere = isReference && key.contains(where: \.isNull)
+    // What was read by another key answers nothing about this one.
+    guard leadsNowhere || read.key == key else {
       throw .notLoaded(model: Self.modelName, relationship: name)
     }
-    return rows
+    guard leadsNowhere || rows.isEmpty else { return rows }
+    if isReference, relationship.isRequired { throw try _record.dangling(name, of: self) }
+    return []
   }
 }

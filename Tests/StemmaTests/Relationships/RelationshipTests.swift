@@ -188,6 +188,36 @@ struct RelationshipTests {
     #expect(try await member.team == nil)
   }
 
+  @Test("what was read along, or was not there, answers only for the reference that it was read by")
+  func loadedByAnother() async throws {
+    let store = try await Store.temporary(models: Team.self, Member.self)
+    let team = try await store.insert(Team.Draft(mantra: "One"))
+    let id = try await store.insert(Member.Draft(name: "Tim")).id
+    func eager() async throws -> Member {
+      try #require(try await store.get(Member.self, byIdentifier: id, including: { [$0.team] }))
+    }
+    var member = try await eager()
+    #expect(try member.loaded(\.team) == nil)
+    let notLoaded = StoreError.notLoaded(model: "Member", relationship: "team")
+    member.setTeam(team)
+    #expect(throws: notLoaded) { try member.loaded(\.team) }
+    // The old copy goes on as it is, the new one has nothing that was read along.
+    let saved = try await store.update(member)
+    for copy in [member, saved] { #expect(throws: notLoaded) { try copy.loaded(\.team) } }
+    member.teamId = nil
+    #expect(try member.loaded(\.team) == nil)
+    member = try await eager()
+    member.teamId = nil
+    #expect(try member.loaded(\.team) == nil)
+    member.teamId = team.id
+    #expect(try member.loaded(\.team)?.mantra == "One")
+    // One that is not there was looked for; another one was not.
+    member.teamId = UUID()
+    #expect(throws: notLoaded) { try member.loaded(\.team) }
+    try await store.update(member)
+    #expect(try await eager().loaded(\.team) == nil)
+  }
+
   @Test("a record that no store made says so when it is asked for a relation")
   func recordsFromNoStore() async throws {
     let member = Member(id: UUID(), name: "Tim", teamId: UUID())
@@ -280,6 +310,14 @@ struct RelationshipTests {
         model: "Post", relationship: "author", target: "Person \(missing.uuidString.lowercased())")
     ) { try await post.author }
     #expect(try await post.editor == nil)
+    // What was looked for in vain gives the same answers.
+    let eager = try #require(
+      try await store.get(Post.self, byIdentifier: post.id, including: { [$0.author, $0.editor] }))
+    #expect(
+      throws: StoreError.dangling(
+        model: "Post", relationship: "author", target: "Person \(missing.uuidString.lowercased())")
+    ) { try eager.loaded(\.author) }
+    #expect(try eager.loaded(\.editor) == nil)
   }
 
   @Test("of two carts for one customer, hasOne shows the one that was linked last, as the tables do")
