@@ -11,8 +11,10 @@ extension Node {
     package var mode = Mode.read
     /// The longest wait for the writer lock, in seconds: a day.
     package static let longestWait: Double = 86_400
-    /// How long to wait for the writer lock, in seconds, at most `longestWait`.
-    package var wait: Double = 5
+    /// How long to wait for the writer lock, in seconds: what is set is cut to 0 … `longestWait`; NaN is 0.
+    package var wait: Double = 5 {
+      didSet { wait = wait > 0 ? min(wait, Self.longestWait) : 0 }
+    }
     /// Raw bytes of events after which the journal is sealed; nil: the log's default.
     package var segmentSize: Int?
     package var ports = Ports()
@@ -29,7 +31,7 @@ extension Node {
 
     package init(mode: Mode = .read) { self.mode = mode }
 
-    var waitMilliseconds: UInt32 { UInt32(max(0, min(wait, Self.longestWait)) * 1000) }
+    var waitMilliseconds: UInt32 { UInt32(wait * 1000) }
 
     func log(_ mode: Log.Mode) -> Log.Options {
       var options = Log.Options(mode: mode)

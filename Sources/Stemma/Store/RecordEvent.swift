@@ -75,8 +75,14 @@ public enum Moment: Sendable {
   var position: StemmaNode.Moment {
     switch self {
     case .time(let date):
-      .time(Timestamp(milliseconds: UInt64(max(0, date.timeIntervalSince1970 * 1000)), counter: .max))
+      .time(Timestamp(milliseconds: Self.milliseconds(of: date), counter: .max))
     case .event(let event): .position(event.position)
     }
+  }
+
+  /// Of a date that no event can have, the nearest that one can.
+  private static func milliseconds(of date: Date) -> UInt64 {
+    let milliseconds = date.timeIntervalSince1970 * 1000
+    return milliseconds > 0 ? UInt64(min(milliseconds, Double(Timestamp.latestMilliseconds))) : 0
   }
 }

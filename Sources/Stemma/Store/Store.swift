@@ -72,6 +72,7 @@ public final class Store: Sendable {
     self.options = options
     self.isTemporary = isTemporary
     let path = directory.path
+    try Self.checkPlace(directory, options)
     readers = Readers(Node.tablesPath(in: path))
     changes = ChangeFeed(readers)
     let schema: Schema
@@ -81,6 +82,22 @@ public final class Store: Sendable {
       tables = models.tables
     } catch { throw StoreError.translated(error) }
     declared = Mutex((Self.models(of: tables, in: schema), 0))
+  }
+
+  /// - Throws: `failed` for a place where neither a store is nor one can be made.
+  private static func checkPlace(_ directory: URL, _ options: Options) throws(StoreError) {
+    let files = FileManager.default
+    var isDirectory: ObjCBool = false
+    if files.fileExists(atPath: directory.path, isDirectory: &isDirectory) {
+      guard isDirectory.boolValue else {
+        throw .failed("\(directory.path) is a file; a store is a directory: name another one")
+      }
+    } else if !options.isReadOnly {
+      let parent = directory.deletingLastPathComponent().path
+      guard files.fileExists(atPath: parent) else {
+        throw .failed("there is no directory \(parent) to make the store in; make that first")
+      }
+    }
   }
 
   deinit { removeTemporaryFiles() }

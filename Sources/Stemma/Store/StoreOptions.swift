@@ -9,7 +9,7 @@ extension Store {
     public var partitions: [String] = []
     /// Whether nothing is ever written: neither the models are applied nor records changed.
     public var isReadOnly = false
-    /// How long a write waits for another process's commit, in seconds.
+    /// How long a write waits for another process's commit, in seconds; a day at most.
     public var wait: Double = 5
     /// What commits are written through, and when and by what chance.
     var ports = Ports()

@@ -41,6 +41,13 @@ struct HistoryTests {
     #expect(
       try await store.get(Reminder.self, byIdentifier: id, asOf: .time(Date(timeIntervalSince1970: 0))) == nil
     )
+    for (seconds, isThere) in [
+      (1e17, true), (.infinity, true), (-1e17, false), (-.infinity, false), (.nan, false),
+    ] {
+      let moment = Moment.time(Date(timeIntervalSince1970: seconds))
+      let found = try await store.get(Reminder.self, byIdentifier: id, asOf: moment)
+      #expect((found != nil) == isThere)
+    }
     let now = Moment.time(Date(timeIntervalSinceNow: 3600))
     #expect(try await store.get(Reminder.self, byIdentifier: id, asOf: now)?.title == "Rest")
     #expect(try await store.asOf(now) { try $0.fetchAll(Reminder.count()) } == [1])
@@ -67,6 +74,9 @@ struct HistoryTests {
     }
     await #expect(throws: StoreError.self) {
       try await store.delete(unsaved, ifRevision: revision)
+    }
+    do { try await store.delete(unsaved, ifRevision: "") } catch let error as StoreError {
+      #expect(error.description == "Reminder \(key) is at revision \(current), not at none; read it again")
     }
     fresh.isDone = true
     fresh = try await store.update(fresh, ifRevision: current)

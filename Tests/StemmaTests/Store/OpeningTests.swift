@@ -198,6 +198,33 @@ struct OpeningTests {
     try FileManager.default.removeItem(at: directory)
   }
 
+  @Test("any wait is one", arguments: [-.infinity, -1, 0, 1e12, .infinity, .nan])
+  func waits(_ wait: Double) async throws {
+    let store = try await Store.temporary(options: .init(wait: wait), models: Older.Note.self)
+    try await store.insert(Older.Note.Draft(text: "one"))
+    try await store.addRemote("me", at: store.directory)
+    #expect(try await Older.Note.all.fetchCount(store) == 1)
+  }
+
+  @Test("a place where no store can be made is told in words")
+  func places() async throws {
+    let directory = directory()
+    let deep = directory.appendingPathComponent("a/b/")
+    await #expect(
+      throws: StoreError.failed(
+        "there is no directory \(directory.path)/a to make the store in; make that first")
+    ) { try await Store(at: deep, models: Older.Note.self) }
+    try Data().write(to: directory)
+    await #expect(
+      throws: StoreError.failed("\(directory.path) is a file; a store is a directory: name another one")
+    ) { try await Store(at: directory, models: Older.Note.self) }
+    try FileManager.default.removeItem(at: directory)
+    await #expect(
+      throws: StoreError.failed(
+        "there is no node in \(directory.path); a store that is opened for writing makes one")
+    ) { try await Store(at: directory, options: .init(isReadOnly: true), models: Older.Note.self) }
+  }
+
   @Test("models that others lead to need not be named")
   func reachableModels() async throws {
     let store = try await Store.temporary(models: Team.self)
