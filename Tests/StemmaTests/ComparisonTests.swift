@@ -46,6 +46,66 @@ enum Zoned {
   var ratio: Float
 }
 
+@Table private struct Stage {
+  let id: Int
+  var at: Date
+  var end: Date?
+  @Column(as: Date.DayRepresentation.self) var day: Date
+  @Column(as: Date.UnixTimeRepresentation.self) var second: Date
+}
+
+@Suite("Comparing with times that no column holds")
+struct DistantTimeTests {
+  /// Before the year 0, and after 9999; further than numbers of 64 bits reach.
+  private static let seconds = [-1e20, -1e12, 253_402_300_800, 1e12, 1e20, -.infinity, .infinity]
+
+  @Test("they are before or after all that one holds, and equal to none", arguments: seconds)
+  func distant(_ seconds: Double) async throws {
+    let store = try await Store.temporary(models: Stage.self)
+    for (id, text) in ["0000-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"].enumerated() {
+      let date = try Date(datum: .text(text))
+      try await store.insert(
+        Stage.Draft(id: id, at: date, end: id == 0 ? nil : date, day: date, second: date))
+    }
+    let date = Date(timeIntervalSince1970: seconds)
+    let (all, known) = (seconds > 0 ? (3, 0) : (0, 3), seconds > 0 ? (2, 0) : (0, 2))
+    func count(_ predicate: (Stage.Columns) -> Stemma.Expression<Bool>) async throws -> Int {
+      try await Stage.where(predicate).fetchCount(store)
+    }
+    #expect(try await count { $0.at < date } == all.0)
+    #expect(try await count { $0.at <= date } == all.0)
+    #expect(try await count { $0.at > date } == all.1)
+    #expect(try await count { $0.at >= date } == all.1)
+    #expect(try await count { $0.end < date } == known.0)
+    #expect(try await count { $0.end > date } == known.1)
+    #expect(try await count { $0.end == date } == 0)
+    #expect(try await count { $0.end != date } == 3)
+    #expect(try await count { $0.at.in([date]) } == 0)
+    #expect(try await count { !$0.end.in([date]) } == 3)
+    let range = Date(timeIntervalSince1970: -1e12)...Date(timeIntervalSince1970: 1e12)
+    #expect(try await count { range.contains($0.at) } == 3)
+    let day = Date.DayRepresentation(representing: date)
+    #expect(try await count { $0.day < day } == all.0)
+    #expect(try await count { $0.day > day } == all.1)
+    #expect(try await count { $0.day == day } == 0)
+    guard abs(seconds) > 1e15 else { return }
+    let second = Date.UnixTimeRepresentation(representing: date)
+    #expect(try await count { $0.second < second } == all.0)
+    #expect(try await count { $0.second > second } == all.1)
+  }
+
+  @Test("a date that is no number is before, after and equal to nothing")
+  func never() async throws {
+    let store = try await Store.temporary(models: Stage.self)
+    let now = Date(timeIntervalSince1970: 0)
+    try await store.insert(Stage.Draft(id: 1, at: now, end: nil, day: now, second: now))
+    let never = Date(timeIntervalSince1970: .nan)
+    #expect(
+      try await Stage.where { $0.at < never || $0.at >= never || $0.end == never }.fetchCount(store) == 0)
+    #expect(try await Stage.where { $0.at != never && $0.end != never }.fetchCount(store) == 1)
+  }
+}
+
 @Suite("Counting with numbers of every width")
 struct NumberTests {
   @Test("sums, means and arithmetic")

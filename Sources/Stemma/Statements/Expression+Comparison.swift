@@ -1,4 +1,7 @@
 import StemmaEvents
+import StemmaSchema
+
+import struct Foundation.Date
 
 // Null equals null, and is neither less nor greater than anything. A comparison is false or true, as in Swift: SQL's
 // third truth value counts as false, and its negation as true.
@@ -6,8 +9,12 @@ import StemmaEvents
 extension ExpressionProtocol {
   fileprivate func compared(_ operation: String, with value: Value) -> Expression<Bool> {
     let (bound, datum) = (StatementText(value: value), value.datum)
+    let time = value.unstorableTime
     // SQLite takes it for null.
-    if datum.isNaN { return Expression(StatementText(operation == " IS NOT " ? "TRUE" : "FALSE")) }
+    if datum.isNaN || time?.isNaN ?? false {
+      return Expression(StatementText(operation == " IS NOT " ? "TRUE" : "FALSE"))
+    }
+    if let time { return Expression(.combination(comparedText, operation, Self.unstorable(time))) }
     // Whether there is a value shows as it is stored, whatever that stands for.
     if datum.isNull { return Expression(.combination(text, operation, bound)) }
     return Expression(.combination(comparedText, operation, Self.compared(bound)))
@@ -15,6 +22,30 @@ extension ExpressionProtocol {
 
   fileprivate func compared(_ operation: String, with other: some ExpressionProtocol) -> Expression<Bool> {
     Expression(.combination(comparedText, operation, other.comparedText))
+  }
+}
+
+extension ExpressionProtocol {
+  /// What a time that no column of this type can hold is compared as: it is before or after all that one can.
+  fileprivate static func unstorable(_ milliseconds: Double) -> StatementText {
+    // Days are text that begins with a digit; the others are compared as numbers.
+    let isText = Value.columnType.scalar == .awsDate
+    return StatementText("?", [isText ? .string(milliseconds < 0 ? "" : ":") : .double(milliseconds)])
+  }
+}
+
+extension ColumnValue {
+  /// A point in time that its column has no form for, in milliseconds since 1970; NaN for what is none.
+  fileprivate var unstorableTime: Double? {
+    guard let date = self as? Date ?? (self as? Date.DayRepresentation)?.represented else {
+      // Of seconds there are more than of anything else.
+      guard let second = self as? Date.UnixTimeRepresentation, case .string = second.datum.value else {
+        return nil
+      }
+      return second.represented.timeIntervalSince1970 * 1000
+    }
+    guard case .string(let text) = date.datum.value, DateText(dateTime: text) == nil else { return nil }
+    return date.timeIntervalSince1970 * 1000
   }
 }
 
