@@ -21,8 +21,8 @@ public enum StoreError: Error, Sendable, Equatable {
   /// The record is in another state than the one that was named.
   case revisionMismatch(model: String, key: String, expected: String, current: String)
   /// A stored value does not fit the Swift type of its property: null in a required column, an enum case that this
-  /// program does not know, text that is no date. Of a value that stands in no table `table` is empty, and `column` what
-  /// the statement calls it, or the Swift type.
+  /// program does not know, text that is no date. Of a value that stands in no table `table` is empty, and `column` the Swift
+  /// type; of one that a statement selects by itself `table` is `SQL`, and `column` what the statement calls it.
   case unreadable(table: String, column: String, value: String)
   /// The record was made by an initialiser, or decoded, and belongs to no store that could be asked.
   case notFromStore(model: String)
@@ -68,6 +68,7 @@ extension StoreError: CustomStringConvertible {
         of: .revisionMismatch(model: model, key: key, expected: expected, current: current))
     case .unreadable("", let column, let value):
       "\(column.isEmpty ? "a value that is read" : column) cannot be \(value)"
+    case .unreadable("SQL", let column, let value): "\(column) is \(value), which its Swift type cannot show"
     case .unreadable(let table, let column, let value):
       "\(table).\(column) holds \(value), which its Swift type cannot show"
     case .notFromStore(let model): "this \(model) comes from no store; fetch it to ask for its relationships"
@@ -119,10 +120,15 @@ extension StoreError {
       self = .models(
         "no model has the table \(message[start.upperBound...]): it was not among those that the store was opened with"
       )
+    } else if case .sqlite(_, let code, let message) = error, code == Self.wrongStatement {
+      self = .failed("SQLite refuses the statement: \(message)")
     } else {
       self = .failed(Self.words(.tables(error)))
     }
   }
+
+  /// SQLite's code for what is wrong with a statement, and with nothing else: SQLITE_ERROR.
+  private static let wrongStatement: Int32 = 1
 
   /// Any error of a body: ours in our words, others as they are.
   static func translated(_ error: any Error) -> any Error {

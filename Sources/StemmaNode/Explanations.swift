@@ -172,7 +172,7 @@ package enum Explanations {
     case .outsideScope(let partition):
       "partition \(partition) is outside of this node's scope; add it with `stemma scope add '\(partition)'`"
     case .revisionMismatch(let model, let key, let expected, let current):
-      "\(model) \(key) is at revision \(current), not \(expected); read it again"
+      "\(model) \(key) is at revision \(current), not \(expected.isEmpty ? "at none" : expected); read it again"
     case .noConflict(let model, let key, let field, let kind):
       "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) "
         + (kind.map { "is in no conflict of the kind \($0)" } ?? "is not in conflict")

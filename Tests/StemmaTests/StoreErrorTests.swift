@@ -27,6 +27,29 @@ struct StoreErrorTests {
     #expect(what.contains(call) && !what.contains("stemma ") && !what.contains("--"), "\(what)")
   }
 
+  @Test("a value of a statement that does not fit is told with what the statement calls it")
+  func misfits() async throws {
+    let store = try await Store.temporary(models: Reminder.self)
+    func words(_ read: () async throws -> Void) async -> String {
+      do { try await read() } catch { return "\(error)" }
+      return "nothing"
+    }
+    let cannot = "which its Swift type cannot show"
+    #expect(
+      await words { _ = try await SQL<Int>("SELECT NULL").fetchOne(store) } == "NULL is null, \(cannot)")
+    #expect(await words { _ = try await SQL<Int>("SELECT 'x'").fetchOne(store) } == "'x' is \"x\", \(cannot)")
+    #expect(await words { _ = try await SQL<UInt8>("SELECT 300").fetchOne(store) } == "300 is 300, \(cannot)")
+    #expect(
+      await words { _ = try await SQL<Int>("SELECT FROM").fetchOne(store) }
+        == "SQLite refuses the statement: near \"FROM\": syntax error")
+    let most = Int.max
+    #expect(
+      await words {
+        _ = try await SQL<Int>("SELECT sum(value) FROM (SELECT \(most) AS value UNION ALL SELECT 1)")
+          .fetchOne(store)
+      } == "SQLite refuses the statement: integer overflow")
+  }
+
   @Test("only a lock that may not be written is told as a store that can only be read")
   func otherFiles() {
     for error in [
