@@ -22,6 +22,14 @@ extension TableDeclaration {
   /// Types that no column can have.
   static func check(_ type: TypeSyntax, of name: String) throws {
     let bare = type.bare
+    if (bare.as(IdentifierTypeSyntax.self) ?? bare.as(MemberTypeSyntax.self)?.lastName)?.name.text
+      == "Related"
+    {
+      throw Misuses.error(
+        "unmarkedRelationship",
+        "`\(name)` leads to other records: put @HasMany(\"…\") with their reference field, or @ManyToMany(through: …), in "
+          + "front of it", at: type)
+    }
     if bare.is(SomeOrAnyTypeSyntax.self) {
       throw Misuses.error(
         "existential",

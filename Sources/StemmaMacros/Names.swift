@@ -41,6 +41,10 @@ extension TableDeclaration {
         at: node)
     }
     for column in key.columns + columns { checkName(of: column, &misuses) }
+    for relationship in relationships {
+      guard let binding = relationship.variable.bindings.first else { continue }
+      Self.checkSelf(relationship.property, binding.pattern, column: false, &misuses)
+    }
     for relationship in relationships where !Names.isPlain(relationship.property.withoutTicks) {
       guard let binding = relationship.variable.bindings.first else { continue }
       misuses.add(
@@ -53,7 +57,19 @@ extension TableDeclaration {
     checkDifferent(&misuses)
   }
 
+  /// `value.self` is the value, whatever is declared.
+  private static func checkSelf(
+    _ property: String, _ place: some SyntaxProtocol, column: Bool, _ misuses: inout Misuses
+  ) {
+    guard property.withoutTicks == "self" else { return }
+    misuses.add(
+      "name",
+      "every value has a member `self`; call this one otherwise\(column ? ", and its column with @Column(\"self\")" : "")",
+      at: place)
+  }
+
   private func checkName(of column: Column, _ misuses: inout Misuses) {
+    Self.checkSelf(column.property, column.place, column: column.name == "self", &misuses)
     guard !Names.isPlain(column.name) else { return }
     // At the attribute, where that names it: the compiler knows no places inside of attributes.
     let attribute = column.variable.attributes.named("Column")

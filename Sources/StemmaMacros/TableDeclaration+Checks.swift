@@ -252,6 +252,14 @@ extension TableDeclaration {
     if declaration.attributes.all("Table").count > 1 {
       throw Misuse("twice", "a model has one @Table").error(at: node)
     }
+    let generic = context.first {
+      $0.asProtocol(WithGenericParametersSyntax.self)?.genericParameterClause != nil
+    }
+    if let outer = generic?.asProtocol(NamedDeclSyntax.self), !outer.is(FunctionDeclSyntax.self) {
+      throw Misuse(
+        "generic", "a model cannot stand in a generic type; declare it outside of `\(outer.name.text)`"
+      ).error(at: node)
+    }
     let isLocal = context.contains {
       $0.is(FunctionDeclSyntax.self) || $0.is(InitializerDeclSyntax.self) || $0.is(ClosureExprSyntax.self)
         || $0.is(AccessorDeclSyntax.self) || $0.is(SubscriptDeclSyntax.self)

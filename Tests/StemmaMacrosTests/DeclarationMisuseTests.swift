@@ -109,6 +109,20 @@ struct DeclarationMisuseTests {
       ])
   }
 
+  @Test(
+    "a model in a generic type",
+    arguments: ["enum Shelf<Paper>", "struct Shelf<Paper> where Paper: Sendable"])
+  func genericContext(_ outer: String) {
+    expectMisuse(
+      """
+      \(outer) {
+        @Table struct Book {
+          let id: Int
+        }
+      }
+      """, "a model cannot stand in a generic type; declare it outside of `Shelf`", line: 2, column: 3)
+  }
+
   @Test("a column that depends on the build")
   func conditional() {
     expectMisuse(

@@ -231,4 +231,24 @@ struct NameMisuseTests {
       "Book has no column `titel`; it has id, title",
       line: 1, column: 1)
   }
+
+  @Test("a name that every value has already")
+  func selfMember() {
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var `self`: Int
+      }
+      """, "every value has a member `self`; call this one otherwise, and its column with @Column(\"self\")",
+      line: 3, column: 7)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        var shopId: Int
+        @BelongsTo("shopId") var `self`: Shop
+      }
+      """, "every value has a member `self`; call this one otherwise", line: 4, column: 28)
+  }
 }

@@ -433,4 +433,19 @@ struct ReferenceMisuseTests {
       "`ownerId` leads to a Team already; the same key is one of a Shop by chance only",
       line: 5, column: 3, severity: .warning)
   }
+
+  @Test(
+    "related records without the attribute that says which",
+    arguments: ["Related<Book>", "Stemma.Related<Book>"])
+  func unmarkedRelated(_ type: String) {
+    expectMisuse(
+      """
+      @Table struct Shop {
+        let id: Int
+        var books: \(type)
+      }
+      """,
+      "`books` leads to other records: put @HasMany(\"…\") with their reference field, or @ManyToMany(through: …), in "
+        + "front of it", line: 3, column: 14)
+  }
 }
