@@ -84,12 +84,14 @@ extension TableDeclaration {
       let isFree =
         !reference.fields.isEmpty && !Set(key.columns.map(\.property)).isSuperset(of: reference.fields)
       if isFree,
-        let other = others.first(where: { $0.fields == reference.fields && $0.target != reference.target })
+        let other = others.first(where: { $0.fields == reference.fields })
       {
         let names = reference.fields.map { "`\($0)`" }.joined(separator: ", ")
         misuses.warn(
           "sharedReference",
-          "\(names) leads to a \(other.target) already; the same key is one of a \(reference.target) by chance only",
+          other.target == reference.target
+            ? "\(names) is what `\(other.property)` is stored in already: set one of the two, and both are; leave one out"
+            : "\(names) leads to a \(other.target) already; the same key is one of a \(reference.target) by chance only",
           at: reference.attribute)
       }
     }
