@@ -56,12 +56,7 @@ struct AttributeMisuseTests {
       }
       """, unreadable("Index", argument), line: 1, column: 8)
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        @Index(\(argument)) var title: String
-      }
-      """, unreadable("Index", argument), line: 3, column: 3)
+      inBook: "@Index(\(argument)) var title: String", unreadable("Index", argument), line: 1, column: 1)
   }
 
   @Test("an index that names nothing but what is no literal")
@@ -237,12 +232,9 @@ struct AttributeMisuseTests {
   @Test("an index that names its own property in another case")
   func ownFieldMisspelt() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Index("Title") var title: String
-      }
-      """, "Book has no column `Title`; it has id, title", line: 3, column: 3)
+        """, "Book has no column `Title`; it has id, title", line: 1, column: 1)
   }
 
   @Test("what is said of columns, where the model's own mark depends on the build: that is said of the model")
@@ -275,12 +267,9 @@ struct AttributeMisuseTests {
   @Test("two attributes for one column")
   func twoColumns() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Column("name") @Column(as: Title.self) var title: String
-      }
-      """, secondColumn, line: 3, column: 19)
+        """, secondColumn, line: 1, column: 17)
     expectMisuse(
       """
       @Selection struct Print {
@@ -351,39 +340,25 @@ struct AttributeMisuseTests {
   @Test("an index on a group of columns")
   func indexOfGroup() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Index("year") @Selection struct Print { var year: Int }
         var print: Print
-      }
-      """, "@Index stands on the struct with @Table, or on a property of it; leave it out here", line: 3,
-      column: 3, fix: "leave out @Index",
+        """, "@Index stands on the struct with @Table, or on a property of it; leave it out here", line: 1,
+      column: 1, fix: "leave out @Index",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Selection struct Print { var year: Int }
-          var print: Print
-        }
+        @Selection struct Print { var year: Int }
+        var print: Print
         """)
   }
 
   @Test("an index that names a field twice")
   func fieldTwice() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Index("title") var title: String
-      }
-      """, "an index names each property once; `title` is named twice", line: 3, column: 3,
+        """, "an index names each property once; `title` is named twice", line: 1, column: 1,
       fix: "name it once",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          @Index var title: String
-        }
-        """)
+      fixed: "@Index var title: String")
     expectMisuse(
       """
       @Table @Index("title", "id", "title", name: "shelf") struct Book {

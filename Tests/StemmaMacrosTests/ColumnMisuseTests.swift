@@ -94,173 +94,100 @@ struct ColumnMisuseTests {
   @Test("what is not stored has no default")
   func ephemeral() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        @Ephemeral var isOpen: Bool
-      }
-      """,
+      inBook: "@Ephemeral var isOpen: Bool",
       "`isOpen` is not stored, so a record that is read needs a value for it: give a default",
-      line: 3, column: 18, fix: "add a default",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          @Ephemeral var isOpen: Bool = <#value#>
-        }
-        """)
+      line: 1, column: 16, fix: "add a default",
+      fixed: "@Ephemeral var isOpen: Bool = <#value#>")
   }
 
   @Test("what is not stored is no column")
   func ephemeralColumn() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Ephemeral @Column("x") var isOpen = false
-      }
-      """,
+        """,
       "what is @Ephemeral is not stored; leave out @Column, or @Ephemeral",
-      line: 3, column: 14, fix: "leave out @Column",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          @Ephemeral var isOpen = false
-        }
-        """)
+      line: 1, column: 12, fix: "leave out @Column",
+      fixed: "@Ephemeral var isOpen = false")
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        @Index @Ephemeral var isOpen = false
-      }
-      """,
+      inBook: "@Index @Ephemeral var isOpen = false",
       "what is @Ephemeral is not stored; leave out @Index, or @Ephemeral",
-      line: 3, column: 3, fix: "leave out @Index",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          @Ephemeral var isOpen = false
-        }
-        """)
+      line: 1, column: 1, fix: "leave out @Index",
+      fixed: "@Ephemeral var isOpen = false")
   }
 
   @Test("an implicitly unwrapped optional")
   func implicit() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var title: String!
-      }
-      """,
+      inBook: "var title: String!",
       "a column that may be null is an optional: the type of `title` is `String?`",
-      line: 3, column: 14, fix: "write `String?`",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          var title: String?
-        }
-        """)
+      line: 1, column: 12, fix: "write `String?`",
+      fixed: "var title: String?")
   }
 
   @Test("two names in one pattern")
   func tuplePattern() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var (p, q): (Int, String)
-      }
-      """,
+      inBook: "var (p, q): (Int, String)",
       "a column has one name; declare `p` and `q` one by one",
-      line: 3, column: 7, fix: "declare them one by one",
+      line: 1, column: 5, fix: "declare them one by one",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          var p: Int
-          var q: String
-        }
+        var p: Int
+        var q: String
         """)
   }
 
   @Test("a tuple")
   func tuple() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var pair: (Int, Int)
-      }
-      """,
+      inBook: "var pair: (Int, Int)",
       "a tuple is no column; make it a nested @Selection struct, or mark `pair` @Ephemeral",
-      line: 3, column: 13)
+      line: 1, column: 11)
   }
 
   @Test("a function")
   func function() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var action: @Sendable () -> Void
-      }
-      """,
+      inBook: "var action: @Sendable () -> Void",
       "a function is no column; mark `action` @Ephemeral",
-      line: 3, column: 15)
+      line: 1, column: 13)
   }
 
   @Test("an optional function")
   func optionalFunction() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var action: (() -> Void)?
-      }
-      """,
+      inBook: "var action: (() -> Void)?",
       "a function is no column; mark `action` @Ephemeral",
-      line: 3, column: 15)
+      line: 1, column: 13)
   }
 
   @Test("an optional group of columns")
   func optionalGroup() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Size { var width: Int }
         var size: Size?
-      }
-      """,
+        """,
       "the columns of a group are always there; make properties of `Size` optional instead",
-      line: 4, column: 13, fix: "write `Size`",
+      line: 2, column: 11, fix: "write `Size`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Selection struct Size { var width: Int }
-          var size: Size
-        }
+        @Selection struct Size { var width: Int }
+        var size: Size
         """)
   }
 
   @Test("a nested struct that is no group")
   func plainNested() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         struct Size { var width: Int }
         var size: Size
-      }
-      """,
+        """,
       "`Size` is no type of a column: mark it @Selection, and its properties are columns, or declare it as a ColumnValue",
-      line: 4, column: 13, fix: "mark it @Selection",
+      line: 2, column: 11, fix: "mark it @Selection",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Selection struct Size { var width: Int }
-          var size: Size
-        }
+        @Selection struct Size { var width: Int }
+        var size: Size
         """)
   }
 
@@ -269,20 +196,14 @@ struct ColumnMisuseTests {
     let message =
       "`Size` is no type of a column: mark it @Selection, and its properties are columns, or declare it as a ColumnValue"
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         struct Size { var width: Int }
         var size: Size?
-      }
-      """,
-      message, line: 4, column: 13, fix: "mark it @Selection",
+        """,
+      message, line: 2, column: 11, fix: "mark it @Selection",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Selection struct Size { var width: Int }
-          var size: Size
-        }
+        @Selection struct Size { var width: Int }
+        var size: Size
         """)
     expectMisuse(
       """
@@ -303,108 +224,69 @@ struct ColumnMisuseTests {
   @Test("an optional group of columns, in other words")
   func optionalGroupByName() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Size { var width: Int }
         var size: Optional<Size> = nil
-      }
-      """,
+        """,
       "the columns of a group are always there; make properties of `Size` optional instead",
-      line: 4, column: 13, fix: "write `Size`",
+      line: 2, column: 11, fix: "write `Size`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Selection struct Size { var width: Int }
-          var size: Size
-        }
+        @Selection struct Size { var width: Int }
+        var size: Size
         """)
   }
 
   @Test("a member that the conformance has: the key's type")
   func clashKey() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        typealias PrimaryKey = Int
-      }
-      """,
+      inBook: "typealias PrimaryKey = Int",
       "@Table writes `PrimaryKey`; call this one otherwise",
-      line: 3, column: 13)
+      line: 1, column: 11)
   }
 
   @Test("a member that the conformance has: the initialiser")
   func clashInit() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        init(_ row: RowReader) { id = 1 }
-      }
-      """,
+      inBook: "init(_ row: RowReader) { id = 1 }",
       "@Table writes `init(_: RowReader)`; call this one otherwise",
-      line: 3, column: 3)
+      line: 1, column: 1)
   }
 
   @Test("a member that the conformance has: the writing")
   func clashWrite() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        func write(to record: inout RecordWriter) {}
-      }
-      """,
+      inBook: "func write(to record: inout RecordWriter) {}",
       "@Table writes `write(to:)`; call this one otherwise",
-      line: 3, column: 8)
+      line: 1, column: 6)
   }
 
   @Test("a member that the conformance has: the columns")
   func clashColumns() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        static let columns = 1
-      }
-      """,
+      inBook: "static let columns = 1",
       "@Table writes `columns`; call this one otherwise",
-      line: 3, column: 14)
+      line: 1, column: 12)
   }
 
   @Test("a setter of a reference")
   func clashSetter() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var teamId: Int?
         @BelongsTo("teamId") var team: Team?
         func setTeam(_ team: Team) {}
-      }
-      """,
+        """,
       "@Table writes `setTeam(_:)`; call this one otherwise",
-      line: 5, column: 8)
+      line: 3, column: 6)
   }
 
   @Test("an optional of an optional")
   func twiceOptional() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var pages: Int??
-      }
-      """,
+      inBook: "var pages: Int??",
       "a column is null or not: the type of `pages` is `Int?`",
-      line: 3, column: 14, fix: "write `Int?`",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          var pages: Int?
-        }
-        """)
+      line: 1, column: 12, fix: "write `Int?`",
+      fixed: "var pages: Int?")
   }
 
   @Test(
@@ -419,19 +301,9 @@ struct ColumnMisuseTests {
   func optionals(_ type: String, _ message: String) {
     let optional = type.contains("Int") ? "Int?" : "String?"
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var pages: \(type)
-      }
-      """,
-      "\(message): the type of `pages` is `\(optional)`", line: 3, column: 14, fix: "write `\(optional)`",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          var pages: \(optional)
-        }
-        """)
+      inBook: "var pages: \(type)",
+      "\(message): the type of `pages` is `\(optional)`", line: 1, column: 12, fix: "write `\(optional)`",
+      fixed: "var pages: \(optional)")
   }
 
   @Test("a key that is an optional in another way", arguments: ["Int!", "Int??", "Optional<Int>!"])
@@ -459,21 +331,15 @@ struct ColumnMisuseTests {
     arguments: ["Size!", "Size??", "Optional<Size>?", "Size! = nil"])
   func optionalGroupOtherwise(_ type: String) {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Size { var width: Int }
         var size: \(type)
-      }
-      """,
+        """,
       "the columns of a group are always there; make properties of `Size` optional instead",
-      line: 4, column: 13, fix: "write `Size`",
+      line: 2, column: 11, fix: "write `Size`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Selection struct Size { var width: Int }
-          var size: Size
-        }
+        @Selection struct Size { var width: Int }
+        var size: Size
         """)
   }
 
@@ -517,45 +383,27 @@ struct ColumnMisuseTests {
   @Test("a function that is implicitly unwrapped")
   func implicitFunction() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var action: (() -> Void)!
-      }
-      """,
-      "a function is no column; mark `action` @Ephemeral", line: 3, column: 15)
+      inBook: "var action: (() -> Void)!",
+      "a function is no column; mark `action` @Ephemeral", line: 1, column: 13)
   }
 
   @Test("any value of a protocol")
   func existential() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var owner: any Person
-      }
-      """,
+      inBook: "var owner: any Person",
       "a column has a type of its own; store `owner` as JSON of one, or mark it @Ephemeral",
-      line: 3, column: 14)
+      line: 1, column: 12)
   }
 
   @Test("two columns in one declaration")
   func together() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var pages, shelf: Int
-      }
-      """,
+      inBook: "var pages, shelf: Int",
       "declare the columns `pages` and `shelf` one by one",
-      line: 3, column: 7, fix: "declare them one by one",
+      line: 1, column: 5, fix: "declare them one by one",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          var pages: Int
-          var shelf: Int
-        }
+        var pages: Int
+        var shelf: Int
         """)
     expectMisuse(
       """
@@ -571,55 +419,40 @@ struct ColumnMisuseTests {
   @Test("a column that is lazy")
   func lazyColumn() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         lazy var title: String = "a"
-      }
-      """,
+        """,
       "a column is not lazy: leave that out, or mark `title` @Ephemeral",
-      line: 3, column: 3, fix: "mark it @Ephemeral",
+      line: 1, column: 1, fix: "mark it @Ephemeral",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Ephemeral lazy var title: String = "a"
-        }
+        @Ephemeral lazy var title: String = "a"
         """)
   }
 
   @Test("a column that is lazy, and marked")
   func lazyIndex() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Index lazy var title: String = "a"
-      }
-      """,
+        """,
       "a column is not lazy: leave that out, or mark `title` @Ephemeral",
-      line: 3, column: 10, fix: "mark it @Ephemeral",
+      line: 1, column: 8, fix: "mark it @Ephemeral",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Ephemeral lazy var title: String = "a"
-        }
+        @Ephemeral lazy var title: String = "a"
         """)
   }
 
   @Test("a column with both observers")
   func observers() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var pages: Int {
           willSet {}
           didSet {}
         }
-      }
-      """,
+        """,
       "`pages` can have one observer of its own, as @Table adds the other: leave out `willSet`, or `didSet`",
-      line: 3, column: 7)
+      line: 1, column: 5)
   }
 
   @Test("a class of columns")

@@ -126,68 +126,50 @@ struct DeclarationMisuseTests {
   @Test("a column that depends on the build")
   func conditional() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         #if DEBUG
         var trace: String
         #endif
-      }
-      """,
-      "a column cannot stand inside of #if; take it out, or mark it @Ephemeral", line: 4, column: 3)
+        """,
+      "a column cannot stand inside of #if; take it out, or mark it @Ephemeral", line: 2, column: 1)
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         #if DEBUG
         #if os(Linux)
         var trace: String
         #endif
         #endif
-      }
-      """,
-      "a column cannot stand inside of #if; take it out, or mark it @Ephemeral", line: 5, column: 3)
+        """,
+      "a column cannot stand inside of #if; take it out, or mark it @Ephemeral", line: 3, column: 1)
   }
 
   @Test("what else depends on the build")
   func conditionalMembers() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         #if DEBUG
         @HasMany("bookId") var pages: Related<Page>
         #endif
-      }
-      """,
-      "a relationship cannot stand inside of #if; take it out", line: 4, column: 3)
+        """,
+      "a relationship cannot stand inside of #if; take it out", line: 2, column: 1)
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         #if DEBUG
         @Selection struct Size { var width: Int }
         #endif
-      }
-      """,
-      "a @Selection of a model cannot stand inside of #if; take it out", line: 4, column: 21)
+        """,
+      "a @Selection of a model cannot stand inside of #if; take it out", line: 2, column: 19)
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         #if DEBUG
         @Index var trace: String { "" }
         #endif
-      }
-      """,
-      "`trace` is not stored in a record; leave out @Index", line: 4, column: 3, fix: "leave out @Index",
+        """,
+      "`trace` is not stored in a record; leave out @Index", line: 2, column: 1, fix: "leave out @Index",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          #if DEBUG
-          var trace: String { "" }
-          #endif
-        }
+        #if DEBUG
+        var trace: String { "" }
+        #endif
         """)
   }
 
@@ -195,16 +177,13 @@ struct DeclarationMisuseTests {
   func conditionalAttributes(_ attribute: String) {
     let name = attribute.prefix { $0 != "(" }
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         #if DEBUG
         \(attribute)
         #endif
         var title = ""
-      }
-      """,
-      "\(name) cannot stand inside of #if; take it out", line: 4, column: 3)
+        """,
+      "\(name) cannot stand inside of #if; take it out", line: 2, column: 1)
   }
 
   @Test("an index of the model that depends on the build")
@@ -225,14 +204,11 @@ struct DeclarationMisuseTests {
   @Test("columns that differ in case only")
   func sameName() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var title: String
         var Title: String
-      }
-      """,
-      "`Title` and `title` would be one column, `Title`", line: 4, column: 7)
+        """,
+      "`Title` and `title` would be one column, `Title`", line: 2, column: 5)
   }
 
   @Test("a partition that is not the first parts of the key")
@@ -312,142 +288,83 @@ struct DeclarationMisuseTests {
   @Test("a relationship with a value")
   func initialValue() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var shelfId: Int?
         @BelongsTo("shelfId") var shelf: Shelf? = nil
-      }
-      """,
-      "what @BelongsTo leads to has no initial value", line: 4, column: 29)
+        """,
+      "what @BelongsTo leads to has no initial value", line: 2, column: 27)
   }
 
   @Test("a reference by what is no column")
   func unknownField() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @BelongsTo("shelfId") var shelf: Shelf?
-      }
-      """,
-      "Book has no column `shelfId`; it has id", line: 3, column: 3)
+        """,
+      "Book has no column `shelfId`; it has id", line: 1, column: 1)
   }
 
   @Test("a member that the conformance has: the key")
   func clashKey() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var primaryKey: Int { 1 }
-      }
-      """,
-      "@Table writes `primaryKey`; call this one otherwise", line: 3, column: 7)
+      inBook: "var primaryKey: Int { 1 }",
+      "@Table writes `primaryKey`; call this one otherwise", line: 1, column: 5)
   }
 
   @Test("a dictionary, and a set")
   func dictionary() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var pages: [String: Int]?
-      }
-      """,
-      "a dictionary is no column; store `pages` as JSON", line: 3, column: 14, fix: "store it as JSON",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          @Column(as: [String: Int]?.JSONRepresentation.self) var pages: [String: Int]?
-        }
-        """)
+      inBook: "var pages: [String: Int]?",
+      "a dictionary is no column; store `pages` as JSON", line: 1, column: 12, fix: "store it as JSON",
+      fixed: "@Column(as: [String: Int]?.JSONRepresentation.self) var pages: [String: Int]?")
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var pages: Set<Int>
-      }
-      """,
-      "a set is no column; store `pages` as JSON", line: 3, column: 14, fix: "store it as JSON",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          @Column(as: Set<Int>.JSONRepresentation.self) var pages: Set<Int>
-        }
-        """)
+      inBook: "var pages: Set<Int>",
+      "a set is no column; store `pages` as JSON", line: 1, column: 12, fix: "store it as JSON",
+      fixed: "@Column(as: Set<Int>.JSONRepresentation.self) var pages: Set<Int>")
   }
 
   @Test("what is said of a column, on a relationship")
   func markedRelationship() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var shelfId: Int?
         @BelongsTo("shelfId") @Index var shelf: Shelf?
-      }
-      """,
-      "what @BelongsTo leads to is no column, and one relationship; leave out @Index, or @BelongsTo", line: 4,
-      column: 25, fix: "leave out @Index",
+        """,
+      "what @BelongsTo leads to is no column, and one relationship; leave out @Index, or @BelongsTo", line: 2,
+      column: 23, fix: "leave out @Index",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          var shelfId: Int?
-          @BelongsTo("shelfId") var shelf: Shelf?
-        }
+        var shelfId: Int?
+        @BelongsTo("shelfId") var shelf: Shelf?
         """)
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var shelfId: Int?
         @Ephemeral
         @BelongsTo("shelfId") var shelf: Shelf?
-      }
-      """,
+        """,
       "what @BelongsTo leads to is no column, and one relationship; leave out @Ephemeral, or @BelongsTo",
-      line: 4, column: 3, fix: "leave out @Ephemeral",
+      line: 2, column: 1, fix: "leave out @Ephemeral",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          var shelfId: Int?
-          @BelongsTo("shelfId") var shelf: Shelf?
-        }
+        var shelfId: Int?
+        @BelongsTo("shelfId") var shelf: Shelf?
         """)
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @HasMany("bookId") @ManyToMany(through: Page.self) var pages: Related<Page>
-      }
-      """,
+        """,
       "what @HasMany leads to is no column, and one relationship; leave out @ManyToMany, or @HasMany",
-      line: 3, column: 22, fix: "leave out @ManyToMany",
+      line: 1, column: 20, fix: "leave out @ManyToMany",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @HasMany("bookId") var pages: Related<Page>
-        }
+        @HasMany("bookId") var pages: Related<Page>
         """)
   }
 
   @Test("a list of lists")
   func nestedList() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var grid: [[Int]]
-      }
-      """,
-      "a list of lists is no column; store `grid` as JSON", line: 3, column: 13, fix: "store it as JSON",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          @Column(as: [[Int]].JSONRepresentation.self) var grid: [[Int]]
-        }
-        """)
+      inBook: "var grid: [[Int]]",
+      "a list of lists is no column; store `grid` as JSON", line: 1, column: 11, fix: "store it as JSON",
+      fixed: "@Column(as: [[Int]].JSONRepresentation.self) var grid: [[Int]]")
   }
 
   @Test("a public model whose key, or whose key's type, others do not see")

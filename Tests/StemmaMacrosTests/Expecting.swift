@@ -50,6 +50,24 @@ func expectMisuse(
   #expect(rest.isEmpty, "the fix is refused: \(rest)", sourceLocation: location)
 }
 
+/// Expects one misuse among the members of a model `Book`, behind its `id`; `line` and `column` are counted in them, and `fixed`
+/// is what the fix makes of them.
+func expectMisuse(
+  inBook members: String, _ message: String, line: Int, column: Int,
+  severity: DiagnosticSeverity = .error, fix: String? = nil, fixed: String? = nil,
+  _ location: Testing.SourceLocation = #_sourceLocation
+) {
+  expectMisuse(
+    book(members), message, line: line + 2, column: column + 2, severity: severity, fix: fix,
+    fixed: fixed.map(book), location)
+}
+
+private func book(_ members: String) -> String {
+  let lines = members.split(separator: "\n", omittingEmptySubsequences: false)
+  let indented = lines.map { $0.isEmpty ? "" : "  \($0)" }.joined(separator: "\n")
+  return "@Table struct Book {\n  let id: Int\n\(indented)\n}"
+}
+
 /// Expects that nothing is said of a source.
 func expectNone(_ source: String, _ location: Testing.SourceLocation = #_sourceLocation) {
   let messages = expand(source).messages

@@ -6,20 +6,17 @@ struct GroupMisuseTests {
   @Test("a relationship in a group")
   func relationshipInGroup() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           var year: Int
           var shopId: Int?
           @BelongsTo("shopId") var shop: Shop?
         }
         var print: Print
-      }
-      """,
+        """,
       "@BelongsTo stands in the struct with @Table itself, beside its reference fields; a group of columns and other types "
         + "have no relationships",
-      line: 6, column: 5)
+      line: 4, column: 3)
   }
 
   @Test("a relationship in a struct that is no model")
@@ -54,9 +51,7 @@ struct GroupMisuseTests {
   @Test("a group in a group, declared beside it")
   func selectionOfSelection() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Paper {
           var weight: Int
         }
@@ -65,10 +60,9 @@ struct GroupMisuseTests {
           var paper: Paper?
         }
         var print: Print
-      }
-      """,
+        """,
       "a @Selection holds values, no other @Selection; declare the properties of `Paper` in its place",
-      line: 8, column: 16)
+      line: 6, column: 14)
   }
 
   @Test("keys of types that are none")
@@ -138,25 +132,19 @@ struct GroupMisuseTests {
   @Test("a part of a group that may yet be told to be Hashable, as a key", arguments: ["Int!", "Int??"])
   func optionalPartOfAGroup(_ type: String) {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           var year: \(type)
         }
         var print: Print
-      }
-      """,
-      "the type of `year` is `Int`, as in a key; or, where it can be null and is in none, `Int?`", line: 4,
-      column: 15, fix: "write `Int`",
+        """,
+      "the type of `year` is `Int`, as in a key; or, where it can be null and is in none, `Int?`", line: 2,
+      column: 13, fix: "write `Int`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Selection struct Print {
-            var year: Int
-          }
-          var print: Print
+        @Selection struct Print {
+          var year: Int
         }
+        var print: Print
         """)
   }
 
@@ -197,50 +185,38 @@ struct GroupMisuseTests {
   @Test("an optional group in parentheses", arguments: ["(Print)?", "(Print?)", "(Print?)?"])
   func optionalInParentheses(_ type: String) {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           var year: Int
         }
         var print: \(type)
-      }
-      """, "the columns of a group are always there; make properties of `Print` optional instead",
-      line: 6, column: 14, fix: "write `Print`",
+        """, "the columns of a group are always there; make properties of `Print` optional instead",
+      line: 4, column: 12, fix: "write `Print`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Selection struct Print {
-            var year: Int
-          }
-          var print: Print
+        @Selection struct Print {
+          var year: Int
         }
+        var print: Print
         """)
   }
 
   @Test("a constant with a value in a group, and in a key")
   func constant() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           var year: Int
           let kind = "a"
         }
         var print: Print
-      }
-      """, "`kind` is the same in every row; make it a `var`, or mark it @Ephemeral", line: 5, column: 9,
+        """, "`kind` is the same in every row; make it a `var`, or mark it @Ephemeral", line: 3, column: 7,
       fix: "make it a `var`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Selection struct Print {
-            var year: Int
-            var kind = "a"
-          }
-          var print: Print
+        @Selection struct Print {
+          var year: Int
+          var kind = "a"
         }
+        var print: Print
         """)
     expectMisuse(
       """
@@ -286,9 +262,7 @@ struct GroupMisuseTests {
   @Test("properties of a group that stand inside of #if")
   func conditional() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           var year: Int
           #if DEBUG
@@ -296,129 +270,106 @@ struct GroupMisuseTests {
           #endif
         }
         var print: Print
-      }
-      """, "a column cannot stand inside of #if; take it out, or mark it @Ephemeral", line: 6, column: 7)
+        """, "a column cannot stand inside of #if; take it out, or mark it @Ephemeral", line: 4, column: 5)
   }
 
   @Test("a property of a group that is lazy")
   func lazyPart() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           var year: Int
           lazy var title: String = "a"
         }
         var print: Print
-      }
-      """,
-      "a column is not lazy: leave that out, or mark `title` @Ephemeral", line: 5, column: 5,
+        """,
+      "a column is not lazy: leave that out, or mark `title` @Ephemeral", line: 3, column: 3,
       fix: "mark it @Ephemeral",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Selection struct Print {
-            var year: Int
-            @Ephemeral lazy var title: String = "a"
-          }
-          var print: Print
+        @Selection struct Print {
+          var year: Int
+          @Ephemeral lazy var title: String = "a"
         }
+        var print: Print
         """)
   }
 
   @Test("a type that no column has, in a group: said once")
   func partType() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           var pair: (Int, Int)
         }
         var print: Print
-      }
-      """, "a tuple is no column; make it a nested @Selection struct, or mark `pair` @Ephemeral", line: 4,
-      column: 15)
+        """, "a tuple is no column; make it a nested @Selection struct, or mark `pair` @Ephemeral", line: 2,
+      column: 13)
   }
 
   @Test("an index on a property of a group")
   func partIndex() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           @Index var year: Int
         }
         var print: Print
-      }
-      """, "an index is one of the model: write @Index(\"year\") on the struct with @Table", line: 4,
-      column: 5)
+        """, "an index is one of the model: write @Index(\"year\") on the struct with @Table", line: 2,
+      column: 3)
   }
 
   @Test("a property of a group as the key")
   func partKey() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           @Column(primaryKey: true) var year: Int
         }
         var print: Print
-      }
-      """, "the key is a property of the model, not one of a @Selection: mark the model's", line: 4, column: 5
+        """, "the key is a property of the model, not one of a @Selection: mark the model's", line: 2,
+      column: 3
     )
   }
 
   @Test("a column for a whole group", arguments: ["\"prints\"", "as: Print.JSONRepresentation.self"])
   func groupColumn(_ argument: String) {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           var year: Int
         }
         @Column(\(argument)) var print: Print
-      }
-      """, "the columns of `print` are the properties of `Print`: mark these with @Column", line: 6, column: 3
+        """, "the columns of `print` are the properties of `Print`: mark these with @Column", line: 4,
+      column: 1
     )
   }
 
   @Test("a reference field in a group")
   func fieldInGroup() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           var shopId: Int?
         }
         var print: Print
         @BelongsTo("shopId") var shop: Shop?
-      }
-      """,
+        """,
       "`shopId` stands in the group `print`; a reference field is a property of Book itself, or a part of its key",
-      line: 7, column: 3)
+      line: 5, column: 1)
   }
 
   @Test("a reference field in a group, of a model that leads to itself")
   func childFieldInGroup() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
           var firstId: Int?
         }
         var print: Print
         @HasMany("firstId") var copies: Related<Book>
-      }
-      """,
+        """,
       "`firstId` stands in the group `print`; a reference field is a property of Book itself, or a part of its key",
-      line: 7, column: 3)
+      line: 5, column: 1)
   }
 
   @Test("a part of a key that is stored as something else")
@@ -473,13 +424,10 @@ struct GroupMisuseTests {
       }
       """, "`Load` has no property that is stored", line: 1, column: 19)
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print {
         }
         var print: Print
-      }
-      """, "`Print` has no property that is stored", line: 3, column: 21)
+        """, "`Print` has no property that is stored", line: 1, column: 19)
   }
 }

@@ -185,37 +185,22 @@ struct MisuseTests {
   @Test("a constant with a value")
   func constant() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         let kind = "a"
-      }
-      """, "`kind` is the same in every row; make it a `var`, or mark it @Ephemeral", line: 3, column: 7,
+        """, "`kind` is the same in every row; make it a `var`, or mark it @Ephemeral", line: 1, column: 5,
       fix: "make it a `var`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          var kind = "a"
-        }
+        var kind = "a"
         """)
   }
 
   @Test("a type that cannot be told")
   func untyped() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var limit = Int.max
-      }
-      """, "write the type of `limit`: it cannot be told from its value", line: 3, column: 7,
+      inBook: "var limit = Int.max", "write the type of `limit`: it cannot be told from its value", line: 1,
+      column: 5,
       fix: "write a type",
-      fixed: """
-        @Table struct Book {
-          let id: Int
-          var limit: <#Type#> = Int.max
-        }
-        """)
+      fixed: "var limit: <#Type#> = Int.max")
   }
 
   @Test("many of something that is not Related")

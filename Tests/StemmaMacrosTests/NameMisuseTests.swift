@@ -6,51 +6,32 @@ struct NameMisuseTests {
   @Test("a property whose name no schema takes")
   func columnName() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var größe: Int
-      }
-      """,
+      inBook: "var größe: Int",
       "`größe` cannot name a column: a name is made of A-Z, a-z, 0-9 and _, begins with a letter, and has at most 255 of them",
-      line: 3, column: 7, fix: "name the column",
+      line: 1, column: 5, fix: "name the column",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Column("<#name#>") var größe: Int
-        }
+        @Column("<#name#>") var größe: Int
         """)
   }
 
   @Test("a column whose name no schema takes")
   func writtenName() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Column("with space") var size: Int
-      }
-      """,
+        """,
       "`with space` cannot name a column: a name is made of A-Z, a-z, 0-9 and _, begins with a letter, and has at most 255 of them",
-      line: 3, column: 3)
+      line: 1, column: 1)
   }
 
   @Test("a name that begins with `_`")
   func underscore() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var _size: Int
-      }
-      """,
+      inBook: "var _size: Int",
       "`_size` cannot name a column: a name is made of A-Z, a-z, 0-9 and _, begins with a letter, and has at most 255 of them",
-      line: 3, column: 7, fix: "name the column",
+      line: 1, column: 5, fix: "name the column",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @Column("<#name#>") var _size: Int
-        }
+        @Column("<#name#>") var _size: Int
         """)
   }
 
@@ -93,40 +74,31 @@ struct NameMisuseTests {
   @Test("a relationship whose name no schema takes")
   func relationshipName() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var ownerId: Int?
         @BelongsTo("ownerId") var eigentümer: Owner?
-      }
-      """,
+        """,
       "`eigentümer` cannot name a relationship: a name is made of A-Z, a-z, 0-9 and _, begins with a letter, and has at most 255 of them",
-      line: 4, column: 29)
+      line: 2, column: 27)
   }
 
   @Test("a column and a relationship of one name")
   func columnAndRelationship() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Column("team") var teamId: Int?
         @BelongsTo("teamId") var team: Team?
-      }
-      """,
+        """,
       "the relationship `team` and the column `team` of `teamId` have one name; call one of them otherwise",
-      line: 3, column: 3)
+      line: 1, column: 1)
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print { var Team: String }
         var print: Print
         @HasOne("bookId") var team: Team?
-      }
-      """,
+        """,
       "the relationship `team` and the column `Team` of `print.Team` have one name; call one of them otherwise",
-      line: 5, column: 25)
+      line: 3, column: 23)
     expectMisuse(
       """
       @Table struct Seat {
@@ -142,15 +114,12 @@ struct NameMisuseTests {
   @Test("two relationships of one name")
   func relationships() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @HasMany("bookId") var pages: Related<Page>
         @HasOne("firstId") var Pages: Page?
-      }
-      """,
+        """,
       "the relationships `Pages` and `pages` have one name, but for case; call one of them otherwise",
-      line: 4, column: 26)
+      line: 2, column: 24)
   }
 
   @Test("a part of a key, and what else has its name")
@@ -185,14 +154,11 @@ struct NameMisuseTests {
   @Test("columns of one name, across groups and keys")
   func columnsOfGroups() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @Selection struct Print { var year: Int }
         var print: Print
         var year: Int
-      }
-      """, "`year` and `print.year` would be one column, `year`", line: 5, column: 7)
+        """, "`year` and `print.year` would be one column, `year`", line: 3, column: 5)
     expectMisuse(
       """
       @Table struct Book {
@@ -235,20 +201,13 @@ struct NameMisuseTests {
   @Test("a name that every value has already")
   func selfMember() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
-        var `self`: Int
-      }
-      """, "every value has a member `self`; call this one otherwise, and its column with @Column(\"self\")",
-      line: 3, column: 7)
+      inBook: "var `self`: Int",
+      "every value has a member `self`; call this one otherwise, and its column with @Column(\"self\")",
+      line: 1, column: 5)
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var shopId: Int
         @BelongsTo("shopId") var `self`: Shop
-      }
-      """, "every value has a member `self`; call this one otherwise", line: 4, column: 28)
+        """, "every value has a member `self`; call this one otherwise", line: 2, column: 26)
   }
 }

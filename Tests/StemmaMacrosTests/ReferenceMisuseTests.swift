@@ -113,34 +113,25 @@ struct ReferenceMisuseTests {
   @Test("reference fields whose names differ in case")
   func misspelt() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var teamId: Int?
         var shopId: Int?
         @BelongsTo("teamId", "shopID") var team: Team?
-      }
-      """,
+        """,
       "Book has no column `shopID`; it has id, teamId, shopId",
-      line: 5, column: 3, fix: "write `shopId`",
+      line: 3, column: 1, fix: "write `shopId`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          var teamId: Int?
-          var shopId: Int?
-          @BelongsTo("teamId", "shopId") var team: Team?
-        }
+        var teamId: Int?
+        var shopId: Int?
+        @BelongsTo("teamId", "shopId") var team: Team?
         """)
     // It would be named twice.
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var teamId: Int?
         @BelongsTo("teamId", "teamID") var team: Team?
-      }
-      """,
-      "Book has no column `teamID`; it has id, teamId", line: 4, column: 3)
+        """,
+      "Book has no column `teamID`; it has id, teamId", line: 2, column: 1)
     expectMisuse(
       """
       @Table struct Node {
@@ -163,74 +154,53 @@ struct ReferenceMisuseTests {
   @Test("reference fields of which one can be nil")
   func mixedFields() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var a: Int?
         var b: Int
         @BelongsTo("a", "b") var team: Team?
-      }
-      """,
+        """,
       "`a` and `b` make up one reference: all are optional, or none",
-      line: 5, column: 3)
+      line: 3, column: 1)
   }
 
   @Test("a required record over a field that can be nil")
   func requiredOverOptional() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var teamId: Int?
         @BelongsTo("teamId") var team: Team
-      }
-      """,
+        """,
       "`teamId` can be nil, while team cannot; it is taken for required",
-      line: 4, column: 34, severity: .warning, fix: "write `Team?`",
+      line: 2, column: 32, severity: .warning, fix: "write `Team?`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          var teamId: Int?
-          @BelongsTo("teamId") var team: Team?
-        }
+        var teamId: Int?
+        @BelongsTo("teamId") var team: Team?
         """)
   }
 
   @Test("a child that has to be there")
   func requiredChild() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @HasOne("bookId") var cover: Cover
-      }
-      """,
+        """,
       "there may be no Cover yet: the type is `Cover?`",
-      line: 3, column: 32, fix: "write `Cover?`",
+      line: 1, column: 30, fix: "write `Cover?`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @HasOne("bookId") var cover: Cover?
-        }
+        @HasOne("bookId") var cover: Cover?
         """)
   }
 
   @Test("a relationship that is a constant")
   func constantRelationship() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @HasOne("bookId") let cover: Cover?
-      }
-      """,
+        """,
       "a relationship is read when it is asked for; make it a `var`",
-      line: 3, column: 21, fix: "make it a `var`",
+      line: 1, column: 19, fix: "make it a `var`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @HasOne("bookId") var cover: Cover?
-        }
+        @HasOne("bookId") var cover: Cover?
         """)
   }
 
@@ -249,21 +219,15 @@ struct ReferenceMisuseTests {
   @Test("a relationship to one record with a list for its type")
   func oneRecord() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var teamId: Int?
         @BelongsTo("teamId") var team: [Team]
-      }
-      """,
+        """,
       "@BelongsTo leads to one record: its type is `Team?`; many are a @HasMany of Related<Team>",
-      line: 4, column: 34, fix: "write `Team?`",
+      line: 2, column: 32, fix: "write `Team?`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          var teamId: Int?
-          @BelongsTo("teamId") var team: Team?
-        }
+        var teamId: Int?
+        @BelongsTo("teamId") var team: Team?
         """)
   }
 
@@ -274,56 +238,38 @@ struct ReferenceMisuseTests {
     // What the fields say is what the fix writes.
     for (field, one) in [("Int", "Team"), ("Int?", "Team?")] {
       expectMisuse(
-        """
-        @Table struct Book {
-          let id: Int
+        inBook: """
           var teamId: \(field)
           @BelongsTo("teamId") var team: \(type)
-        }
-        """,
+          """,
         "@BelongsTo leads to one record: its type is `\(one)`; many are a @HasMany of Related<Team>",
-        line: 4, column: 34, fix: "write `\(one)`",
+        line: 2, column: 32, fix: "write `\(one)`",
         fixed: """
-          @Table struct Book {
-            let id: Int
-            var teamId: \(field)
-            @BelongsTo("teamId") var team: \(one)
-          }
+          var teamId: \(field)
+          @BelongsTo("teamId") var team: \(one)
           """)
     }
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @HasOne("bookId") var team: \(type)
-      }
-      """,
+        """,
       "@HasOne leads to one record: its type is `Team?`; many are a @HasMany of Related<Team>",
-      line: 3, column: 31, fix: "write `Team?`",
+      line: 1, column: 29, fix: "write `Team?`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @HasOne("bookId") var team: Team?
-        }
+        @HasOne("bookId") var team: Team?
         """)
   }
 
   @Test("a relationship of the type, not of a record")
   func staticRelationship() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         @HasMany("bookId") static var pages: Related<Page>
-      }
-      """,
-      "a relationship is one of each record; leave out `static`", line: 3, column: 22,
+        """,
+      "a relationship is one of each record; leave out `static`", line: 1, column: 20,
       fix: "leave out `static`",
       fixed: """
-        @Table struct Book {
-          let id: Int
-          @HasMany("bookId") var pages: Related<Page>
-        }
+        @HasMany("bookId") var pages: Related<Page>
         """)
   }
 
@@ -366,72 +312,69 @@ struct ReferenceMisuseTests {
   @Test("a relationship to what is no name of a type")
   func modelType() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var teamId: Int?
         @BelongsTo("teamId") var team: (any Team)?
-      }
-      """,
+        """,
       "@BelongsTo leads to a model: its type is the name of one, or that with a question mark",
-      line: 4, column: 34)
+      line: 2, column: 32)
   }
 
   @Test("a reference field that is named twice")
   func fieldTwice() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var teamId: Int?
         @BelongsTo("teamId", "teamId") var team: Team?
-      }
-      """,
+        """,
       "each part of the key has a reference field of its own; name each once",
-      line: 4, column: 3)
+      line: 2, column: 1)
   }
 
   @Test("two relationships whose setters would be one")
   func setterTwice() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var a: Int?
         var b: Int?
         @BelongsTo("a") var team: Team?
         @BelongsTo("b") var Team: Team?
-      }
-      """,
+        """,
       "@Table writes `setTeam(_:)` for `team` already; call this one otherwise",
-      line: 6, column: 3)
+      line: 4, column: 1)
   }
 
   @Test("a relationship without a type")
   func untyped() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var teamId: Int?
         @BelongsTo("teamId") var team
-      }
-      """, "a relationship's property has a type", line: 4, column: 3)
+        """, "a relationship's property has a type", line: 2, column: 1)
   }
 
   @Test("one field for two models")
   func sharedReference() {
     expectMisuse(
-      """
-      @Table struct Book {
-        let id: Int
+      inBook: """
         var ownerId: Int?
         @BelongsTo("ownerId") var team: Team?
         @BelongsTo("ownerId") var shop: Shop?
-      }
-      """,
+        """,
       "`ownerId` leads to a Team already; the same key is one of a Shop by chance only",
-      line: 5, column: 3, severity: .warning)
+      line: 3, column: 1, severity: .warning)
+  }
+
+  @Test("one field for one model twice")
+  func sameReference() {
+    expectMisuse(
+      inBook: """
+        var ownerId: Int?
+        @BelongsTo("ownerId") var owner: Team?
+        @BelongsTo("ownerId") var team: Team?
+        """,
+      "`ownerId` is what `owner` is stored in already: set one of the two, and both are; leave one out",
+      line: 3, column: 1, severity: .warning)
   }
 
   @Test(
