@@ -101,16 +101,48 @@ extension Node {
         guard error.damage != nil else { throw error }
         fits = false
       }
-      let isDamaged = isDamaged
-      let omissions = Omissions()
-      var reader = log.events(from: fits ? token.position : Position(file: 0, index: 0), around: omissions)
-      try apply(
-        upTo: end, isWanted: { event, head in event.dot.sequence > head && !isDamaged(event.partition) }
-      ) { try reader.next() }
-      // What was met only now may have hidden events of other partitions.
-      try recordDamage(omissions.damage)
+      let start = fits ? token.position : Position(file: 0, index: 0)
+      var recorded: Set<Damage> = []
+      while true {
+        do {
+          try recordDamage(try follow(from: start, to: end, knowing: recorded))
+          break
+        } catch let met as MetDamage {
+          // It may have hidden events of other partitions.
+          recorded.formUnion(met.damage)
+          try recordDamage(met.damage)
+        }
+      }
     }
     try finishFollowing(end)
+  }
+
+  /// Damage that nobody knew of when the tables began to follow.
+  private struct MetDamage: Error { let damage: [Damage] }
+
+  /// Returns the damage on the way.
+  ///
+  /// - Throws: `MetDamage`, with the tables as they were: nothing is taken in of partitions that may have lost events.
+  private func follow(
+    from start: Position, to end: LogToken, knowing recorded: Set<Damage>
+  ) throws -> [Damage] {
+    let isDamaged = isDamaged
+    let omissions = Omissions()
+    var reader = log.events(from: start, around: omissions)
+    var count = 0
+    try apply(
+      upTo: end, isWanted: { event, head in event.dot.sequence > head && !isDamaged(event.partition) }
+    ) {
+      let event = try reader.next()
+      let met = omissions.damage
+      if met.count > count {
+        let unknown = met.filter { mark.damage?.contains([$0]) != true && !recorded.contains($0) }
+        guard unknown.isEmpty else { throw MetDamage(damage: met) }
+        count = met.count
+      }
+      return event
+    }
+    return omissions.damage
   }
 
   /// Makes tables from a damaged log where there are none: of each partition what the events before the damage
