@@ -76,9 +76,11 @@ extension Node {
           path: Self.path(directory, Self.logDirectoryName) + "/" + place.file, offset: place.offset,
           flaw: .disagreement(place.what))
       }
-      let held = !areTablesPartial ? try reading { try $0.knowledge() } : nil
-      return try log.survey(
-        found + known.filter { old in !found.contains { $0.path == old.path } }, held: held)
+      let all = found + known.filter { old in !found.contains { $0.path == old.path } }
+      if areTablesPartial { return try log.survey(all, held: nil) }
+      let (held, token) = (try reading { try $0.knowledge() }, try reading { try $0.token() })
+      // Tables that have followed around damage stand behind it, whatever they had taken in before.
+      return try log.survey(all, held: held, upTo: mark.damage == nil ? token.position : nil)
     }
   }
 

@@ -118,11 +118,14 @@ struct DamagedFile: Sendable {
 
 extension Log {
   /// Says what is lost by `damage`, which `verify` or readers have found, and by what opening found. `held`: what
-  /// the tables remember to have taken from the log; without it, the loss at the end of a stream may not show.
+  /// the tables remember to have taken from the log; without it, the loss at the end of a stream may not show. `end`: up to
+  /// where they have followed it; without it, to where it went. What a file held behind that may be anything.
   ///
   /// Reads the footers of whole files, and all of the damaged ones and of the journals.
-  package func survey(_ found: [Damage], held: Knowledge?) throws(LogError) -> Survey {
-    var surveyor = Surveyor(held: held)
+  package func survey(
+    _ found: [Damage], held: Knowledge?, upTo end: Position? = nil
+  ) throws(LogError) -> Survey {
+    var surveyor = Surveyor(held: held, end: end)
     let damage = Set(found + recovery.damage)
     let paths = Set(damage.map(\.path))
     var placed: Set<Damage> = []
@@ -140,6 +143,8 @@ extension Log {
           surveyor.ambiguous.insert(damage.path)
         }
       case .journal(let journal):
+        let before = journal.header.predecessor.position
+        surveyor.ends[before.file] = before.index
         if paths.contains(journal.path) {
           surveyor.survey.files[journal.number] = DamagedFile(kind: .journal(journal))
         }
@@ -154,6 +159,9 @@ extension Log {
     where !file.tellsAll && !surveyor.ambiguous.contains(file.path) {
       let (placed, unplaced) = try inspectedContents(of: file)
       surveyor.addTold(placed.events.map(\.event) + unplaced, place)
+      if file.path.hasSuffix(".journal") {
+        surveyor.toldEnds[place] = placed.events.map { $0.arrival + 1 }.max()
+      }
     }
     surveyor.conclude()
     return surveyor.survey
@@ -177,8 +185,17 @@ private struct Surveyor {
   /// What can be made out of damaged files of which nobody knows what they held, and ordinary reading goes around.
   private var told: [StreamName: [Run]] = [:]
   private var digester = EventDigester()
+  /// Up to where the tables remember; nil: to the end.
+  private let end: Position?
+  /// By place: the index behind the last event that a damaged journal tells. (A segment may be a copy of another one.)
+  var toldEnds: [UInt64: UInt64] = [:]
+  /// By place of a file: the index behind its last event, as the journal behind it says.
+  var ends: [UInt64: UInt64] = [:]
 
-  init(held: Knowledge?) { survey.held = held }
+  init(held: Knowledge?, end: Position?) {
+    survey.held = held
+    self.end = end
+  }
 
   mutating func add(
     _ header: SegmentHeader, _ path: String, isDamaged: Bool, _ log: Log
@@ -263,9 +280,13 @@ private struct Surveyor {
         switch file.kind {
         case .segment: false
         case .journal(let journal):
-          journal.path == damage.path && (survey.held == nil || isCountLarger(of: journal, place))
+          journal.path == damage.path
+            && (survey.held == nil || isCountLarger(upTo: journal.end, place)
+              || isEndUnknown(of: journal, place))
         case .nothing(let path):
-          survey.held == nil && path == damage.path && (!file.tellsAll || ambiguous.contains(path))
+          path == damage.path
+            && (survey.held == nil || !isRemembered(place) || isCountLarger(upTo: 0, place))
+            && (!file.tellsAll || ambiguous.contains(path))
         }
       }
     }
@@ -304,11 +325,25 @@ private struct Surveyor {
     }
   }
 
-  /// Whether the frames of a journal count more events than can be read of it, or are missed in streams: what a
-  /// process has written and died before the tables took it in.
-  private func isCountLarger(of journal: Journal, _ place: UInt64) -> Bool {
+  /// Whether what a file tells counts more events than can be read of it, or are missed in streams: what a process has
+  /// written and died before the tables took it in. `end`: the index behind the last event that can be read.
+  private func isCountLarger(upTo end: UInt64, _ place: UInt64) -> Bool {
     let lost = survey.lost.filter { $0.place == place }.reduce(0) { $0 + $1.count }
-    return journal.end > (readableCounts[place] ?? 0) + lost
+    return max(end, toldEnds[place] ?? 0) > (readableCounts[place] ?? 0) + lost
+  }
+
+  /// Whether a journal ends with bytes that were durable and cannot be read, and nobody remembers any event of them.
+  private func isEndUnknown(of journal: Journal, _ place: UInt64) -> Bool {
+    guard end != nil, journal.holes.last?.offset == journal.size else { return false }
+    return !survey.lost.contains { range in
+      range.place == place && range.from > survey.readable[range.stream]?.sequence ?? .zero
+    }
+  }
+
+  /// Whether the tables have followed the log as far as a file went, or as far as anybody can tell.
+  private func isRemembered(_ place: UInt64) -> Bool {
+    guard let end, end.file <= place else { return true }
+    return end.file == place && end.index >= ends[place] ?? 0
   }
 
   private mutating func findGaps(of name: StreamName) {
