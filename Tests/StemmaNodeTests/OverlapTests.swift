@@ -1,5 +1,6 @@
 import Foundation
 import StemmaEvents
+import StemmaLog
 import StemmaNode
 import StemmaReplication
 import Synchronization
@@ -57,28 +58,35 @@ import Testing
 
   /// Partitions whose events another process had brought meanwhile were told as fetched.
   @Test func onlyPartitionsOfWhichEventsArrivedAreTold() throws {
-    let bench = try Bench(segmentSize: 1000)
+    let bench = try Bench()
     let b = try bench.node("b", DirectoryTests.tenants)
-    for tenant in ["x", "y"] {
-      for number in 0..<60 {
-        try b.commit(#"{"op":"create","model":"Row","key":{"tenant":"\#(tenant)","n":\#(number)}}"#)
-      }
-      try b.sealIfWanted()
+    for number in 0..<10 {
+      let tenant = number < 5 ? "x" : "y"
+      try b.commit(#"{"op":"create","model":"Row","key":{"tenant":"\#(tenant)","n":\#(number)}}"#)
     }
-    _ = try bench.node("a", DirectoryTests.tenants)
     let peer = RemotePeer(name: "b", address: b.directory)
-    func pull(_ progress: @escaping (UInt64) -> Void) throws -> Node.TransferReport? {
-      try Node.open(at: bench.path("a"), Self.options())
-        .exchange(with: peer, pulls: true, pushes: false, partitions: []) { events, _ in progress(events) }
-        .pulled
+    var counts: Set<UInt64> = []
+    for turn in 1...8 {
+      let name = "a\(turn)"
+      try { _ = try bench.node(name, DirectoryTests.tenants) }()
+      let path = bench.path(name)
+      let system = OvertakenFileSystem(before: turn, openingsOf: path + "/lock") {
+        do {
+          _ = try Node.open(at: path, Self.options()).exchange(
+            with: peer, pulls: true, pushes: false, partitions: ["tenant=y"], progress: { _, _ in })
+        } catch { Issue.record(error) }
+      }
+      let node = try bench.open(name, on: system)
+      let report = try #require(
+        try node.exchange(
+          with: peer, pulls: true, pushes: false, partitions: [], progress: { _, _ in }
+        ).pulled)
+      let arrived = report.events == 5 ? ["tenant=x"] : ["tenant=x", "tenant=y"]
+      #expect(report.partitions == arrived, "\(turn)")
+      #expect(try bench.open(name).history.count == 10, "\(turn)")
+      counts.insert(report.events)
     }
-    var other: Node.TransferReport?
-    let report = try pull { _ in
-      guard other == nil else { return }
-      do { other = try pull { _ in } } catch { Issue.record(error) }
-    }
-    #expect(report?.partitions == ["tenant=x"] && report?.events == 60)
-    #expect(other?.partitions == ["tenant=y"] && other?.events == 60)
+    #expect(counts == [5, 10])
   }
 
   @Test func twoWritersAndAFollowerShareANode() throws {
@@ -110,4 +118,32 @@ import Testing
     #expect(try a.digestTexts == (try bench.open("b").digestTexts))
     #expect(try Node.verify(at: path, options: .init()).damage.isEmpty)
   }
+}
+
+/// Real files; something else happens before a file is opened for the given time.
+private final class OvertakenFileSystem: FileSystem {
+  private let base = POSIXFileSystem()
+  private let left: Mutex<Int>
+  private let path: String
+  private let body: @Sendable () -> Void
+
+  init(before turn: Int, openingsOf path: String, _ body: @escaping @Sendable () -> Void) {
+    left = Mutex(turn)
+    self.path = path
+    self.body = body
+  }
+
+  func open(_ path: String, _ access: FileAccess) throws(LogError) -> any File {
+    let isNow = left.withLock { left in
+      if path == self.path { left -= 1 }
+      return path == self.path && left == 0
+    }
+    if isNow { body() }
+    return try base.open(path, access)
+  }
+  func list(_ directory: String) throws(LogError) -> [String] { try base.list(directory) }
+  func createDirectory(_ path: String) throws(LogError) { try base.createDirectory(path) }
+  func rename(_ path: String, to target: String) throws(LogError) { try base.rename(path, to: target) }
+  func remove(_ path: String) throws(LogError) { try base.remove(path) }
+  func syncDirectory(_ path: String) throws(LogError) { try base.syncDirectory(path) }
 }
