@@ -182,6 +182,46 @@ struct InspectCommandTests {
     }
   }
 
+  @Test("what a checksum holds without, or with, is said only where one was compared")
+  func missingAndSurplusBytes() throws {
+    let work = try open()
+    func output(_ path: String, _ change: (inout Data, Int) -> Void, block: Int) throws -> [String] {
+      let part = try #require(
+        try work.stemma("inspect", path, "--block", "\(block)", "--json").object().array("parts").first)
+      var bytes = try work.bytes(path)
+      change(&bytes, try #require(part.number("offset")))
+      let name = "changed." + (path.split(separator: ".").last ?? "")
+      try bytes.write(to: URL(fileURLWithPath: work.file(name)))
+      let result = try work.attempt("inspect", name)
+      #expect(result.status == 1)
+      return result.lines.filter { $0.hasPrefix("  damaged ") || $0.hasPrefix("  missing") }
+    }
+    let segment = "shop/log/00000001.segment"
+    let journal = "shop/log/00000002.journal"
+    var place = 0
+    let removed = try output(
+      segment,
+      {
+        $0.remove(at: $1 + 700); place = $1 + 700
+      }, block: 2)
+    let told = "1 byte missing here; the checksum tells what stood there, and the events are read so"
+    #expect(removed.count == 1 && removed[0].hasSuffix(told), "\(removed)")
+    // Beside an equal byte it cannot be told which.
+    #expect((-1...1).contains { removed[0].hasPrefix("  damaged at byte \(place + $0): ") }, "\(removed)")
+    let two = try output(segment, { $0.removeSubrange(($1 + 700)..<($1 + 702)) }, block: 2)
+    #expect(two.count == 1 && two[0].hasSuffix(": 2 bytes missing here"), "\(two)")
+    let inserted = try output(segment, { $0.insert(7, at: $1 + 700) }, block: 2)
+    #expect(
+      inserted.count == 1
+        && inserted[0].hasSuffix("; without them the checksum holds, and the events are read so"),
+      "\(inserted)")
+    // Nothing says of the last frame what its header was.
+    let header = try output(journal, { $0.removeSubrange(($1 + 20)..<($1 + 25)) }, block: 1)
+    #expect(header.count == 1 && header[0].hasSuffix(": 5 bytes missing here"), "\(header)")
+    let gone = try output(journal, { $0.removeSubrange($1..<$1 + 32) }, block: 1)
+    #expect(gone.count == 1 && gone[0].hasPrefix("  damaged at byte 64: 32 bytes missing here"), "\(gone)")
+  }
+
   /// The footer was called damaged where only the trailer was, and was no footer where it was itself.
   @Test("of a footer and a trailer the one that is damaged is named, and the other one read")
   func damagedEnd() throws {

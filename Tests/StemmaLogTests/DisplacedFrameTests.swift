@@ -89,7 +89,7 @@ extension InspectionTests {
   }
 
   /// Only the block, or the frame, was named.
-  @Test func oneOrTwoBytesThatAreMissingInAFrameAreFoundAndItIsReadAsItWas() throws {
+  @Test func aByteThatIsMissingInAFrameIsFoundAndItIsReadAsItWas() throws {
     let (disk, path, bytes, frames) = try journal()
     for (index, count) in [(0, 1), (1, 2), (3, 1), (3, 2)] {
       for place in stride(from: JournalFrame.headerSize, to: Int(frames[index].length) - 2, by: 61) {
@@ -98,6 +98,10 @@ extension InspectionTests {
         changed.removeSubrange(start..<start + count)
         let part = try #require(try parts(changed, at: path, disk).first { !$0.flaws.isEmpty })
         #expect(part.number == index + 1 && part.flaws.map(\.flaw) == [.lacking(UInt64(count))])
+        if count > InspectionLimits.missing {
+          #expect(part.flaws[0].range == part.offset..<part.offset + part.length && part.block == nil)
+          continue
+        }
         #expect(
           part.flaws[0].range == nil && abs(Int(part.flaws[0].offset) - start) <= 2, "\(index), \(place)")
         #expect(try part.isChecked && part.block?.events() == frames[index].block?.events())
@@ -145,5 +149,23 @@ extension InspectionTests {
     let found = try parts([1, 2, 3] + bytes, at: "/log/watermark", disk)
     #expect(found.map { $0.flaws.map(\.flaw) } == [[.surplus(3)], []])
     #expect(found[1].facts.map(\.value) == whole[1].facts.map(\.value))
+  }
+
+  /// They were other bytes, from there to the end of the zeros behind it.
+  @Test func theLastFrameIsNamedWhateverIsWrongInIt() throws {
+    let (disk, path, bytes, frames) = try journal()
+    let last = Int(frames[4].offset)
+    for (places, rest) in [(40..<60, 0), (40..<60, 1000), (0..<20, 0), (0..<20, 1000), (200..<203, 1000)] {
+      var spoilt = bytes + [UInt8](repeating: 0, count: rest)
+      for place in places { spoilt[last + place] ^= UInt8(place % 251) | 1 }
+      let found = try parts(spoilt, at: path, disk)
+      let damaged = found.filter { !$0.flaws.isEmpty }
+      #expect(damaged.map(\.kind) == [.frame] && damaged[0].number == 5, "\(places)")
+      #expect(damaged[0].offset == UInt64(last) && damaged[0].length == frames[4].length, "\(places)")
+      // A header that is damaged leaves the block readable.
+      #expect(try damaged[0].block?.events() == (places.lowerBound == 0 ? frames[4].block?.events() : nil))
+      #expect(!damaged[0].isChecked)
+      #expect(found.count == frames.count + (rest > 0 ? 2 : 1), "\(places)")
+    }
   }
 }

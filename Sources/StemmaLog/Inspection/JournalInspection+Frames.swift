@@ -185,10 +185,12 @@ extension JournalInspection {
     return nil
   }
 
-  /// What is left of the header of a frame of which bytes are missing there: all before its block.
+  /// What is left of the header of a frame of which bytes are missing there, or all of one that is none: all before its
+  /// block.
   mutating func shortenedHeader(at offset: UInt64) throws(LogError) -> Range<UInt64>? {
     let end = offset + UInt64(JournalFrame.headerSize)
-    guard let start = try nextBlock(behind: offset), start < end else { return nil }
+    guard let start = try nextBlock(behind: offset), start <= end else { return nil }
+    if start == end, try frame(at: offset) != nil { return nil }
     return offset..<start
   }
 

@@ -72,6 +72,9 @@ struct JournalInspection {
       } else if let last = try displacedLastFrame(at: offset, frame) {
         if request.wants(frame) { body(last.part) }
         (chain, shift, offset) = (last.chain, shift + last.shift, last.part.offset + last.part.length)
+      } else if let last = try damagedLastFrame(at: offset, frame) {
+        if request.wants(frame) { body(last.part) }
+        (chain, offset) = (last.chain, last.part.offset + last.part.length)
       } else {
         if request.block == nil || request.wants(frame) { body(try tail(from: offset, frame)) }
         return
@@ -220,8 +223,8 @@ struct JournalInspection {
     return part
   }
 
-  /// The last frame, if bytes of its header are missing, or there are too many in it: behind it no other one tells how
-  /// many.
+  /// The last frame, if bytes of its header are missing or wrong, or there are too many in it: behind it no other one
+  /// tells how many.
   private mutating func displacedLastFrame(
     at offset: UInt64, _ number: Int
   ) throws(LogError) -> (part: InspectedPart, chain: UInt32?, shift: Int64)? {
@@ -233,15 +236,30 @@ struct JournalInspection {
       return (part, last.found.frame.crc, Int64(surplus))
     }
     guard let range = try shortenedHeader(at: offset),
-      let size = try BlockScan(source).size(at: range.upperBound, before: source.size),
-      let flaw = Flaw.count(of: range.upperBound - range.lowerBound, UInt64(JournalFrame.headerSize))
+      let size = try BlockScan(source).size(at: range.upperBound, before: source.size)
     else { return nil }
+    let flaw =
+      Flaw.count(of: range.upperBound - range.lowerBound, UInt64(JournalFrame.headerSize))
+      ?? .disagreement("its header is wrong")
     var part = InspectedPart(
       .frame, at: offset, range.upperBound - range.lowerBound + UInt64(size), number: number)
     part.place = self.number
     part.decode(try source.bytes(at: range.upperBound, count: size))
     part.complain(flaw, in: range)
     return (part, nil, Int64(range.upperBound - range.lowerBound) - Int64(JournalFrame.headerSize))
+  }
+
+  /// The last frame, if its payload is wrong: that it is one of this journal it says by its chain.
+  private mutating func damagedLastFrame(
+    at offset: UInt64, _ number: Int
+  ) throws(LogError) -> (part: InspectedPart, chain: UInt32)? {
+    guard let chain, let found = try frame(at: offset), found.frame.previous == chain else { return nil }
+    var part = InspectedPart(.frame, at: offset, found.frame.size, number: number)
+    part.place = self.number
+    part.say("content", "a frame of this journal: rot, or a write that a crash cut short")
+    part.describe(found.frame)
+    part.complain(flaw(of: found), in: offset..<found.end)
+    return (part, found.frame.crc)
   }
 
   /// What follows the last valid frame.

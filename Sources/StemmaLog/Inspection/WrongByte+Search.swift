@@ -110,8 +110,8 @@ extension WrongByte {
 extension WrongByte {
   /// Where `count` bytes may be put into `bytes`, and which, so that their CRC is `expected`. Bytes go into the register
   /// one beside the other, up to four of them; so what they must be is in what the registers on both sides differ, the
-  /// one behind them stepped back over as many zeros. Chance does the same for one place in 2^16 if two bytes are
-  /// missing; of more too many places would have to be tried. Time and memory: of the order of the bytes.
+  /// one behind them stepped back over as many zeros. Chance does the same for one place in 2^24 if one byte is missing,
+  /// and for one in 2^16 if two are, so that nothing is said of these. Time and memory: of the order of the bytes.
   static func lacking(
     _ count: Int, in bytes: [UInt8], expected: UInt32
   ) -> [(index: Int, bytes: [UInt8])] {
