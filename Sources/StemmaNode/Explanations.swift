@@ -243,7 +243,7 @@ package enum Explanations {
         + "the log"
     case .replaced(let path): "\(path) was rebuilt by another process; try again"
     case .busy(let path): "\(path) is kept busy by another process; try again, or wait longer with --wait"
-    case .sqlite(let path, let code, let message): "\(path): SQLite says \(message) (\(code))"
+    case .sqlite(let path, _, let message): sqlite(error, path, message)
     case .io(let path, let operation, let code): "\(operation) \(path): \(system(code))"
     case .gap(let partition, let dot, let held):
       "partition \(partition): event \(dot) came, but only \(held) before it is held"
@@ -259,6 +259,22 @@ package enum Explanations {
     case .notAQuery(let sql): "`\(sql)` is not one statement that only reads"
     case .inconsistent(let what): what
     }
+  }
+
+  private static func sqlite(_ error: TablesError, _ path: String, _ message: String) -> String {
+    let says = "SQLite says \(message)"
+    // What it was asked is wrong, and not the file.
+    if error.isOfTheQuery {
+      return says
+        + (message.hasPrefix("no such table")
+          ? "; `stemma query 'SELECT name FROM sqlite_schema'` lists what there is" : "")
+    }
+    if error.isDiskFull { return "\(path): \(says); make room there and try again" }
+    if error.isRefusalToOpen {
+      return "\(path): \(says); see that it and its folder may be written to, and try again"
+    }
+    if error.isOfTheFiles { return "\(path): \(says); see that its disk is well, and try again" }
+    return "\(path): \(says)"
   }
 
   package static func text(of warning: Diagnostic, in file: String) -> String {

@@ -21,7 +21,7 @@ extension Node {
     var names = Names()
     names.models = models.map(\.name)
     names.remotes = mark.remotes.map(\.name)
-    names.origins = mark.origins.map { mark.displayName(of: $0) }
+    names.origins = Set(mark.origins + mark.names.keys).map { mark.displayName(of: $0) }.sorted()
     for model in models { names.fields[model.name] = model.fields.map(\.name) }
     return names
   }

@@ -62,6 +62,12 @@ extension TablesError {
     return [SQLITE_CANTOPEN, SQLITE_READONLY].contains(code & 0xff)
   }
 
+  /// Whether SQLite did not understand what it was asked, or knows no such table or column.
+  package var isOfTheQuery: Bool {
+    guard case .sqlite(_, let code, _) = self else { return false }
+    return code & 0xff == SQLITE_ERROR
+  }
+
   /// Whether SQLite was let down by the file system, and not by what it was asked.
   package var isOfTheFiles: Bool {
     guard case .sqlite(_, let code, _) = self else { return false }

@@ -263,6 +263,7 @@ struct CommandLineTests {
   @Test("what can be typed next comes from the node: its models and its remotes")
   func completions() throws {
     let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
     try work.stemma("clone", "shop", "field", "--name", "field")
     try work.stemma("-C", "field", "remote", "add", "office", "shop")
     try work.write("completion.bash", try work.stemma("--generate-completion-script", "bash").output)
@@ -289,6 +290,7 @@ struct CommandLineTests {
     #expect(try offered("log", "--op", "de") == ["delete"])
     #expect(try offered("log", "--model", "Visit", "--field", "ro") == ["room"])
     #expect(try offered("log", "--origin", "fi") == ["field"])
+    #expect(try offered("log", "--origin", "sh") == ["shop"])
     // With the node named before the command.
     #expect(try offered("-C", "field", "conf") == ["conflicts"])
     #expect(try offered("-C", "field", "get", "T") == ["Team"])

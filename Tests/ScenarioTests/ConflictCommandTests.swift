@@ -277,7 +277,7 @@ struct ConflictCommandTests {
     #expect(typo.errors.contains("Customer has no field `nmae`; did you mean `name`?"), "\(typo.errors)")
     for (words, part) in [
       (["--model", "Customer", "--field", "crat"], "Customer has no field `crat`; did you mean `cart`?"),
-      (["--model", "Customer", "--field", "zzz"], "there are cart, existence, id, name"),
+      (["--model", "Customer", "--field", "zzz"], "there are id, name, cart, existence"),
       (["--field", "id"], "`id` is a part of the key of Team, which is never in conflict"),
       (["--model", "Team", "--field", "badges"], "stored by Badge; write --model Badge --field team"),
       (["--field", "posts"], "`posts` of Member is stored by MemberPost; write --model MemberPost --field"),

@@ -145,4 +145,24 @@ struct DeletionConflictTests {
     let fields = try work.stemma("-C", "n1", "log", "-n", "1", "--json").array().first?.object("fields")
     #expect(fields?.members == ["_exists"])
   }
+
+  /// The decision was left out.
+  @Test("where a model has a field of that name, both it and whether a record exists are found")
+  func fieldOfThatName() throws {
+    let work = try Workplace()
+    try work.write("s.graphql", "type Idea @model { id: ID! @primaryKey existence: String name: String }\n")
+    try work.stemma("init", "n1", "--schema", "s.graphql", "--name", "n1")
+    try work.stemma("-C", "n1", "create", "Idea", "id=i", "existence=doubtful")
+    try work.stemma("clone", "n1", "n2", "--name", "n2")
+    try work.stemma("-C", "n2", "delete", "Idea", "i")
+    try work.stemma("-C", "n1", "update", "Idea", "i", "name=x")
+    try work.stemma("-C", "n1", "pull", "n2")
+    try work.stemma("-C", "n1", "resolve", "Idea", "i", "--keep")
+    for model in [[], ["--model", "Idea"]] {
+      let found = try Tool.run(
+        Tool.path, ["-C", "n1", "log", "--field", "existence", "--format", "{event}", "--reverse"] + model,
+        in: work.path)
+      #expect(found.lines == ["n1:1", "n1:3"], "\(found)")
+    }
+  }
 }

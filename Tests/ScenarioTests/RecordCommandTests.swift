@@ -260,6 +260,48 @@ struct RecordCommandTests {
     #expect(try work.stemma("update", "Member", "ann", "name=Anna", environment: node).errors.isEmpty)
   }
 
+  /// A relationship was no field of the model.
+  @Test("what is restored may be named by a relationship, as everywhere")
+  func restoredRelationships() throws {
+    let work = try Shop.open()
+    for name in ["t1", "t2"] { try work.stemma("create", "Team", "id=\(name)", "name=x", environment: node) }
+    try work.stemma("create", "Member", "id=tim", "name=Tim", "team=t1", environment: node)
+    try work.stemma("update", "Member", "tim", "name=Tom", "team=t2", environment: node)
+    let before = ["restore", "Member", "tim", "--as-of", "@1.2", "--field"]
+    func attempt(_ words: [String]) throws -> Tool.Result {
+      try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
+    }
+    #expect(try attempt(before + ["team"]).status == 0)
+    let fields = try work.stemma("get", "Member", "tim", "--json", environment: node).object().object(
+      "fields")
+    #expect(fields.text("teamId") == "t1" && fields.text("name") == "Tom")
+    let elsewhere = try attempt(["restore", "Team", "t1", "--as-of", "@1.2", "--field", "members"])
+    #expect(
+      elsewhere.status == 65
+        && elsewhere.errors == "stemma: `members` of Team is stored by Member; restore that\n")
+    let slip = try attempt(before + ["tem"])
+    #expect(slip.status == 65 && slip.errors.contains("did you mean `team`?"), "\(slip.errors)")
+  }
+
+  /// It named a file that was gone already, and a number.
+  @Test("a query that SQLite refuses says what is wrong with it, and what there is")
+  func refusedQueries() throws {
+    let work = try Shop.open()
+    try work.stemma("create", "Team", "id=t1", "name=x", environment: node)
+    for past in [[], ["--as-of", "@1.0"]] {
+      let refused = try Tool.run(
+        Tool.path, ["-C", "shop", "query", "SELECT count(*) FROM nope"] + past, in: work.path)
+      let says = "stemma: SQLite says no such table: nope; "
+      #expect(
+        refused.status == 65
+          && refused.errors
+            == says + "`stemma query 'SELECT name FROM sqlite_schema'` lists what there is\n"
+      )
+    }
+    let names = try work.stemma("query", "SELECT name FROM sqlite_schema", environment: node).lines
+    #expect(names.contains("teams"))
+  }
+
   /// Only those of a record's own fields were.
   @Test("a reference to what is not here is told from whichever side it is written, of keys, too")
   func danglingReferences() throws {

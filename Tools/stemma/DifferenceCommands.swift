@@ -174,7 +174,8 @@ struct Restore: ParsableCommand {
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: "The key; none: all records of the model.") var key: [String] = []
   @Option(help: ArgumentHelp("As of when; see `stemma help log`.", valueName: "when")) var asOf: String
-  @Option(parsing: .singleValue, help: "Only this field; may be repeated.", completion: .fieldNames)
+  @Option(
+    parsing: .singleValue, help: "Only this field or relationship; may be repeated.", completion: .fieldNames)
   var field: [String] = []
   @Flag(name: .short, help: "Only show what would be changed.") var n = false
   @OptionGroup var note: NoteOptions
@@ -186,20 +187,31 @@ struct Restore: ParsableCommand {
     let words = try RecordWords(node, model: model)
     var record: Key?
     if !key.isEmpty { record = try node.key(try words.onlyKey(key), of: words.model) }
-    let fields = try field.map { name in
-      guard let field = words.model.field(named: name) else {
-        throw MutationError.unknownField(
-          model: model, field: name, known: words.model.fields.map(\.name))
-      }
-      if words.model.keyFields.contains(where: { words.model.fields[$0].name == field.name }) {
-        throw Failure("`\(name)` is a part of the key of \(model), which never changes", .usage)
-      }
-      return field
-    }
+    let fields = try field.flatMap { try Self.fields(named: $0, words) }
     let partition = record.map { Partition(model: words.model, key: $0) } ?? Partition(of: words.model)
     let plan = try node.restoration(
       of: words.model, key: record, asOf: try node.moment(asOf, in: partition?.description), fields: fields)
     try plan.run(node, note.note, rehearses: n, format)
+  }
+
+  /// The field of a name, or those in which a relationship is stored.
+  private static func fields(named name: String, _ words: RecordWords) throws -> [Field] {
+    let model = words.model
+    var names = [name]
+    if model.field(named: name) == nil {
+      guard let relationship = model.relationship(named: name) else { throw words.unknownField(name) }
+      guard relationship.storesReference else {
+        let owner = relationship.joinModel ?? relationship.target
+        throw Failure("`\(name)` of \(model.name) is stored by \(owner); restore that", .badData)
+      }
+      names = relationship.referenceFields
+    }
+    let keyParts = model.keyFields.map { model.fields[$0].name }
+    let fields = names.filter { !keyParts.contains($0) }.compactMap(model.field(named:))
+    if fields.isEmpty {
+      throw Failure("`\(name)` is a part of the key of \(model.name), which never changes", .usage)
+    }
+    return fields
   }
 }
 

@@ -8,14 +8,29 @@ struct Stats: ParsableCommand {
     commandName: "stats",
     abstract: "Show what the log is made of, and how it grows.",
     discussion: """
-      The hottest records, the largest partitions, the fields that people disagree about, and the growth by day, \
+      The hottest records, the largest partitions, the fields that people disagree about, and the growth per day, \
       month or year. Reads the whole log once; bytes are those before compression.
       Examples:
         stemma stats
-        stemma stats --top 3 --partition 'tenantId=ac*'
+        stemma stats --top 3 --per day --partition 'tenantId=ac*'
         stemma stats --json | jq '.days | last'
       """)
   @Option(help: ArgumentHelp("How long the lists are.", valueName: "count")) var top = 10
+  enum Period: String, ExpressibleByArgument, CaseIterable {
+    case day, month, year
+
+    /// How many characters of a date tell it.
+    fileprivate var length: Int {
+      switch self {
+      case .day: 10
+      case .month: 7
+      case .year: 4
+      }
+    }
+  }
+
+  @Option(help: "Growth per day, month or year; without it the first of these that fits on a screen.")
+  var per: Period?
   @Option(help: "Only this model.", completion: .modelNames) var model: String?
   @Option(
     parsing: .singleValue, help: ArgumentHelp("Only these partitions; may be repeated.", valueName: "pattern")
@@ -83,8 +98,8 @@ struct Stats: ParsableCommand {
         ], field.open + field.resolved
       )
     }
-    let (unit, periods) = Self.periods(statistics.days)
-    section("growth by \(unit)", [unit, "events", "bytes"], periods) { period in
+    let (unit, periods) = periods(statistics.days)
+    section("growth per \(unit)", [unit.rawValue, "events", "bytes"], periods) { period in
       ([period.date, grouped(period.events), size(period.bytes)], period.events)
     }
   }
@@ -102,13 +117,14 @@ struct Stats: ParsableCommand {
     table.write(indent: "  ")
   }
 
-  /// Days, or months, or years: whichever are few enough for one screen.
-  private static func periods(_ days: [LogStatistics.Day]) -> (unit: String, [LogStatistics.Day]) {
-    for (unit, length) in [("day", 10), ("month", 7)] {
-      let periods = gathered(days, length)
+  /// Days, or months, or years: what was asked for, else whichever are few enough for one screen.
+  private func periods(_ days: [LogStatistics.Day]) -> (unit: Period, [LogStatistics.Day]) {
+    if let per { return (per, Self.gathered(days, per.length)) }
+    for unit in [Period.day, .month] {
+      let periods = Self.gathered(days, unit.length)
       if periods.count <= 24 { return (unit, periods) }
     }
-    return ("year", gathered(days, 4))
+    return (.year, Self.gathered(days, Period.year.length))
   }
 
   /// Days whose dates begin alike, as one.

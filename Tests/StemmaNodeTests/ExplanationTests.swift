@@ -1,0 +1,29 @@
+import StemmaNode
+import StemmaTables
+import Testing
+
+/// What people read when something fails.
+@Suite struct ExplanationTests {
+  /// A number was all that was said. The codes are FULL, IOERR_FSTAT, IOERR_SHMSIZE, READONLY and ERROR of
+  /// https://sqlite.org/rescode.html.
+  @Test func whatSQLiteRefusesSaysWhatToDo() {
+    let cases: [(Int32, String, String)] = [
+      (13, "database or disk is full", "make room there and try again"),
+      (2_570, "disk I/O error", "see that its disk is well, and try again"),
+      (4_874, "disk I/O error", "make room there and try again"),
+      (
+        8, "attempt to write a readonly database",
+        "see that it and its folder may be written to, and try again"
+      ),
+    ]
+    for (code, message, advice) in cases {
+      #expect(
+        Explanations.text(of: TablesError.sqlite(path: "n/tables.sqlite", code: code, message: message))
+          == "n/tables.sqlite: SQLite says \(message); \(advice)")
+    }
+    #expect(
+      Explanations.text(
+        of: TablesError.sqlite(path: "t", code: 1, message: "near \"x\": syntax error"))
+        == "SQLite says near \"x\": syntax error")
+  }
+}
