@@ -138,7 +138,7 @@ extension InspectionTests {
         let copy = disk.copy()
         copy.plant(Array(content[count...]), at: "/log/fragment")
         let found = try parts("/log/fragment", copy)
-        #expect(found.map(\.kind) == [.slot, .slot], "\(count)")
+        try #require(found.map(\.kind) == [.slot, .slot], "\(count)")
         try expectNoOverlap(found, size: content.count - count)
         #expect(found[0].flaws.map(\.flaw) == [.lacking(UInt64(count))])
         #expect(found[0].facts.map(\.value) == (count > 16 ? [] : whole[0].facts.map(\.value)))
