@@ -80,8 +80,16 @@ extension Log {
   package func events(
     of record: RecordKey, to: Position? = nil, around omissions: Omissions? = nil
   ) -> EventReader {
+    events(of: [record], to: to, around: omissions)
+  }
+
+  /// As of one record, of several: those of each in arrival order. A block in which any of them may stand is read once;
+  /// memory: one block.
+  package func events(
+    of records: [RecordKey], to: Position? = nil, around omissions: Omissions? = nil
+  ) -> EventReader {
     EventReader(
-      RecordSource(views, record: record, upTo: to ?? readEnd, fileSystem: fileSystem, around: omissions))
+      RecordSource(views, records: records, upTo: to ?? readEnd, fileSystem: fileSystem, around: omissions))
   }
 
   /// The files in the order of their places. Reads the trailer of each segment; where that is damaged, or nothing

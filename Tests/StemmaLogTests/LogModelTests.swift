@@ -65,6 +65,10 @@ import Testing
       if let picked = model.isEmpty ? nil : model[random.below(model.count)] {
         reader = log.events(of: RecordKey(picked.event))
         #expect(try reader.rest() == model.filter { RecordKey($0.event) == RecordKey(picked.event) })
+        let records = Set(model.indices.filter { $0 % 3 == 1 }.map { RecordKey(model[$0].event) })
+        reader = log.events(of: Array(records), to: picked.position)
+        let earlier = model.filter { $0.position < picked.position && records.contains(RecordKey($0.event)) }
+        #expect(try byRecord(reader.rest()) == byRecord(earlier))
         reader = log.events(from: picked.position)
         #expect(try reader.rest() == model.filter { $0.position >= picked.position })
         reader = log.eventsNewestFirst(to: picked.position)
@@ -92,6 +96,11 @@ import Testing
     reader = try log.eventsByKey()
     #expect(try reader.rest() == sortedByKey(model))
     #expect(try log.files().reduce(0) { $0 + $1.events } == UInt64(model.count))
+  }
+
+  /// Those of each record in their order.
+  private func byRecord(_ events: [StoredEvent]) -> [RecordKey: [StoredEvent]] {
+    Dictionary(grouping: events) { RecordKey($0.event) }
   }
 
   private func knowledge(of events: [StoredEvent]) -> Knowledge {

@@ -16,13 +16,15 @@ final class EventWriter {
   private let form: Form
   private let text: EventText
   private let node: Node
-  /// Events that wait until it is found out what they met: the dearer that is, the more at once.
+  /// Events that wait until it is found out what they met. That costs less for many at once, but who reads along wants
+  /// the first ones soon: so it is ever more of them. Where events come slowly, none waits longer than that costs.
   private var waiting: [NotedEvent] = []
   private var waitingSince = ContinuousClock.now
   /// What finding out took the last time.
   private var cost = Duration.zero
-  /// Events that wait at most.
-  private static let patience = 1 << 16
+  /// Events that wait at most now, and ever.
+  private var patience = 32
+  private static let mostPatience = 1 << 16
   private var isFirst = true
 
   init(_ node: Node, _ form: Form) {
@@ -46,7 +48,7 @@ final class EventWriter {
     guard needsAccounts else { return try write(stored, note, nil) }
     if waiting.isEmpty { waitingSince = .now }
     waiting.append(NotedEvent(stored: stored, note: note))
-    if waiting.count >= Self.patience || .now - waitingSince >= cost { try writeWaiting() }
+    if waiting.count >= patience || .now - waitingSince >= cost { try writeWaiting() }
   }
 
   /// Writes what waits.
@@ -57,6 +59,7 @@ final class EventWriter {
     if case .graph(let branches, _) = form { events.removeAll { !branches.needsAccount(of: $0) } }
     let accounts = try EventAccounts(of: events, in: node)
     cost = .now - began
+    if waiting.count >= patience { patience = min(2 * patience, Self.mostPatience) }
     for noted in waiting { try write(noted.stored, noted.note, accounts) }
     waiting.removeAll(keepingCapacity: true)
   }

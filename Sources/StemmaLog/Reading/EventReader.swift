@@ -104,11 +104,11 @@ struct BlockRun: Sendable {
     if !isReversed { places.reverse() }
   }
 
-  /// Those of one key, forwards.
-  init(_ block: BlockContents, below limit: UInt64, key: Int) {
+  /// Those of some keys, forwards.
+  init(_ block: BlockContents, below limit: UInt64, keys: [Bool]) {
     self.block = block
     places = []
-    for index in stride(from: block.count - 1, through: 0, by: -1) where block.key(index) == key {
+    for index in stride(from: block.count - 1, through: 0, by: -1) where keys[block.key(index)] {
       let arrival = block.arrival(index)
       if arrival < limit { places.append(Place(arrival: arrival, index: UInt32(index))) }
     }
