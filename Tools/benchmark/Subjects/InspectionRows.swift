@@ -18,7 +18,13 @@ func measureInspection(_ bench: Bench) throws {
       "\(name); \(Int(milliseconds)) ms, CPU", ours: cost * 1000, baseline: milliseconds, "ms", .atMost(1))
   }
   try add("log -n 20", ["log", "-n", "20"], atMost: 50)
+  // Both nodes went on writing to the hottest record at once, and it is among the newest.
+  try add("log -p -n 20", ["log", "-p", "-n", "20"], atMost: 100)
   try add("history of a record", ["history"] + record.words, atMost: 20)
+  if let hottest = try node.statistics(top: 1).hottest.first {
+    let words = ["history", hottest.model, hottest.key.text]
+    try add("history of the hottest record, \(hottest.events) events, concurrent", words, atMost: 100)
+  }
   try add("get --as-of a position", ["get"] + record.words + ["--as-of", record.position], atMost: 20)
   try add("get --as-of a time", ["get"] + record.words + ["--as-of", record.time], atMost: 20)
   try add("blame of a record", ["blame"] + record.words, atMost: 5)
