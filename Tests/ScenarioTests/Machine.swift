@@ -22,6 +22,13 @@ enum Machine {
     return isAllowed ? path : nil
   }()
 
+  /// What compiles C.
+  static let compiler: String? = {
+    let path = program("cc")
+    if path == nil { print("skipped: there is no C compiler, so no read or write is a short one") }
+    return path
+  }()
+
   /// Whether file systems can be mounted.
   static let canMount: Bool = {
     let isAllowed =

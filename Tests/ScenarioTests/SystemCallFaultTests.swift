@@ -196,6 +196,51 @@ struct SystemCallFaultTests {
     }
   }
 
+  @Test("a write that writes nothing, again and again, is an error, and nobody repeats it for ever")
+  func writesOfNothingAreErrors() throws {
+    for place in [1, 3, 9, 20] {
+      let work = try prepared(for: .import)
+      let options = ["-f", "-o", "/dev/null", "-e", "inject=pwrite64:retval=0:when=\(place)+"]
+      let strace = try #require(Machine.strace)
+      let result = try Tool.run(
+        "/usr/bin/env", ["timeout", "60", strace] + options + [Tool.path] + Command.import.arguments,
+        in: work.path)
+      #expect([73, 74].contains(result.status), "from pwrite \(place): \(result.status) \(result.errors)")
+      try work.stemma("-C", "a", "verify")
+      #expect(try work.events("a") % Self.batch == 0, "\(place)")
+    }
+  }
+
+  /// Reads and writes half of what is asked for, and a byte.
+  private static let halving = """
+    #define _GNU_SOURCE
+    #include <sys/syscall.h>
+    #include <sys/types.h>
+    #include <unistd.h>
+    static size_t part(size_t n) { return n > 1 ? n / 2 + 1 : n; }
+    ssize_t pread(int f, void *b, size_t n, off_t o) { return syscall(SYS_pread64, f, b, part(n), o); }
+    ssize_t pread64(int f, void *b, size_t n, off_t o) { return syscall(SYS_pread64, f, b, part(n), o); }
+    ssize_t pwrite(int f, const void *b, size_t n, off_t o) { return syscall(SYS_pwrite64, f, b, part(n), o); }
+    ssize_t pwrite64(int f, const void *b, size_t n, off_t o) { return syscall(SYS_pwrite64, f, b, part(n), o); }
+
+    """
+
+  @Test("short reads and writes are continued", .enabled(if: Machine.compiler != nil))
+  func shortCallsAreContinued() throws {
+    for command in Command.workload {
+      let work = try prepared(for: command)
+      try work.write("halving.c", Self.halving)
+      let library = work.file("halving.so")
+      let made = try Tool.run(
+        try #require(Machine.compiler), ["-shared", "-fPIC", "-o", library, "halving.c"], in: work.path)
+      #expect(made.status == 0, "\(made.errors)")
+      let result = try Tool.run(
+        Tool.path, command.arguments, in: work.path, environment: ["LD_PRELOAD": library])
+      #expect(result.status == 0, "\(command): \(result.errors)")
+      try checkEnd("a", in: work, "\(command)")
+    }
+  }
+
   @Test(
     "reads that fail, or give nothing, are errors, and never an empty log",
     arguments: ["error=EIO", "retval=0"])
