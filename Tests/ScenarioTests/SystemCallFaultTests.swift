@@ -203,7 +203,8 @@ struct SystemCallFaultTests {
       let options = ["-f", "-o", "/dev/null", "-e", "inject=pwrite64:retval=0:when=\(place)+"]
       let strace = try #require(Machine.strace)
       let result = try Tool.run(
-        "/usr/bin/env", ["timeout", "-s", "KILL", "60", strace] + options + [Tool.path] + Command.import.arguments,
+        "/usr/bin/env",
+        ["timeout", "-s", "KILL", "60", strace] + options + [Tool.path] + Command.import.arguments,
         in: work.path)
       #expect([73, 74].contains(result.status), "from pwrite \(place): \(result.status) \(result.errors)")
       try work.stemma("-C", "a", "verify")
