@@ -222,6 +222,24 @@ struct InspectCommandTests {
     #expect(gone.count == 1 && gone[0].hasPrefix("  damaged at byte 64: 32 bytes missing here"), "\(gone)")
   }
 
+  /// Its events were lost, unless a peer had them.
+  @Test("of a block that lacks one byte `repair` puts the events back, and of a frame")
+  func repairOfAMissingByte() throws {
+    for (path, place) in [("shop/log/00000001.segment", 3_000), ("shop/log/00000002.journal", 110)] {
+      let work = try open()
+      // Of the last frame nothing tells how many bytes are missing.
+      try work.stemma("-C", "shop", "create", "Team", "id=blue", "name=Blue")
+      let export = try work.stemma("-C", "shop", "export").output
+      var bytes = try work.bytes(path)
+      bytes.remove(at: place)
+      try bytes.write(to: URL(fileURLWithPath: work.file(path)))
+      #expect(try work.attempt("-C", "shop", "verify").status == 1, "\(path)")
+      try work.stemma("-C", "shop", "repair")
+      try work.stemma("-C", "shop", "verify")
+      #expect(try work.stemma("-C", "shop", "export").output == export, "\(path)")
+    }
+  }
+
   /// The footer was called damaged where only the trailer was, and was no footer where it was itself.
   @Test("of a footer and a trailer the one that is damaged is named, and the other one read")
   func damagedEnd() throws {
