@@ -24,7 +24,7 @@ final class EventWriter {
   private var cost = Duration.zero
   /// Events that wait at most now, and ever.
   private var patience = 32
-  private static let mostPatience = 1 << 16
+  private static let mostPatience = 1 << 14
   private var isFirst = true
 
   init(_ node: Node, _ form: Form) {
