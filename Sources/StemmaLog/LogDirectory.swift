@@ -91,6 +91,9 @@ struct LogDirectory {
     try settleReplaced(directory, fileSystem)
   }
 
+  /// Those of files whose events other files hold now, without what was purged.
+  private var replacedNumbers: Set<UInt64> { Set(headers.values.flatMap { $0.replaced.map(\.number) }) }
+
   private func isWhole(
     _ header: SegmentHeader, _ directory: String, _ fileSystem: any FileSystem
   ) throws(LogError) -> Bool {
@@ -107,7 +110,7 @@ struct LogDirectory {
   /// Finds those among the strays that can have their own names without writing over any other file. Where two are
   /// the same file, the first can.
   private mutating func settleNames(_ segments: [UInt64]) {
-    var claimed = Set(journalNumbers)
+    var claimed = Set(journalNumbers).union(replacedNumbers)
     for (number, header) in strays.sorted(by: { $0.key < $1.key })
     where claimed.insert(header.number).inserted {
       misnamed[number] = header
@@ -129,17 +132,24 @@ struct LogDirectory {
     _ log: LogID, _ fileSystem: any FileSystem
   ) throws(LogError) -> [UInt64: UInt64] {
     var copies: [UInt64: UInt64] = [:]
+    let replaced = replacedNumbers
+    var comeBack: [UInt64] = []
     for number in journalNumbers {
       let path = LogFileName.journal(number, in: directory)
       if known.contains(where: { $0.path == path && $0.number == number }) { continue }
       do throws(LogError) {
         let own = try JournalHeader.number(of: try fileSystem.open(path, .read), log: log)
         if let own, own != number { copies[number] = own }
+        if own == number, replaced.contains(number) { comeBack.append(number) }
       } catch .damaged(_, let offset, let flaw) {
         notFiles.append(Damage(path: path, offset: offset, flaw: flaw))
       }
     }
-    var claimed = Set(segments).union(journalNumbers.filter { copies[$0] == nil })
+    for number in comeBack {
+      outsiders.append(.comeBack(LogFileName.journal(number, in: directory)))
+      journalNumbers.removeAll { $0 == number }
+    }
+    var claimed = Set(segments).union(replaced).union(journalNumbers.filter { copies[$0] == nil })
     for (name, own) in copies.sorted(by: { $0.key < $1.key }) where claimed.insert(own).inserted {
       copies[name] = nil
       renamedJournals[own] = LogFileName.journal(name, in: directory)
@@ -279,6 +289,13 @@ extension Damage {
     let what =
       "this is a copy of \(name) under a number that is not its own, which nobody reads; take it away, or put it in that "
       + "one's place if that is damaged"
+    return Damage(path: path, offset: 24, flaw: .disagreement(what))
+  }
+
+  /// A file whose events the log holds in others, but for those that were purged.
+  fileprivate static func comeBack(_ path: String) -> Damage {
+    let what =
+      "the log has written this file anew since, under another number, and nobody reads this one; take it away"
     return Damage(path: path, offset: 24, flaw: .disagreement(what))
   }
 

@@ -35,6 +35,7 @@ extension NotAFile: CustomStringConvertible {
     switch self {
     case .directory: "a directory"
     case .linkLoop: "a symbolic link that leads back to itself"
+    case .deadLink: "a symbolic link that leads nowhere"
     case .pipe: "a pipe"
     case .socket: "a socket"
     case .device: "a device"

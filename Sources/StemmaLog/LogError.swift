@@ -64,7 +64,7 @@ extension Flaw: Hashable {
 }
 
 /// What can have a file's name and is none.
-package enum NotAFile: Hashable, Sendable { case directory, linkLoop, pipe, socket, device }
+package enum NotAFile: Hashable, Sendable { case directory, linkLoop, deadLink, pipe, socket, device }
 
 /// Every error of this module.
 package enum LogError: Error, Equatable, Sendable {

@@ -66,6 +66,7 @@ package final class Tables: Sendable {
       // A log of transactions that outlived its file would be replayed into the new one.
       FileReplacement.removeSidecars(of: path)
     }
+    if FileIdentity.isNoFile(path) { throw .needsRebuild(path: path, .damaged("it is not a file")) }
     let tableSet = TableSet(schema)
     let tables = Tables(
       path: path, mode: mode, tableSet: tableSet,

@@ -85,13 +85,15 @@ import Testing
       try FileManager.default.createSymbolicLink(atPath: path("loop"), withDestinationPath: "loop")
       try FileManager.default.createSymbolicLink(atPath: path("device"), withDestinationPath: "/dev/zero")
       try FileManager.default.createSymbolicLink(atPath: path("nothing"), withDestinationPath: "gone")
-      let kinds: [(String, NotAFile)] = [("pipe", .pipe), ("loop", .linkLoop), ("device", .device)]
+      let kinds: [(String, NotAFile)] = [
+        ("pipe", .pipe), ("loop", .linkLoop), ("device", .device), ("nothing", .deadLink),
+      ]
       for (name, kind) in kinds {
         let error = #expect(throws: LogError.self) { _ = try system.open(path(name), .read) }
         #expect(error == .notAFile(path: path(name), kind))
         #expect(error?.description.contains("not a file; move it away") == true)
       }
-      #expect(errno { _ = try system.open(path("nothing"), .read) } == System.notFound)
+      #expect(errno { _ = try system.open(path("gone"), .read) } == System.notFound)
     }
   }
 

@@ -126,18 +126,52 @@ import Testing
     #expect(try a.digestTexts == pair.digests && pair.names.contains(journal.name))
   }
 
+  /// Files that were copied before a purge wrote them anew: their events were there twice, or again, and every write was
+  /// refused as if the node had been set back.
+  @Test(arguments: ["00000042", "00000001"], ["journal", "segment"])
+  func aCopyOfWhatWasPurgedStaysOutside(name: String, kind: String) throws {
+    let bench = try Bench(segmentSize: 5000)
+    let a = try bench.node("a", Self.rows)
+    func path(_ name: String) -> String { bench.path("a/log/" + name) }
+    let first = kind == "journal" ? 1 : 2
+    for number in 0..<first { try a.commit(Self.row(number)) }
+    try a.sealIfWanted()
+    let copy = try Data(contentsOf: URL(fileURLWithPath: path("00000001." + kind)))
+    for number in first..<6 {
+      try a.commit(Self.row(number))
+      try a.sealIfWanted()
+    }
+    _ = try a.changeScope(adding: ["!tenant=t0"], removing: [], discards: true)
+    let (digests, history) = (try a.digestTexts, try a.history)
+    try #require(!FileManager.default.fileExists(atPath: path("00000001.segment")))
+    try copy.write(to: URL(fileURLWithPath: path(name + "." + kind)))
+    let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(report.damage.allSatisfy { $0.remedy == .remove }, "\(report.damage)")
+    let again = try bench.open("a")
+    #expect(try again.digestTexts == digests)
+    #expect(try again.history == history)
+    try again.commit(#"{"op":"create","model":"Row","key":{"tenant":"t1","n":77}}"#)
+    #expect(
+      try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.allSatisfy {
+        $0.remedy == .remove
+      })
+  }
+
   private func make(_ kind: String, at path: String) throws {
     switch kind {
     case "pipe": #expect(mkfifo(path, 0o600) == 0)
     case "directory":
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    case "symbolic link that leads nowhere":
+      try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "nowhere")
     default: try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/zero")
     }
   }
 
   /// Every command ended with an error where something else had the name of a file, and its advice was to ask `verify`, which
   /// ended so, too.
-  @Test(arguments: ["directory", "pipe", "device"], ["segment", "journal"])
+  @Test(
+    arguments: ["directory", "pipe", "device", "symbolic link that leads nowhere"], ["segment", "journal"])
   func whatIsNoFileIsReadAroundLikeOneThatIsLost(kind: String, role: String) throws {
     let pair = try Pair()
     let name = role == "journal" ? try pair.journal.name : "00000001.segment"
@@ -170,7 +204,8 @@ import Testing
   }
 
   /// Such a thing under a number that was never given, or beside a file of that number, counts for nothing.
-  @Test(arguments: ["directory", "pipe", "device"]) func whatIsNoFileOfTheLogCountsForNothing(
+  @Test(arguments: ["directory", "pipe", "device", "symbolic link that leads nowhere"])
+  func whatIsNoFileOfTheLogCountsForNothing(
     kind: String
   ) throws {
     let pair = try Pair()
@@ -193,7 +228,8 @@ import Testing
   }
 
   /// Nothing but the next write depends on the watermark.
-  @Test(arguments: ["directory", "pipe", "device"]) func whatIsNoWatermarkIsMovedAsideByTheNextWrite(
+  @Test(arguments: ["directory", "pipe", "device", "symbolic link that leads nowhere"])
+  func whatIsNoWatermarkIsMovedAsideByTheNextWrite(
     kind: String
   ) throws {
     let pair = try Pair()

@@ -141,7 +141,11 @@ import Testing
   /// table begins, and what it is made of.
   @Test func damagedFirstPageIsReportedOrHarmless() throws {
     let folder = try TemporaryFolder()
-    let writers = try made(folder, seed: 2)
+    var writers = try made(folder, seed: 2)
+    // Of more than a page: where a page ends decides where the rest is looked for.
+    let long = String(repeating: "long ", count: 4000)
+    try writers.write(.create, "Team", Key(.string("long")), ["name": .string(long)])
+    try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
     let good = try Data(contentsOf: URL(fileURLWithPath: folder.tables))
     let whole = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
     let export = try whole.exported()
@@ -189,6 +193,25 @@ import Testing
         return true
       }
     }
+  }
+
+  /// SQLite waited for the other end of a pipe, and had a number for a directory.
+  @Test(arguments: ["pipe", "directory"]) func whatIsNoFileIsRebuilt(kind: String) throws {
+    let folder = try TemporaryFolder()
+    let writers = try randomHistory(seed: 2, count: 50)
+    if kind == "pipe" {
+      #expect(mkfifo(folder.tables, 0o600) == 0)
+    } else {
+      try FileManager.default.createDirectory(atPath: folder.tables, withIntermediateDirectories: false)
+    }
+    for mode in [Tables.Mode.readOnly, .readWrite] {
+      #expect {
+        try Tables.open(at: folder.tables, schema: writers.schema, mode: mode)
+      } throws: { isDamage($0) }
+    }
+    try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
+    try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite).check()
+    #expect(FileManager.default.fileExists(atPath: folder.tables + ".aside0") == (kind == "directory"))
   }
 
   @Test func damagedStateIsReportedWithItsKey() throws {

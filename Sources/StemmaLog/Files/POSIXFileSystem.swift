@@ -32,6 +32,9 @@ package struct POSIXFileSystem: FileSystem {
     } catch {
       if case .system(_, _, ELOOP) = error { throw .notAFile(path: path, .linkLoop) }
       var status = stat()
+      if error.isNotFound, lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK {
+        throw .notAFile(path: path, .deadLink)
+      }
       if stat(path, &status) == 0, let kind = NotAFile(status) { throw .notAFile(path: path, kind) }
       throw error
     }

@@ -15,6 +15,12 @@ struct FileIdentity: Equatable, Sendable {
 
   static func exists(_ path: String) -> Bool { FileIdentity(of: path) != nil }
 
+  /// Whether there is something that is no file: SQLite would wait for the other end of a pipe.
+  static func isNoFile(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+  }
+
   /// Whether this process may write the file, by its permissions and those of the file system.
   static func isWritable(_ path: String) -> Bool { access(path, W_OK) == 0 }
 }
@@ -34,12 +40,23 @@ enum FileReplacement {
     for sidecar in sidecars { unlink(path + sidecar) }
   }
 
-  /// Removes a file and its sidecars, if they are there.
+  /// Removes a file and its sidecars, if they are there. A directory of that name is moved aside.
   static func remove(_ path: String) throws(TablesError) {
-    if unlink(path) != 0, errno != ENOENT { throw failure("unlink", path) }
+    var status = stat()
+    if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+      try moveAside(path)
+    } else if unlink(path) != 0, errno != ENOENT {
+      throw failure("unlink", path)
+    }
     for sidecar in sidecars where unlink(path + sidecar) != 0 {
       if errno != ENOENT { throw failure("unlink", path + sidecar) }
     }
+  }
+
+  private static func moveAside(_ path: String) throws(TablesError) {
+    var number = 0
+    while FileIdentity.exists("\(path).aside\(number)") { number += 1 }
+    if rename(path, "\(path).aside\(number)") != 0 { throw failure("rename", path) }
   }
 
   /// Makes the file durable and gives it the name `target`. The caller holds the node's writer lock, and has

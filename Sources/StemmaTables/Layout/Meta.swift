@@ -1,3 +1,4 @@
+import GRDBSQLite
 import StemmaEvents
 import StemmaLog
 
@@ -151,7 +152,8 @@ extension TableSet {
     /// What somebody has taken away or changed; nil if all are as they were made. What was added is nobody's harm, but
     /// for triggers, which may take back what is written.
     var change: String?
-    /// The pages at which they begin, by name: SQLite believes a changed number, and reads what stands there.
+    /// How many bytes of a page are kept free, and the pages at which tables begin: SQLite believes changed numbers, and
+    /// reads what stands there.
     var roots: String
   }
 
@@ -160,7 +162,9 @@ extension TableSet {
     var missing = Set(made)
     var trigger: String?
     var tables: Set<String> = []
-    var roots: [Int64] = []
+    var reserved: Int32 = -1
+    sqlite3_file_control(connection.handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
+    var roots = [Int64(reserved)]
     // A table before the indexes that SQLite makes for its keys, which have no statement.
     let statement = try connection.prepareOnce(
       "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master ORDER BY type DESC, name")

@@ -46,8 +46,9 @@ package struct TableSet: Sendable {
   static let ownTables = [
     // All that every commit changes beside its rows, in one table, because SQLite writes whole pages: `format`,
     // `schema` (digest), `roots` (the pages at which tables begin), `position` (what of the log was applied, and
-    // `HeadSum`), `clock`, `as_of` in a file that shows the past; the rows `stream` and `commit` are what the views below show. Numbers that new events continue are not
-    // taken from a changed byte: `hash` ends with a CRC over the row, also of the clock.
+    // `HeadSum`), `clock`, `as_of` in a file that shows the past; the rows `stream` and `commit` are what the views
+    // below show. Numbers that new events continue are not taken from a changed byte: `hash` ends with a CRC over the
+    // row, also of the clock.
     """
     CREATE TABLE _stemma_meta (
       name TEXT NOT NULL, partition TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '', value, hash TEXT,

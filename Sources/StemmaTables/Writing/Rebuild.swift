@@ -137,7 +137,7 @@ extension Tables {
 
   /// None if the old tables cannot be read: peers then confirm again at the next sync.
   private static func acknowledgements(ofOld path: String) -> [Acknowledgement] {
-    guard FileIdentity.exists(path) else { return [] }
+    guard FileIdentity.exists(path), !FileIdentity.isNoFile(path) else { return [] }
     do {
       var configuration = Configuration()
       configuration.readonly = true
