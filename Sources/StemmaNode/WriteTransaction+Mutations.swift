@@ -117,8 +117,9 @@ extension WriteTransaction {
     }
     values.removeAll { !state.isChanged(by: $0, rules) }
     guard !values.isEmpty else { return }
+    let changed = values
     values = state.completed(values, rules)
-    try checkReferences(model, key, values)
+    try checkReferences(model, key, values, changed: changed)
     try record(
       .update, model, key, state: state, assignments: values, milliseconds: mutation.milliseconds)
   }
@@ -203,13 +204,15 @@ extension WriteTransaction {
     return values
   }
 
-  /// With `refusesDangling`: every reference that is being written leads to a record that exists. The key is written
-  /// only when the record is made.
+  /// With `refusesDangling`: every reference that is being written leads to a record that exists, or to the one that is
+  /// being made. The key is written only when the record is made. `changed`: which of the values are written for their
+  /// own sake, and not because others are; all, if it is nil.
   func checkReferences(
-    _ model: Model, _ key: Key, _ values: [Assignment], isNew: Bool = false
+    _ model: Model, _ key: Key, _ values: [Assignment], changed: [Assignment]? = nil, isNew: Bool = false
   ) throws(NodeError) {
     guard refusesDangling else { return }
     let own = key.parts
+    let written = Set((changed ?? values).map(\.field))
     for reference in model.references {
       let target = try self.model(reference.target)
       var parts: [KeyPart] = []
@@ -222,11 +225,12 @@ extension WriteTransaction {
           let part = KeyPart(value)
         {
           parts.append(part)
-          isWritten = true
+          isWritten = isWritten || written.contains(model.fields[index].storedName)
         }
       }
       guard isWritten, parts.count == reference.fields.count else { continue }
       let targetKey = Key(parts)
+      if isNew, target.name == model.name, targetKey == key { continue }
       guard isInScope(Partition(model: target, key: targetKey)) else { continue }
       guard try state(target, targetKey).exists(rules(target)) else {
         let name = reference.relationship ?? inverseName(reference, of: model)

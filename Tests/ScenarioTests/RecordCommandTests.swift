@@ -316,6 +316,9 @@ struct RecordCommandTests {
       type Post @model { id: ID! @primaryKey members: [Member] @manyToMany(relationName: "MemberPost") }
       type Seat @model { team: ID! @primaryKey(sortKeyFields: ["n"]) n: Int! note: String
         of: Team @belongsTo(references: ["team"]) }
+      type Club @model @conflict(policy: OPTIMISTIC) { id: ID! @primaryKey name: String note: String leadId: ID
+        lead: Member @belongsTo(references: ["leadId"]) }
+      type Boss @model { id: ID! @primaryKey bossId: ID boss: Boss @belongsTo(references: ["bossId"]) }
       """)
     try work.stemma("init", "node", "--schema", "s.graphql")
     func errors(_ words: String) throws -> String {
@@ -343,12 +346,25 @@ struct RecordCommandTests {
     #expect(try errors("create Seat team=t1 n=1") == "warning: `of` leads to Team t1, which is not here\n")
     #expect(try errors("upsert Seat team=t1 n=1 note=x").isEmpty)
     #expect(try errors("unlink Team t1 members tim").isEmpty)
+    // Every write names all fields of the record, and only says of one that it changed that it leads nowhere.
+    #expect(
+      try errors("create Club id=c leadId=ghost name=A")
+        == "warning: `lead` leads to Member ghost, which is not here\n")
+    #expect(try errors("update Club c note=hello").isEmpty)
+    #expect(
+      try errors("update Club c leadId=other note=there")
+        == "warning: `lead` leads to Member other, which is not here\n")
     // What is refused is what is written.
     for (line, isRefused) in [
       (#"{"op":"update","model":"Seat","key":{"team":"t1","n":1},"fields":{"note":"y"}}"#, false),
       (#"{"op":"create","model":"Seat","key":{"team":"t1","n":2},"fields":{}}"#, true),
       (#"{"op":"update","model":"Member","key":"tim","fields":{"favouriteId":"t4"}}"#, true),
       (#"{"op":"link","model":"Team","key":"t5","fields":{"members":"tim"}}"#, true),
+      (#"{"op":"update","model":"Club","key":"c","fields":{"note":"y"}}"#, false),
+      (#"{"op":"update","model":"Club","key":"c","fields":{"leadId":"ghost"}}"#, true),
+      // A record that refers to itself is there as soon as it is made.
+      (#"{"op":"create","model":"Boss","key":"b","fields":{"bossId":"b"}}"#, false),
+      (#"{"op":"create","model":"Boss","key":"c","fields":{"bossId":"d"}}"#, true),
     ] {
       let strict = try work.attempt("-C", "node", "import", "--strict", "-", input: line + "\n")
       #expect(

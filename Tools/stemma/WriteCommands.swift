@@ -47,10 +47,18 @@ extension WriteOptions {
     var filter = ConflictFilter(model: model)
     filter.key = event.key
     filter.kinds = [.dangling]
+    var dangling: [(ConflictDescription, name: String, target: ConflictDescription.Candidate)] = []
     try node.conflicts(filter) { conflict in
-      guard let name = conflict.field, let target = conflict.candidates.first, target.dot == event.dot,
-        event.operation == .create || model.writes(reference: name, event)
+      guard let name = conflict.field, let target = conflict.candidates.first, target.dot == event.dot
       else { return }
+      dangling.append((conflict, name, target))
+    }
+    guard !dangling.isEmpty else { return }
+    // All fields of an event may be there because of one. What cannot be told of it counts as changed.
+    let changes = try EventAccounts(of: [event], in: node).changes(of: event)
+    let changed = changes.map { Set($0.map(\.field)) } ?? Set(model.fields.map(\.name))
+    for (conflict, name, target) in dangling
+    where event.operation == .create || model.hasReference(name, of: changed) {
       let subject = isNamed ? "" : " of \(model.name) \(KeyWords.text(event.key, of: model))"
       Output.warning(
         "`\(name)`\(subject) leads to \(conflict.record ?? "") \(ConflictText.words(target.value)), which is not here"
@@ -60,13 +68,11 @@ extension WriteOptions {
 }
 
 extension Model {
-  /// Whether an event assigns a field of the reference of this name, which the other model may give it. A reference
+  /// Whether one of these fields belongs to the reference of this name, which the other model may give it. A reference
   /// that is a part of the key only is written by a create.
-  fileprivate func writes(reference name: String, _ event: Event) -> Bool {
-    let written = Set(event.assignments.map(\.field))
-    return references.contains { reference in
-      reference.relationship ?? name == name
-        && reference.fields.contains { field(named: $0).map { written.contains($0.storedName) } ?? false }
+  fileprivate func hasReference(_ name: String, of fields: Set<String>) -> Bool {
+    references.contains { reference in
+      reference.relationship ?? name == name && !fields.isDisjoint(with: reference.fields)
     }
   }
 }
