@@ -491,6 +491,38 @@ struct ConflictCommandTests {
     #expect(person as? [String: String] == ["townCountry": "a", "townName": "a"])
   }
 
+  /// Those that did not differ were said to be in conflict, too.
+  @Test("stats says that fields of a whole record are counted together, and of others nothing")
+  func wholeRecordsInStatistics() throws {
+    let work = try Workplace()
+    try work.write(
+      "s.graphql",
+      """
+      type Whole @model @conflict(policy: OPTIMISTIC) { id: ID! @primaryKey a: String b: String }
+      type Part @model { id: ID! @primaryKey a: String b: String }
+      """)
+    let note = "  Fields that are written together are counted together, whichever of them differ."
+    for (model, isWhole) in [("Whole", true), ("Part", false)] {
+      let (one, other) = ("\(model)1", "\(model)2")
+      try work.stemma("init", one, "--schema", "s.graphql")
+      try work.stemma("-C", one, "create", model, "id=x", "a=1", "b=1")
+      try work.stemma("clone", one, other)
+      try work.stemma("-C", one, "update", model, "x", "a=2")
+      try work.stemma("-C", other, "update", model, "x", "a=3")
+      try work.stemma("-C", one, "pull", other)
+      for counts in [["1", "0"], ["0", "1"]] {
+        let lines = try work.stemma("-C", one, "stats").lines
+        let told = lines.filter { $0.hasPrefix("  \(model).") }.map {
+          $0.split(separator: " ").prefix(3).map(String.init)
+        }
+        let fields = isWhole ? ["a", "b"] : ["a"]
+        #expect(told == fields.map { ["\(model).\($0)", counts[0], counts[1]] }, "\(lines)")
+        #expect(lines.contains(note) == isWhole, "\(lines)")
+        if counts[0] == "1" { try work.stemma("-C", one, "resolve", model, "x", "--take", "1") }
+      }
+    }
+  }
+
   @Test("whether a record exists can be named as it is printed")
   func existenceHasAName() throws {
     let work = try met()

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Foundation
 import StemmaEvents
+import StemmaMerge
 import StemmaNode
+import StemmaSchema
 
 struct Stats: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -57,13 +59,13 @@ struct Stats: ParsableCommand {
     if format.isJSON {
       Output.line(statistics.json)
     } else {
-      write(statistics)
+      write(statistics, node.schema)
     }
     Output.flush()
     if let missing = statistics.missing { throw NodeError.missing(missing) }
   }
 
-  private func write(_ statistics: LogStatistics) {
+  private func write(_ statistics: LogStatistics, _ schema: Schema) {
     Output.line(
       "\(counted(Int(clamping: statistics.events), "event")) of "
         + "\(counted(Int(clamping: statistics.records), "record")) in "
@@ -97,6 +99,9 @@ struct Stats: ParsableCommand {
           grouped(field.open), grouped(field.resolved),
         ], field.open + field.resolved
       )
+    }
+    if statistics.fields.contains(where: { $0.isWrittenWithOthers(schema) }) {
+      Output.line("  Fields that are written together are counted together, whichever of them differ.")
     }
     let (unit, periods) = periods(statistics.days)
     section("growth per \(unit)", [unit.rawValue, "events", "bytes"], periods) { period in
@@ -154,5 +159,17 @@ enum Bar {
     guard highest > 0, value > 0 else { return "" }
     let length = max(1, Int((Double(value) / Double(highest) * Double(width * 8)).rounded()))
     return String(repeating: "█", count: length / 8) + eighths[length % 8]
+  }
+}
+
+extension LogStatistics.Field {
+  /// Whether a conflict of it is one of other fields, too: of a whole record, or of a reference.
+  fileprivate func isWrittenWithOthers(_ schema: Schema) -> Bool {
+    guard let field, let model = schema.model(named: model), let declared = model.field(named: field) else {
+      return false
+    }
+    let rules = MergeRules(model)
+    guard case .field(let index) = rules.place(of: declared.storedName) else { return false }
+    return rules.fieldsWritten(with: index).count > 1
   }
 }
