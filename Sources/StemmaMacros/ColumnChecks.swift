@@ -19,16 +19,18 @@ extension TableDeclaration {
       at: pattern, fix: fix)
   }
 
-  /// Types that no column can have.
-  static func check(_ type: TypeSyntax, of name: String) throws {
+  /// Types that no column can have. `isOfGroup`: of a `@Selection`, which has no relationships.
+  static func check(_ type: TypeSyntax, of name: String, isOfGroup: Bool) throws {
     let bare = type.bare
     if (bare.as(IdentifierTypeSyntax.self) ?? bare.as(MemberTypeSyntax.self)?.lastName)?.name.text
       == "Related"
     {
       throw Misuses.error(
         "unmarkedRelationship",
-        "`\(name)` leads to other records: put @HasMany(\"…\") with their reference field, or @ManyToMany(through: …), in "
-          + "front of it", at: type)
+        isOfGroup
+          ? "`\(name)` leads to other records, and so belongs in the model: a group of columns has no relationships"
+          : "`\(name)` leads to other records: put @HasMany(\"…\") with their reference field, or "
+            + "@ManyToMany(through: …), in front of it", at: type)
     }
     if bare.is(SomeOrAnyTypeSyntax.self) {
       throw Misuses.error(

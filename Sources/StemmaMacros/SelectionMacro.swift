@@ -21,7 +21,7 @@ struct SelectionMacro {
         !variable.isRelationship
       else { continue }
       misuses.checkArguments(of: variable.attributes)
-      let columns = try misuses.collect { try TableDeclaration.columns(variable) } ?? []
+      let columns = try misuses.collect { try TableDeclaration.columns(variable, isOfGroup: true) } ?? []
       for column in columns {
         MemberReader.checkOptional(column, mayBeKey: isKey || isOfTable, &misuses)
         MemberReader.checkConstant(column, isKey, &misuses)

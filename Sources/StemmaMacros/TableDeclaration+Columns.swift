@@ -85,7 +85,7 @@ extension TableDeclaration {
   }
 
   /// The stored properties of one declaration; none if it is computed, or marked `@Ephemeral`.
-  static func columns(_ variable: VariableDeclSyntax) throws -> [Column] {
+  static func columns(_ variable: VariableDeclSyntax, isOfGroup: Bool = false) throws -> [Column] {
     guard variable.attributes.named("Ephemeral") == nil else { return [] }
     var columns: [Column] = []
     // `var a, b: Int`: a name without a type has that of the next.
@@ -100,7 +100,7 @@ extension TableDeclaration {
       guard binding.isStored, let name = binding.name else { continue }
       let value = binding.initializer?.value.trimmed
       if let type {
-        try check(type, of: name)
+        try check(type, of: name, isOfGroup: isOfGroup)
         try checkDepth(type, of: name, variable)
       }
       // One that can be nil in more ways than one is refused, unless it cannot be at all.

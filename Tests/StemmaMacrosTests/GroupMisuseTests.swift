@@ -33,6 +33,30 @@ struct GroupMisuseTests {
       line: 3, column: 3)
   }
 
+  /// What was advised is refused there.
+  @Test("related records in a group", arguments: ["", "@Table "])
+  func relatedInGroup(_ table: String) {
+    let message =
+      "`pages` leads to other records, and so belongs in the model: a group of columns has no relationships"
+    if table.isEmpty {
+      expectMisuse(
+        """
+        @Selection struct Print {
+          var year: Int
+          var pages: Related<Page>
+        }
+        """, message, line: 3, column: 14)
+    } else {
+      expectMisuse(
+        inBook: """
+          @Selection struct Print {
+            var pages: Related<Page>
+          }
+          var print: Print
+          """, message, line: 2, column: 14)
+    }
+  }
+
   @Test("a group in a group, declared in it")
   func nestedSelection() {
     expectMisuse(

@@ -94,9 +94,10 @@ public final class Store: Sendable {
       }
     } else if !options.isReadOnly {
       let parent = directory.deletingLastPathComponent().path
-      guard files.fileExists(atPath: parent) else {
+      // What is in the way otherwise, as a directory that may not be searched, is told by who meets it.
+      do { _ = try files.attributesOfItem(atPath: parent) } catch CocoaError.fileReadNoSuchFile {
         throw .failed("there is no directory \(parent) to make the store in; make that first")
-      }
+      } catch {}
     }
   }
 

@@ -225,6 +225,20 @@ struct OpeningTests {
     ) { try await Store(at: directory, options: .init(isReadOnly: true), models: Older.Note.self) }
   }
 
+  /// It was said not to be there.
+  @Test("a place that cannot be reached is told as such")
+  func unreachablePlaces() async throws {
+    let loop = directory()
+    let files = FileManager.default
+    try files.createSymbolicLink(at: loop, withDestinationURL: loop)
+    defer { #expect(throws: Never.self) { try files.removeItem(at: loop) } }
+    let error = await #expect(throws: StoreError.self) {
+      try await Store(at: loop.appendingPathComponent("a/b"), models: Older.Note.self)
+    }
+    let words = "\(error as Any)"
+    #expect(words.contains("symbolic link") && !words.contains("there is no directory"), "\(words)")
+  }
+
   @Test("models that others lead to need not be named")
   func reachableModels() async throws {
     let store = try await Store.temporary(models: Team.self)
