@@ -157,6 +157,16 @@ struct DeletionConflictTests {
     try work.stemma("-C", "n2", "delete", "Idea", "i")
     try work.stemma("-C", "n1", "update", "Idea", "i", "name=x")
     try work.stemma("-C", "n1", "pull", "n2")
+    func firstWords(_ words: String...) throws -> [Substring] {
+      try Tool.run(Tool.path, ["-C", "n1"] + words, in: work.path).lines.compactMap {
+        $0.split(separator: " ").first
+      }
+    }
+    // Two lines were called by one name.
+    #expect(try firstWords("blame", "Idea", "i").prefix(4) == ["field", "_exists", "or", "existence"])
+    #expect(try firstWords("stats").contains("Idea._exists"))
+    let shown = try firstWords("show", "n1:1")
+    #expect(shown.contains("_exists:") && shown.count { $0 == "existence:" } == 2, "\(shown)")
     try work.stemma("-C", "n1", "resolve", "Idea", "i", "--keep")
     for model in [[], ["--model", "Idea"]] {
       let found = try Tool.run(

@@ -147,14 +147,14 @@ struct Blame: ParsableCommand {
     if format.isJSON {
       Output.line(RecordJSON.decisions(decisions, model, key, node))
     } else {
-      write(decisions)
+      write(decisions, model)
     }
     Output.flush()
     if let missing = life?.missing { throw NodeError.missing(missing) }
     try node.checkTablesAreWhole(for: (key, model))
   }
 
-  private func write(_ decisions: [FieldDecision]) {
+  private func write(_ decisions: [FieldDecision], _ model: Model) {
     var table = TextTable(
       ["field", "value", "version", "time", "event"] + (by ? ["by"] : []), numeric: [2])
     for decision in decisions {
@@ -165,7 +165,7 @@ struct Blame: ParsableCommand {
         if index > 0 && (!decision.isConflict || candidate.value == decision.candidates[0].value) { continue }
         table.append(
           [
-            printable(index == 0 ? decision.field ?? FieldDecision.existence : "  or"),
+            printable(index == 0 ? decision.field ?? FieldDecision.existence(in: model) : "  or"),
             EventText.short(index == 0 ? decision.shown : candidate.value), "\(candidate.version)",
             candidate.time, printable(candidate.event),
           ] + (by ? [printable(candidate.by ?? "")] : []))

@@ -2,6 +2,7 @@ import ArgumentParser
 import StemmaEvents
 import StemmaMerge
 import StemmaNode
+import StemmaSchema
 
 struct Show: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -39,13 +40,13 @@ struct Show: ParsableCommand {
     } else {
       Pager.begin()
       for line in text.lines(noted.stored, noted.note, changes: account?.changes) { Output.line(line) }
-      if let account { write(account, description) }
+      if let account { write(account, description, description.model(of: noted.event)) }
     }
     Output.flush()
     if let missing { throw NodeError.missing(missing) }
   }
 
-  private func write(_ account: EventAccount, _ description: EventDescription) {
+  private func write(_ account: EventAccount, _ description: EventDescription, _ model: Model?) {
     Output.line()
     func names(_ dots: [Dot]) -> String {
       dots.isEmpty ? "nothing" : dots.map { printable(description.name($0)) }.joined(separator: ", ")
@@ -55,7 +56,7 @@ struct Show: ParsableCommand {
       Output.line("    Neither saw, nor was seen by, \(names(account.concurrent)).")
     }
     for outcome in account.outcomes {
-      let field = outcome.field ?? "existence"
+      let field = outcome.field ?? FieldDecision.existence(in: model)
       let other = printable(outcome.by ?? "")
       switch outcome.fate {
       case .shown: Output.line("    \(field): is what is shown.")

@@ -95,7 +95,8 @@ struct Stats: ParsableCommand {
     section("fields in conflict", ["field", "open", "resolved"], statistics.fields) { field in
       (
         [
-          "\(field.model).\(field.field ?? FieldDecision.existence)",
+          "\(field.model)."
+            + (field.field ?? FieldDecision.existence(in: schema.model(named: field.model))),
           grouped(field.open), grouped(field.resolved),
         ], field.open + field.resolved
       )

@@ -10,6 +10,11 @@ package struct FieldDecision: Sendable {
   /// that has this name goes before it.
   package static let existence = "existence"
 
+  /// What it is called beside all fields of a model: as JSON calls it where one of them has that name.
+  package static func existence(in model: Model?) -> String {
+    model?.field(named: existence) == nil ? existence : Event.existenceField
+  }
+
   /// The declared name; nil: whether the record exists.
   package var field: String?
   package var shown: JSON
