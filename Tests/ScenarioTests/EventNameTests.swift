@@ -11,6 +11,39 @@ struct EventNameTests {
     }.joined()
   }
 
+  /// Each was named, in one line.
+  @Test("of many events beside one the first and the last of each node are named")
+  func manyBesideOne() throws {
+    let work = try Workplace()
+    try work.write("s.graphql", "type Team @model { id: ID! @primaryKey name: String }\n")
+    try work.stemma("init", "a", "--schema", "s.graphql", "--name", "a")
+    try work.stemma("-C", "a", "create", "Team", "id=x")
+    try work.stemma("-C", "a", "create", "Team", "id=y")
+    for name in ["b", "c"] { try work.stemma("clone", "a", name, "--name", name) }
+    for (node, count) in [("a", 300), ("b", 1), ("c", 2)] {
+      // Events of another record lie between.
+      let lines = (0..<count).map { number in
+        ["x", "y"].map {
+          #"{"op":"update","model":"Team","key":"\#($0)","fields":{"name":"\#(node)\#(number)"}}"# + "\n"
+        }.joined()
+      }
+      try work.stemma("-C", node, "import", "-", input: lines.joined())
+    }
+    for other in ["b", "c"] { try work.stemma("-C", "a", "pull", other) }
+    let log = try work.stemma(
+      "-C", "a", "log", "--model", "Team", "--key", "x", "--reverse", "--format", "{event}"
+    ).lines
+    let own = log.filter { $0.hasPrefix("a:") }.dropFirst()
+    let (first, last) = (try #require(own.first), try #require(own.last))
+    let beside = try #require(
+      try work.stemma("-C", "a", "show", "b:1").lines.first { $0.contains("Neither saw") })
+    let names = beside.dropFirst("    Neither saw, nor was seen by, ".count).dropLast()
+    let runs = Set(String(names).components(separatedBy: ", "))
+    #expect(own.count == 300 && runs == ["\(first) … \(last) (300 events)", "c:1", "c:3"], "\(beside)")
+    let json = try work.stemma("-C", "a", "show", "b:1", "--json").object()
+    #expect((json["concurrent"] as? [String])?.count == 302)
+  }
+
   /// `log` prints eight digits of a digest, and some of them are digits and then a `d`, which looks like days. Such a
   /// text was read as so many days ago: everything there is, or nothing.
   @Test("the first digits of a digest are never silently a number of days")

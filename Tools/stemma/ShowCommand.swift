@@ -48,12 +48,16 @@ struct Show: ParsableCommand {
 
   private func write(_ account: EventAccount, _ description: EventDescription, _ model: Model?) {
     Output.line()
-    func names(_ dots: [Dot]) -> String {
-      dots.isEmpty ? "nothing" : dots.map { printable(description.name($0)) }.joined(separator: ", ")
-    }
-    Output.line("    Builds on \(names(account.parents)).")
+    func name(_ dot: Dot) -> String { printable(description.name(dot)) }
+    let parents = account.parents.map(name)
+    Output.line("    Builds on \(parents.isEmpty ? "nothing" : parents.joined(separator: ", ")).")
     if !account.concurrent.isEmpty {
-      Output.line("    Neither saw, nor was seen by, \(names(account.concurrent)).")
+      let concurrent = Self.byOrigin(account.concurrent).map { dots in
+        dots.count < 3
+          ? dots.map(name).joined(separator: ", ")
+          : "\(name(dots[0])) … \(name(dots[dots.count - 1])) (\(counted(dots.count, "event")))"
+      }
+      Output.line("    Neither saw, nor was seen by, \(concurrent.joined(separator: ", ")).")
     }
     for outcome in account.outcomes {
       let field = outcome.field ?? FieldDecision.existence(in: model)
@@ -68,6 +72,22 @@ struct Show: ParsableCommand {
       }
       for opponent in outcome.opponents { write(opponent, of: outcome) }
     }
+  }
+
+  /// Of each origin the events, which may be many: what an event has seen of a record ends at one event of an origin, and
+  /// what has seen it begins at another, so that all events of the record that lie between two of them are among them.
+  private static func byOrigin(_ dots: [Dot]) -> [[Dot]] {
+    var places: [Origin: Int] = [:]
+    var groups: [[Dot]] = []
+    for dot in dots {
+      if let place = places[dot.origin] {
+        groups[place].append(dot)
+      } else {
+        places[dot.origin] = groups.count
+        groups.append([dot])
+      }
+    }
+    return groups
   }
 
   private func write(_ opponent: EventAccount.Opponent, of outcome: EventAccount.Outcome) {
