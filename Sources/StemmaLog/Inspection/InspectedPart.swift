@@ -133,10 +133,6 @@ package enum InspectionLimits {
   package static let part = 128 << 20
   /// Bytes missing or too many before a frame, above which it is not found.
   package static let shift = 1 << 16
-  /// Bytes missing from a block or a frame, above which their place is not looked for: of one byte chance finds no more
-  /// places than of one that is wrong. And how many places are tried.
-  package static let missing = 1
-  package static let places = 16
   /// How many times as many bytes as a journal has are read at most to look for frames in it.
   package static let readings: UInt64 = 16
 }

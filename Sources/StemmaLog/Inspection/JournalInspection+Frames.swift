@@ -122,24 +122,19 @@ extension JournalInspection {
     return nil
   }
 
-  /// A frame from whose payload `-moved` bytes are missing, with them, and where they stood.
-  mutating func shortenedFrame(
-    _ found: Found, _ moved: Int64
-  ) throws(LogError) -> (bytes: [UInt8], place: UInt64)? {
-    let (size, place) = (JournalFrame.headerSize, JournalFrame.headerSize - 4)
-    let missing = Int(clamping: -moved)
-    guard !isNameless, missing > 0, missing < found.bytes.count - size else { return nil }
-    let front =
-      JournalFrame.place(log: log, number: number, offset: writtenAt(found.offset)) + found.bytes[..<place]
-    let covered = front + found.bytes[size...].dropLast(missing)
-    for (index, bytes) in WrongByte.lacking(missing, in: covered, expected: found.frame.crc)
-    where index >= front.count {
-      let index = index - front.count + size
-      let whole = Array(found.bytes[..<index] + bytes + found.bytes[index...].dropLast(missing))
-      guard let found = try self.whole(whole, at: found.offset), Self.isRead(found) else { continue }
-      return (whole, found.offset + UInt64(index))
-    }
-    return nil
+  /// A frame from whose payload one byte is missing, with it, and where it stood.
+  mutating func shortenedFrame(_ found: Found) throws(LogError) -> (bytes: [UInt8], place: UInt64)? {
+    let size = JournalFrame.headerSize
+    guard !isNameless else { return nil }
+    let place = JournalFrame.place(log: log, number: number, offset: writtenAt(found.offset))
+    let front = place + found.bytes[..<(size - 4)]
+    let covered = front + found.bytes[size...].dropLast()
+    guard let (index, byte) = WrongByte.lacking(in: covered, expected: found.frame.crc), index >= front.count
+    else { return nil }
+    let missing = index - front.count + size
+    let bytes = Array(found.bytes[..<missing] + [byte] + found.bytes[missing...].dropLast())
+    guard let whole = try whole(bytes, at: found.offset), Self.isRead(whole) else { return nil }
+    return (bytes, found.offset + UInt64(missing))
   }
 
   // MARK: The last frame

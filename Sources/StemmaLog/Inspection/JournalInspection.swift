@@ -209,12 +209,10 @@ struct JournalInspection {
         part.complain(flaw(of: found), in: range)
         return part
       }
-      if expected == Int64(found.frame.size), let missing = Flaw.count(of: length, found.frame.size),
-        let whole = try shortenedFrame(found, moved)
-      {
+      if moved == -1, expected == Int64(found.frame.size), let whole = try shortenedFrame(found) {
         part.decode(Array(whole.bytes.dropFirst(JournalFrame.headerSize)))
         part.isChecked = true
-        part.complain(missing, at: whole.place)
+        part.complain(.lacking(1), at: whole.place)
         return part
       }
     }

@@ -146,7 +146,7 @@ extension SegmentInspection {
   }
 
   /// A block of which bytes are missing or too many. Those that are too many are found if they stand together: without
-  /// them the checksum holds; so is the place of a few that are missing, and what they were.
+  /// them the checksum holds; so is the place of one that is missing, and what it was.
   private func part(
     of entry: BlockEntry, _ number: Int, in range: Range<UInt64>, _ flaw: Flaw
   ) throws(LogError) -> InspectedPart {
@@ -169,12 +169,11 @@ extension SegmentInspection {
         return part
       }
     }
-    if surplus < 0, entry.length <= InspectionLimits.part {
+    if surplus == -1, entry.length <= InspectionLimits.part {
       let bytes = try source.bytes(at: range.lowerBound, count: Int(length))
-      for (index, missing) in WrongByte.lacking(-surplus, in: bytes, expected: entry.crc) {
-        guard let block = BlockReader(inspecting: Array(bytes[..<index] + missing + bytes[index...])) else {
-          continue
-        }
+      if let (index, byte) = WrongByte.lacking(in: bytes, expected: entry.crc),
+        let block = BlockReader(inspecting: Array(bytes[..<index] + [byte] + bytes[index...]))
+      {
         part.block = block
         part.isChecked = true
         part.complain(flaw, at: range.lowerBound + UInt64(index))

@@ -6,7 +6,7 @@ import StemmaEvents
 // only on the difference of the bytes, and on how many follow it. Stepping the register back over the bytes,
 // from the last one to the first, the difference becomes a number below 256 exactly where one byte alone can
 // have caused it, and that number is what the byte differs in. In n bytes chance does the same about n / 2^24
-// times, so a place counts only if the bytes decode once it is mended.
+// times, so a place counts only if the bytes decode once it is mended, and with no other place mended.
 
 extension WrongByte {
   /// The register of CRC32C after one byte, for each byte.
@@ -47,21 +47,23 @@ extension WrongByte {
     return candidates(in: Array(bytes[..<place]), expected: expected, found: found)
   }
 
-  /// What can be read of bytes of which one is wrong, and which: the first of the candidates with which `read`
-  /// gives anything. The first byte stands at `start` in the file.
+  /// What can be read of bytes of which one is wrong, and which: the only one of the candidates with which `read`
+  /// gives anything; nil if several do. The first byte stands at `start` in the file.
   static func mending<Content>(
     _ bytes: [UInt8], at start: UInt64, _ candidates: [(index: Int, mask: UInt8)],
     read: ([UInt8]) -> Content?
   ) -> (content: Content, byte: WrongByte)? {
+    var found: (content: Content, byte: WrongByte)?
     for (index, mask) in candidates {
       var mended = bytes
       mended[index] ^= mask
       guard let content = read(mended) else { continue }
+      if found != nil { return nil }
       let byte = WrongByte(
         offset: start + UInt64(index), found: bytes[index], expected: mended[index])
-      return (content, byte)
+      found = (content, byte)
     }
-    return nil
+    return found
   }
 
   /// The same for bytes that end with their own checksum: as they were.
@@ -108,29 +110,32 @@ extension WrongByte {
 }
 
 extension WrongByte {
-  /// Where `count` bytes may be put into `bytes`, and which, so that their CRC is `expected`. Bytes go into the register
-  /// one beside the other, up to four of them; so what they must be is in what the registers on both sides differ, the
-  /// one behind them stepped back over as many zeros. Chance does the same for one place in 2^24 if one byte is missing,
-  /// and for one in 2^16 if two are, so that nothing is said of these. Time and memory: of the order of the bytes.
-  static func lacking(
-    _ count: Int, in bytes: [UInt8], expected: UInt32
-  ) -> [(index: Int, bytes: [UInt8])] {
-    guard count > 0, count <= InspectionLimits.missing else { return [] }
-    let zeros = [UInt8](repeating: 0, count: count)[...]
+  /// Where a byte may be put into `bytes`, and which, so that their CRC is `expected`: it goes into the register one beside
+  /// the other, so that it is that in which the registers on both sides differ, the one behind it stepped back over a zero.
+  /// Chance does the same for one place in 2^24. nil: nowhere, or at places where what comes out is not the same. Time and
+  /// memory: of the order of the bytes.
+  static func lacking(in bytes: [UInt8], expected: UInt32) -> (index: Int, byte: UInt8)? {
     var before = [UInt32](repeating: ~0, count: bytes.count + 1)
     for (index, byte) in bytes.enumerated() {
       before[index + 1] = table[Int((before[index] ^ UInt32(byte)) & 0xFF)] ^ before[index] >> 8
     }
-    var places: [(index: Int, bytes: [UInt8])] = []
+    var found: (index: Int, byte: UInt8)?
+    var next = 0
     var register = ~expected
     for index in (0...bytes.count).reversed() {
       if index < bytes.count { register = Self.register(before: bytes[index], register) }
-      let missing = before[index] ^ Self.register(before: zeros, register)
-      guard missing >> (8 * UInt32(count)) == 0 else { continue }
-      places.append((index, (0..<count).map { UInt8(truncatingIfNeeded: missing >> (8 * UInt32($0))) }))
-      if places.count == InspectionLimits.places { break }
+      let missing = before[index] ^ Self.register(before: 0, register)
+      guard missing < 256 else { continue }
+      let byte = UInt8(missing)
+      if let found {
+        // Beside an equal byte the same comes out.
+        guard next == index + 1, found.byte == byte, bytes[index] == byte else { return nil }
+      } else {
+        found = (index, byte)
+      }
+      next = index
     }
-    return places
+    return found
   }
 }
 

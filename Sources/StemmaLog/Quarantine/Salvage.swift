@@ -6,7 +6,7 @@ import StemmaEvents
 // tables say of the stream (`ProvenOffers`).
 //
 // Where others of their stream are gone, no sum tells. Then those count as *told* of which the checksum of their part
-// says that they stood there, and where nobody remembers anything of the stream, the others, too. Mending waits for the
+// says that they stood there, without a byte put in, and where nobody remembers anything of the stream, the others, too. Mending waits for the
 // rest of them; giving up keeps them.
 
 /// Lost events that damaged files still tell.
@@ -16,6 +16,9 @@ package struct Salvage: Sendable {
   fileprivate(set) var placed: [UInt64: NumberedEvents] = [:]
   /// By place: events of blocks of which no checksum is left. Their indices and notes may be anything.
   fileprivate(set) var unplaced: [UInt64: [Event]] = [:]
+  /// By place: those of `placed` whose block lacks a byte. With one that the checksum tells it reads well; that it is the one
+  /// which stood there only the digests of their streams prove.
+  fileprivate(set) var rebuilt: [UInt64: Set<EventName>] = [:]
   /// By place: what of it is kept when the rest is given up, with places in the order.
   fileprivate(set) var kept: [UInt64: NumberedEvents] = [:]
   /// Lost events that mending with nothing but this puts back.
@@ -98,7 +101,8 @@ extension Log {
   package func salvage(_ survey: Survey) throws(LogError) -> Salvage {
     var salvage = Salvage()
     for (place, file) in survey.files where survey.lost.contains(where: { $0.place == place }) {
-      (salvage.placed[place], salvage.unplaced[place]) = try inspectedContents(of: file)
+      let (placed, unplaced, rebuilt) = try inspectedContents(of: file)
+      (salvage.placed[place], salvage.unplaced[place], salvage.rebuilt[place]) = (placed, unplaced, rebuilt)
     }
     let proven = ProvenOffers([salvage.offer], survey)
     var missing = survey.lost.filter { $0.place == nil }
@@ -153,16 +157,20 @@ extension Log {
     return true
   }
 
-  /// The events of the parts that ordinary reading goes around: those of parts whose checksums hold, and others.
-  func inspectedContents(of file: DamagedFile) throws(LogError) -> (NumberedEvents, [Event]) {
+  /// The events of the parts that ordinary reading goes around: those of parts whose checksums hold, and others; and which
+  /// of the former are of parts that lack a byte.
+  func inspectedContents(
+    of file: DamagedFile
+  ) throws(LogError) -> (placed: NumberedEvents, unplaced: [Event], rebuilt: Set<EventName>) {
     let source: InspectedFile
     do throws(LogError) { source = try InspectedFile(path: file.path, fileSystem: fileSystem) } catch {
       guard error.isNoFile else { throw error }
-      return (NumberedEvents(), [])
+      return (NumberedEvents(), [], [])
     }
     let format: LogFileFormat = if case .journal = file.kind { .journal } else { .segment }
     var placed = NumberedEvents()
     var unplaced: [Event] = []
+    var rebuilt: Set<EventName> = []
     var request = InspectionRequest()
     if case .journal(let number) = LogFileName(String(file.path.dropFirst(directory.count + 1))) {
       request.journal = (id, number)
@@ -174,11 +182,12 @@ extension Log {
       else { return }
       if part.isChecked {
         placed.add(NumberedEvents(events: events, notes: block.notes))
+        if part.lacksByte { rebuilt.formUnion(events.map { EventName($0.event) }) }
       } else {
         unplaced += events.map(\.event)
       }
     }
-    return (placed, unplaced)
+    return (placed, unplaced, rebuilt)
   }
 
   /// What a file says that it held, if header and trailer leave no doubt of it.
@@ -213,14 +222,24 @@ extension Salvage {
       guard let ranges = streams[name], !forged.contains(name) else { return false }
       return ranges.holds(event.dot.sequence)
     }
-    var events = (placed[place]?.events ?? []).map(\.event).filter(isWanted)
+    let rebuilt = rebuilt[place] ?? []
+    let checked = (placed[place]?.events ?? []).map(\.event)
+    var events = checked.filter { !rebuilt.contains(EventName($0)) && isWanted($0) }
     if survey.held == nil {
-      events += (unplaced[place] ?? []).filter { event in
+      let others = checked.filter { rebuilt.contains(EventName($0)) } + (unplaced[place] ?? [])
+      events += others.filter { event in
         let name = StreamName(partition: event.partition, origin: event.dot.origin)
         return survey.files[place]?.claims[name] == nil && isWanted(event)
       }
     }
     return Dictionary(events.map { (EventName($0), $0) }, uniquingKeysWith: { first, _ in first })
+  }
+}
+
+extension InspectedPart {
+  /// Whether its block was read with a byte that is not there.
+  fileprivate var lacksByte: Bool {
+    flaws.contains { if case .lacking = $0.flaw { true } else { false } }
   }
 }
 

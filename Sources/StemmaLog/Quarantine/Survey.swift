@@ -157,7 +157,7 @@ extension Log {
     }
     for (place, file) in surveyor.survey.files
     where !file.tellsAll && !surveyor.ambiguous.contains(file.path) {
-      let (placed, unplaced) = try inspectedContents(of: file)
+      let (placed, unplaced, _) = try inspectedContents(of: file)
       surveyor.addTold(placed.events.map(\.event) + unplaced, place)
       if file.path.hasSuffix(".journal") {
         surveyor.toldEnds[place] = placed.events.map { $0.arrival + 1 }.max()
