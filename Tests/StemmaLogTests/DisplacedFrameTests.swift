@@ -52,14 +52,14 @@ extension InspectionTests {
     }
   }
 
-  /// What stood behind it was no frame any more.
-  @Test func aLongFrameThatStandsTwiceIsCalledACopy() throws {
+  /// What stood behind it was no frame any more, or far from its place.
+  @Test func aLongFrameThatIsGoneOrStandsTwiceHidesNothing() throws {
     let disk = SimulatedFileSystem()
     var maker = EventMaker(seed: 23)
     maker.keysPerPartition = 60
     let log = try Log.create(in: "/log", id: testLog, fileSystem: disk, options: .init(segmentSize: 64 << 20))
-    for _ in 0..<3 {
-      _ = try log.append([Commit(maker.commit(2_000, textLength: 300))])
+    for count in [2_000, 2_000, 10, 2_000] {
+      _ = try log.append([Commit(maker.commit(count, textLength: 300))])
       try log.sync()
     }
     log.close()
@@ -68,9 +68,15 @@ extension InspectionTests {
     let frames = try parts(path, disk).filter { $0.kind == .frame }
     let (start, end) = (Int(frames[1].offset), Int(frames[1].offset + frames[1].length))
     #expect(end - start > InspectionLimits.shift)
-    let found = try parts(Array(bytes[..<end] + bytes[start...]), at: path, disk)
-    #expect(found.map(\.kind) == [.header, .frame, .frame, .unknown, .frame])
-    #expect(found.filter { !$0.flaws.isEmpty }.map(\.kind) == [.unknown])
+    for place in [1, 2].map({ Int(frames[$0].offset + frames[$0].length) }) {
+      let found = try parts(Array(bytes[..<place] + bytes[start..<end] + bytes[place...]), at: path, disk)
+      #expect(found.map(\.number).compactMap { $0 } == [1, 2, 3, 4] && found.count == 6, "\(place)")
+      #expect(found.filter { !$0.flaws.isEmpty }.map(\.kind) == [.unknown], "\(place)")
+    }
+    let found = try parts(Array(bytes[..<start] + bytes[end...]), at: path, disk)
+    #expect(found.map(\.kind) == [.header, .frame, .frame, .frame, .frame])
+    #expect(found.dropFirst().map { $0.flaws.isEmpty } == [true, false, true, true])
+    #expect(found[2].flaws.map(\.flaw) == [.lacking(UInt64(end - start))])
   }
 
   @Test func framesThatChangedPlacesAreAllRead() throws {

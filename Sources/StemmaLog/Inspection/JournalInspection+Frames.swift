@@ -6,7 +6,7 @@ import StemmaEvents
 // it stands elsewhere; but as every byte steps the register of a CRC to another value, and back, the four bytes of an
 // offset below 2^32 are those that lead from the register before them to the one behind them, whatever these are. So
 // every frame tells where it was written, a damaged one some place or other: that is believed near to where it stands,
-// of a frame whose block can be read. Chance does the same once in 2^15 damaged frames that can be read.
+// or if the frame says the same of what was synced before it, of one whose block can be read. Chance does the same once in 2^15 damaged frames that can be read.
 
 extension JournalInspection {
   /// What looks like a frame at `offset`; its checksum is not compared.
@@ -63,10 +63,14 @@ extension JournalInspection {
     guard var found = try frame(at: offset) else { return nil }
     if isNameless { return Self.isRead(found) ? found : nil }
     if checksum(of: found) == found.frame.crc { return found }
-    found.shift = Int64(clamping: offset) - Int64(writtenOffset(of: found))
-    // A copy that stands right behind itself is as far from its place as it is long.
+    let written = writtenOffset(of: found)
+    found.shift = Int64(clamping: offset) - Int64(written)
+    // One that was synced before the next was written says itself where it stood; a copy that stands right behind itself
+    // is as far from its place as it is long.
     let moved = found.shift - shift
-    guard moved.magnitude <= InspectionLimits.shift || moved == Int64(found.bytes.count), Self.isRead(found)
+    guard
+      moved.magnitude <= InspectionLimits.shift || found.frame.synced == UInt64(written)
+        || moved == Int64(found.bytes.count), Self.isRead(found)
     else { return nil }
     return found
   }
