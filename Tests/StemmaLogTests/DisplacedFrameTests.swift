@@ -52,6 +52,24 @@ extension InspectionTests {
     }
   }
 
+  /// All but the first were told as frames of their own, and their events twice.
+  @Test func framesThatStandTwiceAreCopiesHoweverManyTheyAre() throws {
+    let (disk, path, bytes, frames) = try journal()
+    for hit in [0..<5, 1..<3] {
+      let last = frames[hit.upperBound - 1]
+      let copies = bytes[Int(frames[hit.lowerBound].offset)..<Int(last.offset + last.length)]
+      let found = try parts(Array(bytes + copies), at: path, disk)
+      #expect(found.compactMap(\.number) == frames.map(\.number))
+      let rest = found.filter { $0.number == nil && $0.kind != .header }
+      #expect(rest.map(\.length) == frames[hit].map(\.length))
+      #expect(rest.allSatisfy { $0.kind == .unknown && $0.block == nil && !$0.flaws.isEmpty })
+      #expect(
+        rest.map { $0.facts.first?.value }
+          == frames[hit].map { .text("a copy of the frame at \($0.offset)") })
+      try expectNoOverlap(found, size: bytes.count + copies.count)
+    }
+  }
+
   /// What stood behind it was no frame any more, or far from its place.
   @Test func aLongFrameThatIsGoneOrStandsTwiceHidesNothing() throws {
     let disk = SimulatedFileSystem()

@@ -19,6 +19,8 @@ struct JournalInspection {
   /// The next valid frame behind damage, as long as it is not reached.
   private var following: Found?
   private var isBehindLast = false
+  /// By where they were written: where the frames stand that were told.
+  private var told: [Int64: UInt64] = [:]
   /// How many bytes of what looks like a frame may still be read. Frames do not overlap, so that each of their bytes is
   /// read a few times; the long frames that a hostile file pretends to have at each of its places are not.
   private var allowance: UInt64
@@ -62,6 +64,7 @@ struct JournalInspection {
       }
       if found?.shift != shift { found = try mendedFrame(at: offset) }
       if let found {
+        told[found.written] = found.offset
         if request.wants(frame) { body(part(found, frame)) }
         (chain, offset) = (found.frame.crc, found.end)
       } else if let next = try nextFrame(from: offset) {
@@ -97,13 +100,15 @@ struct JournalInspection {
 
     var payload: [UInt8] { Array(bytes.dropFirst(JournalFrame.headerSize)) }
     var end: UInt64 { offset + UInt64(bytes.count) }
+    /// Where it was written.
+    var written: Int64 { Int64(clamping: offset) - shift }
   }
 
   /// The first valid frame from `start` on that was not written before what should stand there.
   mutating func nextFrame(from start: UInt64) throws(LogError) -> Found? {
     if isBehindLast { return nil }
     let place = Int64(clamping: start) - shift
-    func isEarly(_ found: Found) -> Bool { Int64(clamping: found.offset) - found.shift < place }
+    func isEarly(_ found: Found) -> Bool { found.written < place }
     if let following, following.offset >= start, !isEarly(following) { return following }
     var found: Found?
     let source = source
@@ -172,11 +177,10 @@ struct JournalInspection {
   /// A frame that was written before the one behind which it stands. A copy has no number, and no events but those that
   /// were told.
   private mutating func earlyPart(_ found: Found, _ number: Int) throws(LogError) -> InspectedPart {
-    let place = UInt64(clamping: Int64(clamping: found.offset) - found.shift + shift)
-    let isCopy =
-      mayRead(found.frame.size)
-      ? try source.bytes(at: place, count: found.bytes.count) == found.bytes : false
-    guard isCopy else {
+    guard let place = told[found.written], mayRead(found.frame.size),
+      try source.bytes(at: place, count: found.bytes.count) == found.bytes
+    else {
+      told[found.written] = found.offset
       var part = part(found, number)
       if part.flaws.isEmpty { part.complain(.disagreement("it does not follow the frame before it")) }
       return part
