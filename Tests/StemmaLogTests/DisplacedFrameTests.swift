@@ -173,6 +173,19 @@ extension InspectionTests {
     }
   }
 
+  /// Its numbers were told, made of bytes that are others.
+  @Test func ofAFrameWhoseHeaderLacksAByteNoNumbersAreTold() throws {
+    let (disk, path, bytes, frames) = try journal()
+    let whole = Set(frames[1].facts.map { "\($0)" })
+    for place in 0..<JournalFrame.headerSize {
+      var changed = bytes
+      changed.remove(at: Int(frames[1].offset) + place)
+      let part = try #require(try parts(changed, at: path, disk).first { !$0.flaws.isEmpty })
+      #expect(part.number == 2 && part.flaws.map(\.flaw) == [.lacking(1)], "\(place)")
+      #expect(part.facts.isEmpty || Set(part.facts.map { "\($0)" }) == whole, "\(place): \(part.facts)")
+    }
+  }
+
   /// What is left of a frame was called the header's end.
   @Test func whatIsLeftOfAFrameIsNoHeader() throws {
     let (disk, path, bytes, frames) = try journal()

@@ -208,17 +208,20 @@ struct JournalInspection {
     if length >= UInt64(JournalFrame.headerSize), let found = try frame(at: range.lowerBound),
       moved != 0 || found.end == range.upperBound
     {
-      part.describe(found.frame)
       if moved == 0 {
+        part.describe(found.frame)
         part.complain(flaw(of: found), in: range)
         return part
       }
       if moved == -1, expected == Int64(found.frame.size), let whole = try shortenedFrame(found) {
+        part.describe(found.frame)
         part.decode(Array(whole.bytes.dropFirst(JournalFrame.headerSize)))
         part.isChecked = true
         part.complain(.lacking(1), at: whole.place)
         return part
       }
+      // Where bytes of its header are missing, or too many, that says nothing.
+      if found.payload.starts(with: BlockReader.beginning) { part.describe(found.frame) }
     }
     let flaw = expected > 0 ? Flaw.count(of: length, UInt64(expected)) : nil
     part.complain(flaw ?? Self.noFrame, in: range)
