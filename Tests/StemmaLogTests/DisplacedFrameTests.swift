@@ -228,6 +228,24 @@ extension InspectionTests {
     #expect(found[1].facts.map(\.value) == whole[1].facts.map(\.value))
   }
 
+  /// It was the first one, and both in each other's place were undamaged.
+  @Test func theSecondSlotOfAWatermarkIsKnownWhereverItStands() throws {
+    let disk = try disk()
+    let whole = try parts("/log/watermark", disk)
+    let bytes = try #require(disk.contents("/log/watermark"))
+    let (first, second) = (bytes[..<Watermark.slotSize], bytes[Watermark.slotSize...])
+    for content in [Array(second), Array(second + first)] {
+      let found = try parts(content, at: "/log/watermark", disk)
+      #expect(found.prefix(2).map(\.length) == [0, UInt64(Watermark.slotSize)])
+      #expect(found[0].number == 1 && found[0].flaws.map(\.flaw) == [.lacking(UInt64(Watermark.slotSize))])
+      #expect(found[0].facts.isEmpty)
+      #expect(found[1].number == 2 && found[1].flaws.isEmpty)
+      #expect(found[1].facts.map(\.value) == whole[1].facts.map(\.value))
+      #expect(found.dropFirst(2).allSatisfy { !$0.flaws.isEmpty })
+      try expectNoOverlap(found, size: content.count)
+    }
+  }
+
   /// They were other bytes, from there to the end of the zeros behind it.
   @Test func theLastFrameIsNamedWhateverIsWrongInIt() throws {
     let (disk, path, bytes, frames) = try journal()

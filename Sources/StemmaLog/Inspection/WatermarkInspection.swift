@@ -1,7 +1,7 @@
 import StemmaEvents
 
 /// A watermark, slot by slot. Where bytes are missing from the first one, or too many in it, the second one does not stand
-/// at its place, but says which it is; and the first bytes of a slot are always the same.
+/// at its place, but says which it is, also at the beginning of the file; and the first bytes of a slot are always the same.
 enum WatermarkInspection {
   private static let size = UInt64(Watermark.slotSize)
 
@@ -37,7 +37,7 @@ enum WatermarkInspection {
   /// Where the second slot begins, if it is whole, or if the first one lacks only bytes that all have; nil: that cannot be
   /// told.
   static func secondSlot(_ source: InspectedFile) throws(LogError) -> UInt64? {
-    let place = try source.first(FilePreamble.watermark, in: 1..<2 * size) { (place) throws(LogError) in
+    let place = try source.first(FilePreamble.watermark, in: 0..<2 * size) { (place) throws(LogError) in
       let slot = try source.bytes(at: place, count: Watermark.slotSize)
       return isWhole(slot) && isSecond(slot)
     }
