@@ -6,8 +6,8 @@ import StemmaEvents
 // tables say of the stream (`ProvenOffers`).
 //
 // Where others of their stream are gone, no sum tells. Then those count as *told* of which the checksum of their part
-// says that they stood there, without a byte put in, and where nobody remembers anything of the stream, the others, too. Mending waits for the
-// rest of them; giving up keeps them.
+// says that they stood there, without a byte put in, and where nobody remembers anything of the stream, the others, too.
+// Mending waits for the rest of them; giving up keeps them.
 
 /// Lost events that damaged files still tell.
 package struct Salvage: Sendable {
