@@ -140,7 +140,7 @@ struct LogDirectory {
       do throws(LogError) {
         let own = try JournalHeader.number(of: try fileSystem.open(path, .read), log: log)
         if let own, own != number { copies[number] = own }
-        if own == number, replaced.contains(number) { comeBack.append(number) }
+        if own ?? number == number, replaced.contains(number) { comeBack.append(number) }
       } catch .damaged(_, let offset, let flaw) {
         notFiles.append(Damage(path: path, offset: offset, flaw: flaw))
       }
@@ -173,8 +173,9 @@ struct LogDirectory {
     }
     let counted = files + misnamed.values.map(\.number) + journals
     highestNumber = counted.max() ?? segments.max() ?? journalNumbers.max() ?? 0
+    let replaced = replacedNumbers
     func isOutside(_ number: UInt64, _ others: [UInt64]) -> Bool {
-      number > highestNumber || others.contains(number)
+      number > highestNumber || others.contains(number) || replaced.contains(number)
     }
     for (number, header) in strays where isOutside(number, journals) {
       let path = LogFileName.segment(number, in: directory)

@@ -128,15 +128,20 @@ import Testing
 
   /// Files that were copied before a purge wrote them anew: their events were there twice, or again, and every write was
   /// refused as if the node had been set back.
-  @Test(arguments: ["00000042", "00000001"], ["journal", "segment"])
+  @Test(arguments: [
+    ("00000042", "journal"), ("00000042", "segment"), ("00000001", "journal"), ("00000001", "segment"),
+    ("00000002", "journal"), ("00000002", "noise"),
+  ])
   func aCopyOfWhatWasPurgedStaysOutside(name: String, kind: String) throws {
     let bench = try Bench(segmentSize: 5000)
     let a = try bench.node("a", Self.rows)
     func path(_ name: String) -> String { bench.path("a/log/" + name) }
-    let first = kind == "journal" ? 1 : 2
+    let first = kind == "segment" ? 2 : 1
     for number in 0..<first { try a.commit(Self.row(number)) }
     try a.sealIfWanted()
-    let copy = try Data(contentsOf: URL(fileURLWithPath: path("00000001." + kind)))
+    var copy = try Data(
+      contentsOf: URL(fileURLWithPath: path("00000001." + (kind == "segment" ? kind : "journal"))))
+    if kind == "noise" { copy = Data(repeating: 0x5A, count: 3000) }
     for number in first..<6 {
       try a.commit(Self.row(number))
       try a.sealIfWanted()
@@ -144,7 +149,8 @@ import Testing
     _ = try a.changeScope(adding: ["!tenant=t0"], removing: [], discards: true)
     let (digests, history) = (try a.digestTexts, try a.history)
     try #require(!FileManager.default.fileExists(atPath: path("00000001.segment")))
-    try copy.write(to: URL(fileURLWithPath: path(name + "." + kind)))
+    try copy.write(
+      to: URL(fileURLWithPath: path(name + "." + (kind == "noise" ? "journal" : kind))))
     let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
     #expect(report.damage.allSatisfy { $0.remedy == .remove }, "\(report.damage)")
     let again = try bench.open("a")
