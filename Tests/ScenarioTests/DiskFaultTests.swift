@@ -150,11 +150,22 @@ struct DiskFaultTests {
     #expect(!FileManager.default.fileExists(atPath: work.file("node/tables.sqlite")))
   }
 
-  @Test("a directory that vanishes under a reader is an error, and nothing is made in its place")
+  @Test("a directory that vanishes under a reader and a writer is an error, and nothing is made in its place")
   func aDirectoryVanishes() throws {
     let work = try Workplace()
     try work.rows("node")
+    try work.stemma("-C", "node", "create", "Row", "tenant=u", "n=1", "text=x")
+    let reader = try Following(["-C", "node", "log", "--follow", "--oneline"], in: work)
+    #expect(reader.lines(1).count == 1)
+    try #require(mkfifo(work.file("lines"), 0o600) == 0)
+    let writer = try Following(["-C", "node", "import", "lines"], in: work)
+    // Returns when the command has opened the other end.
+    let lines = try FileHandle(forWritingTo: URL(fileURLWithPath: work.file("lines")))
     try FileManager.default.moveItem(atPath: work.file("node/log"), toPath: work.file("away"))
+    try lines.write(contentsOf: Data((Rows.lines(1) + "\n").utf8))
+    try lines.close()
+    #expect(writer.end() == 74)
+    #expect(reader.end() == 74)
     for arguments in [["log"], ["verify"], ["create", "Row", "tenant=x", "n=1", "text=x"]] {
       let result = try Tool.run(Tool.path, ["-C", "node"] + arguments, in: work.path)
       #expect(result.status == 66, "\(arguments): \(result.status) \(result.errors)")

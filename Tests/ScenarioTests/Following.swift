@@ -18,6 +18,12 @@ final class Following {
   // Whoever runs tests may have blocked the gentler signals, and a mask is inherited.
   deinit { kill(process.processIdentifier, SIGKILL) }
 
+  /// Waits for the command to end by itself, and returns its exit status.
+  func end() -> Int32 {
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+
   /// All lines so far, as soon as there are that many, or the command has ended.
   func lines(_ count: Int) -> [String] {
     while text.count(where: { $0 == "\n" }) < count {

@@ -210,6 +210,14 @@ struct SystemCallFaultTests {
       try work.stemma("-C", "a", "verify")
       #expect(try work.events("a") % Self.batch == 0, "\(place)")
     }
+    // Nor what is printed.
+    let work = try prepared(for: .import)
+    let strace = try #require(Machine.strace)
+    let result = try Tool.run(
+      "/usr/bin/env",
+      ["timeout", "-s", "KILL", "60", strace, "-f", "-o", "/dev/null", "-e", "inject=write:retval=0:when=1+"]
+        + [Tool.path, "-C", "a", "status"], in: work.path)
+    #expect(result.status == 74)
   }
 
   /// Reads and writes half of what is asked for, and a byte.

@@ -104,7 +104,9 @@ enum Output {
       if descriptor == 1, isUnread { return }
       let rest = UnsafeRawBufferPointer(rebasing: bytes[offset...])
       let count = Foundation.write(descriptor, rest.baseAddress, rest.count)
-      if count < 0 {
+      // What takes nothing would be asked again for ever.
+      if count == 0 { errno = EIO }
+      if count <= 0 {
         if errno == EINTR { continue }
         if errno == EPIPE, descriptor == 1 {
           isUnread = true
