@@ -19,12 +19,18 @@ extension TableDeclaration {
       at: pattern, fix: fix)
   }
 
+  /// Whether it is `Related<Model>` of this library, as far as it is written: one without arguments is of somebody else.
+  private static func isRelated(_ type: TypeSyntax) -> Bool {
+    let member = type.as(MemberTypeSyntax.self)
+    guard let name = type.as(IdentifierTypeSyntax.self) ?? member?.lastName else { return false }
+    return name.name.text == "Related" && name.genericArgumentClause != nil
+      && (member == nil || member?.baseType.trimmedDescription == "Stemma")
+  }
+
   /// Types that no column can have. `isOfGroup`: of a `@Selection`, which has no relationships.
   static func check(_ type: TypeSyntax, of name: String, isOfGroup: Bool) throws {
     let bare = type.bare
-    if (bare.as(IdentifierTypeSyntax.self) ?? bare.as(MemberTypeSyntax.self)?.lastName)?.name.text
-      == "Related"
-    {
+    if isRelated(bare) {
       throw Misuses.error(
         "unmarkedRelationship",
         isOfGroup

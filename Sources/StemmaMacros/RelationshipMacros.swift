@@ -25,6 +25,7 @@ private func relationship(
             + "types have no relationships")))
     return nil
   }
+  guard TableDeclaration.misplacement(in: context.lexicalContext) == nil else { return nil }
   do {
     guard let relationship = try TableDeclaration.Relationship(variable) else { return nil }
     return variable.isInstance && relationship.isExpandable ? relationship : nil

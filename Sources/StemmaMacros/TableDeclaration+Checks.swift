@@ -254,20 +254,25 @@ extension TableDeclaration {
     if declaration.attributes.all("Table").count > 1 {
       throw Misuse("twice", "a model has one @Table").error(at: node)
     }
+    if let misplaced = misplacement(in: context) { throw misplaced.error(at: node) }
+  }
+
+  /// What is wrong with the place of a model; nil if nothing is. Where it is, what stands in the model is written nothing
+  /// for: it would have errors of its own.
+  static func misplacement(in context: [Syntax]) -> Misuse? {
     let generic = context.first {
       $0.asProtocol(WithGenericParametersSyntax.self)?.genericParameterClause != nil
     }
     if let outer = generic?.asProtocol(NamedDeclSyntax.self), !outer.is(FunctionDeclSyntax.self) {
-      throw Misuse(
-        "generic", "a model cannot stand in a generic type; declare it outside of `\(outer.name.text)`"
-      ).error(at: node)
+      return Misuse(
+        "generic", "a model cannot stand in a generic type; declare it outside of `\(outer.name.text)`")
     }
     let isLocal = context.contains {
       $0.is(FunctionDeclSyntax.self) || $0.is(InitializerDeclSyntax.self) || $0.is(ClosureExprSyntax.self)
         || $0.is(AccessorDeclSyntax.self) || $0.is(SubscriptDeclSyntax.self)
     }
-    guard isLocal else { return }
-    throw Misuse("local", "a model cannot be declared inside of a function; declare it in a file or a type")
-      .error(at: node)
+    return isLocal
+      ? Misuse("local", "a model cannot be declared inside of a function; declare it in a file or a type")
+      : nil
   }
 }

@@ -45,7 +45,8 @@ extension TableMacro: MemberAttributeMacro {
   ) throws -> [AttributeSyntax] {
     guard let variable = member.as(VariableDeclSyntax.self), variable.isInstance,
       variable.bindingSpecifier.tokenKind == .keyword(.var), let name = variable.bindings.first?.name,
-      declaration.attributes.all("Table").count == 1
+      declaration.attributes.all("Table").count == 1,
+      TableDeclaration.misplacement(in: context.lexicalContext) == nil
     else { return [] }
     // The member role of the same attribute says what is wrong.
     do {

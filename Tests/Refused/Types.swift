@@ -84,3 +84,27 @@ struct Plain {
   }
   let id: ID  // refused: mark it @Selection
 }
+
+// Where no model can stand.
+
+enum Shelf<Paper> {
+  @Table struct Book {  // refused: a model cannot stand in a generic type; declare it outside of `Shelf`
+    let id: UUID
+    var title: String
+    var ownerId: UUID?
+    @BelongsTo("ownerId") var owner: Grouped?
+    @HasMany("bookId") var others: Related<Grouped>
+  }
+}
+
+// A type of somebody else's that has the name of this library's.
+
+enum Kind {
+  enum Related: String, ColumnValue { case near, far }
+}
+
+@Table struct Cousin {
+  let id: UUID
+  var kind: Kind.Related
+  var others: Related<Cousin>  // refused: `others` leads to other records: put @HasMany
+}

@@ -72,6 +72,23 @@ struct UnreadableTests {
     #expect(try await titles(old) == [])
   }
 
+  @Test("are read by a closure that is asked about each row, and one that throws keeps all")
+  func mapped() async throws {
+    struct Kept: Error {}
+    let store = try await Store.temporary(models: Ticket.self)
+    try await store.write { tx in
+      for number in 1...3 {
+        try tx.insert(Ticket(id: .init(state: .open, number: number), title: "a", next: .open))
+      }
+    }
+    let delete = Ticket.order { $0.title }.map { row throws -> Ticket in
+      guard row.id.number < 3 else { throw Kept() }
+      return row
+    }.delete()
+    await #expect(throws: Kept.self) { try await delete.execute(store) }
+    #expect(try await titles(store) == ["a", "a", "a"])
+  }
+
   @Test("are not returned, and what was to return them changes nothing")
   func returned() async throws {
     let (old, _) = try await stores()

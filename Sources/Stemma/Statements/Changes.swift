@@ -125,10 +125,11 @@ public struct Delete<Row: Table>: ChangeStatement {
   /// with `restricted` if a delete rule forbids one. Whatever the rows hold they can be deleted: they are read only for
   /// `returning`.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
-    if let result {
+    // A closure of `map` may throw, and then nothing is to be deleted.
+    if result != nil || rows.parts.isMapped {
       for row in try rows.fetchAll(transaction) {
         let key = Store.Transaction.key(row.primaryKey)
-        if try transaction.deleteIfThere(Row.self, key) { try result(row) }
+        if try transaction.deleteIfThere(Row.self, key) { try result?(row) }
       }
     } else {
       for key in try transaction.keys(of: rows) { _ = try transaction.deleteIfThere(Row.self, key) }

@@ -66,7 +66,9 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
   public func map<Result: Sendable>(
     _ change: @escaping @Sendable (Output) throws -> Result
   ) -> Query<Columns, Result> {
-    Query<Columns, Result>(parts, columns) { [output] in try change(try output($0)) }
+    var parts = parts
+    parts.isMapped = true
+    return Query<Columns, Result>(parts, columns) { [output] in try change(try output($0)) }
   }
 
   // MARK: Columns

@@ -15,6 +15,8 @@ struct QueryParts: Sendable {
   var ordering: [StatementText] = []
   var limit: Int?
   var offset = 0
+  /// Whether a closure of `map` makes something else of each row.
+  var isMapped = false
 
   init(_ selected: [SelectedColumn], from source: StatementText, key: [StatementText]) {
     self.selected = selected
