@@ -123,7 +123,7 @@ public struct Delete<Row: Table>: ChangeStatement {
 
   /// Finds all rows before it deletes the first; what a delete rule has taken along is passed over. Fails
   /// with `restricted` if a delete rule forbids one. Whatever the rows hold they can be deleted: they are read only for
-  /// `returning`.
+  /// `returning`, and where a closure of `map` is asked about each.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
     // A closure of `map` may throw, and then nothing is to be deleted.
     if result != nil || rows.parts.isMapped {
