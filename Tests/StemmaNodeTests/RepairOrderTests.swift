@@ -128,7 +128,9 @@ import Testing
     }
   }
 
-  @Test(arguments: (1...36) + [64, 182, 251] as [UInt64]) func whatWasToldIsToldAfterAnyRepair(seed: UInt64)
+  @Test(arguments: (1...36) + [64, 175, 182, 251] as [UInt64]) func whatWasToldIsToldAfterAnyRepair(
+    seed: UInt64
+  )
     throws
   {
     var ward = try Ward(seed: seed)

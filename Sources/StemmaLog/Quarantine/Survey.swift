@@ -371,7 +371,7 @@ private struct Surveyor {
   }
 
   /// Splits a gap by the files that claim parts of it; what none claims was in the first damaged file without a
-  /// footer that stands between the neighbours.
+  /// footer that stands between the neighbours, claims among them.
   private mutating func addGap(
     _ name: StreamName, _ from: UInt64, _ to: UInt64, _ claims: [Run], after: UInt64, upTo last: UInt64
   ) {
@@ -383,17 +383,31 @@ private struct Surveyor {
           place: place, isPlaceSure: isSure))
       next = to + 1
     }
-    let candidates = survey.files.keys.sorted().filter { place in
+    let all = survey.files.keys.sorted().filter { place in
       place >= after && place <= last
         && survey.files[place].map { !$0.tellsAll || ambiguous.contains($0.path) } == true
     }
-    let candidate = candidates.first
-    let isSure =
-      candidates.count < 2 && !candidates.contains { ambiguous.contains(survey.files[$0]?.path ?? "") }
-    for claim in claims.sorted(by: { $0.from < $1.from }) where claim.to >= next && claim.from <= to {
-      if claim.from > next { add(claim.from - 1, candidate, isSure: isSure) }
-      add(min(claim.to, to), claim.place)
+    func addUnclaimed(_ to: UInt64, between low: UInt64, and high: UInt64) {
+      var candidates = all.filter { $0 >= low && $0 <= high }
+      // A claim may be wrong.
+      if candidates.isEmpty { candidates = all }
+      let isSure =
+        candidates.count < 2 && !candidates.contains { ambiguous.contains(survey.files[$0]?.path ?? "") }
+      add(to, candidates.first, isSure: isSure)
     }
-    if next <= to { add(to, candidate, isSure: isSure) }
+    var before = after
+    for claim in claims.sorted(by: { $0.from < $1.from }) {
+      if claim.to >= next, claim.from <= to {
+        if claim.from > next { addUnclaimed(claim.from - 1, between: before, and: claim.place) }
+        add(min(claim.to, to), claim.place)
+      } else if claim.from > to {
+        break
+      }
+      before = max(before, claim.place)
+    }
+    if next <= to {
+      let behind = claims.filter { $0.from > to }.map(\.place).min() ?? last
+      addUnclaimed(to, between: before, and: min(behind, last))
+    }
   }
 }
