@@ -17,6 +17,8 @@ package struct RepairReport: Sendable {
   fileprivate var unnotedCommits: Set<CommitID> = []
   /// What is still missing.
   package var missing: [RecordedDamage.Loss] = []
+  /// Events among `missing` that a peer has offered: they wait for the others that the same file lost of their partition.
+  package var waiting: UInt64 = 0
   /// What is missing no more than that the damaged files tell it, and were left as they are.
   package var rescuable: [RecordedDamage.Loss] = []
   /// Partitions of which a peer holds other events than were lost.
@@ -118,30 +120,36 @@ extension Node {
     let left = try Self.wrapping { try log.verify() }
     if left.isEmpty, mended.missing.isEmpty {
       report.missing = []
+      report.waiting = 0
       report.rescuable = []
       report.isLeftDamaged = false
       try finishRepair(wasVague: report.isVague, progress)
       return false
     }
-    let toll = try keepDamage(left, isVague: report.isVague)
+    let (toll, missing) = try keepDamage(left, isVague: report.isVague)
     report.missing = toll.missing
+    let stillMissing = LostNames(missing.filter { !report.refused.contains($0.partition.description) })
+    let offered = Set(offers.flatMap { $0.events.map { EventName($0) } })
+    report.waiting = UInt64(offered.count { stillMissing.contains($0) })
     report.rescuable = toll.rescuable
     report.isLeftDamaged = !left.isEmpty
     return mended.events > 0
   }
 
   /// Notes what is still damaged after a mending, and takes into the tables what it brought.
-  private func keepDamage(_ left: [Damage], isVague: Bool) throws(NodeError) -> DamageToll {
+  private func keepDamage(
+    _ left: [Damage], isVague: Bool
+  ) throws(NodeError) -> (toll: DamageToll, missing: [LostRange]) {
     let areTablesPartial = areTablesPartial
     let survey = try survey(left, withKnown: false)
-    let toll = DamageToll(survey, try Self.wrapping { try log.salvage(survey) })
+    let salvage = try Self.wrapping { try log.salvage(survey) }
     var damage = RecordedDamage(survey)
     damage.isVague = damage.isVague || isVague
     damage.areTablesPartial = areTablesPartial
     mark.damage = damage
     try saveMark()
     try Self.wrapping { try followAroundDamage(fromStart: true) }
-    return toll
+    return (DamageToll(survey, salvage), salvage.missing)
   }
 
   /// The log is whole again; the record of the damage goes only when the tables follow it. `givenUp`: what was given
@@ -184,24 +192,33 @@ extension Node {
   /// The events of some ranges, as far as this node has them, with the notes of their commits.
   private func offer(of ranges: [LostRange]) throws(NodeError) -> Offer {
     guard !ranges.isEmpty else { return Offer([]) }
-    var wanted: [EventName: [LostRange]] = [:]
-    for range in ranges {
-      wanted[EventName(stream: range.partition, range.origin), default: []].append(range)
-    }
+    let wanted = LostNames(ranges)
     let partitions = Set(ranges.map(\.partition))
     return try Self.wrapping {
       var events: [Event] = []
       var notes: [CommitID: CommitNote] = [:]
       var reader = log.events(partitions: { partitions.contains($0) }, around: Omissions())
       while let event = try reader.next()?.event {
-        let isWanted = (wanted[EventName(streamOf: event)] ?? []).contains {
-          ($0.from...$0.to).contains(event.dot.sequence)
-        }
-        guard isWanted else { continue }
+        guard wanted.contains(EventName(event)) else { continue }
         events.append(event)
         if let note = reader.note { notes[event.commit] = note }
       }
       return Offer(events, notes: notes)
+    }
+  }
+}
+
+/// Tells whether an event is of some ranges.
+private struct LostNames {
+  private var ranges: [EventName: [LostRange]] = [:]
+
+  init(_ lost: [LostRange]) {
+    for range in lost { ranges[EventName(stream: range.partition, range.origin), default: []].append(range) }
+  }
+
+  func contains(_ name: EventName) -> Bool {
+    (ranges[EventName(stream: name.partition, name.dot.origin)] ?? []).contains {
+      ($0.from...$0.to).contains(name.dot.sequence)
     }
   }
 }

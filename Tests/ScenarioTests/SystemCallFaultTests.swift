@@ -220,13 +220,19 @@ struct SystemCallFaultTests {
     #expect(result.status == 74)
   }
 
-  /// Reads and writes half of what is asked for, and a byte.
+  /// Reads and writes half of what is asked for, and a byte. Makes the file `HALVED` when it is called.
   private static let halving = """
     #define _GNU_SOURCE
+    #include <fcntl.h>
+    #include <stdlib.h>
     #include <sys/syscall.h>
     #include <sys/types.h>
     #include <unistd.h>
-    static size_t part(size_t n) { return n > 1 ? n / 2 + 1 : n; }
+    static size_t part(size_t n) {
+      static int isNoted;
+      if (!isNoted) { isNoted = 1; close(open(getenv("HALVED"), O_CREAT | O_WRONLY, 0600)); }
+      return n > 1 ? n / 2 + 1 : n;
+    }
     ssize_t pread(int f, void *b, size_t n, off_t o) { return syscall(SYS_pread64, f, b, part(n), o); }
     ssize_t pread64(int f, void *b, size_t n, off_t o) { return syscall(SYS_pread64, f, b, part(n), o); }
     ssize_t pwrite(int f, const void *b, size_t n, off_t o) { return syscall(SYS_pwrite64, f, b, part(n), o); }
@@ -244,8 +250,10 @@ struct SystemCallFaultTests {
         try #require(Machine.compiler), ["-shared", "-fPIC", "-o", library, "halving.c"], in: work.path)
       #expect(made.status == 0, "\(made.errors)")
       let result = try Tool.run(
-        Tool.path, command.arguments, in: work.path, environment: ["LD_PRELOAD": library])
+        Tool.path, command.arguments, in: work.path,
+        environment: ["LD_PRELOAD": library, "HALVED": work.file("halved")])
       #expect(result.status == 0, "\(command): \(result.errors)")
+      #expect(FileManager.default.fileExists(atPath: work.file("halved")), "\(command) called nothing of it")
       try checkEnd("a", in: work, "\(command)")
     }
   }

@@ -621,6 +621,25 @@ import Testing
     }
   }
 
+  /// A peer that is behind holds a part of what a file lost of a partition: it was called missing, and no word said that
+  /// it is there.
+  @Test func whatAPeerCouldGiveIsCounted() throws {
+    let pair = try Pair(1)
+    let bench = pair.bench
+    for number in 2000..<2003 { try bench.open("a").commit(Self.row("t0", number)) }
+    let a = try bench.open("a")
+    try a.sync(try bench.node("c", Self.rows))
+    for number in 3000..<3005 { try a.commit(Self.row("t0", number)) }
+    try pair.damage(try #require(try pair.logFiles(".journal").last), at: 0, bytes: 1 << 30)
+    let lost = try pair.verify("a").losses.reduce(0) { $0 + $1.count }
+    let half = try pair.repair(from: "c")
+    let missing = half.missing.reduce(0) { $0 + $1.count }
+    #expect(missing >= 8 && half.waiting == missing - 5 && half.events == lost - missing, "\(half)")
+    try bench.open("c").sync(try bench.open("b"))
+    let (again, all) = (try pair.repair(from: "c"), try pair.repair(from: "b", "c"))
+    #expect(again.waiting == half.waiting && all.waiting == half.waiting, "\(again) \(all)")
+  }
+
   @Test func whatIsStillMissingAfterAPartialRepairCanBeGivenUp() throws {
     let pair = try Pair()
     let bench = pair.bench

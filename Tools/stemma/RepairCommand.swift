@@ -78,7 +78,7 @@ struct Repair: ParsableCommand {
         .object([
           ("files", .array(report.files.map { .string($0) })), ("events", .int(Int64(report.events))),
           ("rescued", .int(Int64(report.rescued))), ("unnoted", .int(Int64(report.unnoted))),
-          ("missing", .array(report.missing.map(\.json))),
+          ("missing", .array(report.missing.map(\.json))), ("waiting", .int(Int64(report.waiting))),
           ("rescuable", .array(report.rescuable.map(\.json))),
           ("refused", .array(report.refused.map { .string($0) })),
         ]))
@@ -88,6 +88,11 @@ struct Repair: ParsableCommand {
       }
       for line in LossText.lines(report.missing, node.mark) {
         Output.line("still missing: \(printable(line))")
+      }
+      if report.waiting > 0 {
+        Output.line(
+          "  (\(counted(Int(report.waiting), "event")) of these \(from) can give, when another peer gives the rest of what a "
+            + "file lost of their partition)")
       }
       for line in LossText.lines(report.rescuable, node.mark) {
         Output.line("left as it is: \(printable(line))")

@@ -247,16 +247,19 @@ struct ScopeAdd: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: "Hold more partitions; the next pull fetches them.",
     discussion: """
+      A pattern with ! before it leaves partitions out: these are purged, and that is refused while one has events of \
+      this node that no peer has acknowledged.
       Examples:
         stemma scope add partition=Documentation
         stemma scope add 'tenantId=ac*' '!tenantId=acid'
       """)
   @Argument(help: "Patterns.") var patterns: [String]
+  @Flag(help: "Purge also what no peer has, where a pattern leaves partitions out.") var discard = false
   @OptionGroup var options: NodeOptions
 
   func run() throws {
     let node = try options.openForWriting()
-    let purged = try node.changeScope(adding: patterns, removing: [], discards: false)
+    let purged = try node.changeScope(adding: patterns, removing: [], discards: discard)
     Output.line(
       "scope \(node.mark.scope.patterns.joined(separator: " "))"
         + (purged.isEmpty ? "" : "; purged \(purged.joined(separator: " "))"))

@@ -32,7 +32,8 @@ extension ScopeError: CustomStringConvertible {
     case .notCanonical(let patterns):
       "not a scope in canonical form: \(patterns.joined(separator: " "))"
     case .notListed(let pattern):
-      "\(pattern) is not a pattern of the scope; to keep part of it out, add !\(pattern)"
+      "\(pattern) is not a pattern of the scope"
+        + (pattern.isExclusion ? "" : "; to keep part of it out, add !\(pattern)")
     case .excluded(let pattern, let exclusion):
       "\(pattern) stays out because of \(exclusion); remove that pattern first"
     }
