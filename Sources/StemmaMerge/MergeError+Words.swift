@@ -22,6 +22,7 @@ extension StateDefect: CustomStringConvertible {
     case .unsorted: "a list is not in order"
     case .notUTF8: "a text is not UTF-8"
     case .notCanonical: "it is not written as it would be here"
+    case .checksum: "its checksum does not hold"
     }
   }
 }

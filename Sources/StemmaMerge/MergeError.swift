@@ -26,4 +26,6 @@ package enum StateDefect: Hashable, Sendable {
   case notUTF8
   /// A write that no register has, a register that equals the base, a name without a use, or bytes left over.
   case notCanonical
+  /// The checksum behind the state is not that of what it covers.
+  case checksum
 }

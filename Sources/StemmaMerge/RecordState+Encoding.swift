@@ -1,7 +1,7 @@
 import StemmaEvents
 import StemmaSchema
 
-/// The bytes of a state: `_state` in the tables.
+/// The bytes of a state: `_state` in the tables, where a checksum follows (`StateSeal`).
 ///
 /// A table's row has the values shown in its columns, so the state next to it leaves them out; a tombstone
 /// has no columns, and its state is complete. Field and register numbers are those of `MergeRules`: the bytes
@@ -55,7 +55,13 @@ extension RecordState {
 
   /// The canonical bytes. `omitsShown`: leave out the values that the table's columns hold.
   package func encoded(_ rules: MergeRules, omitsShown: Bool) -> [UInt8] {
-    var bytes = StateBytes(capacity: 24 + 12 * (context.entries.count + writes.count))
+    var seal = StateSeal(Key(trusted: []))
+    return encoded(rules, omitsShown: omitsShown, &seal)
+  }
+
+  /// As above. `seal` takes the values that are left out.
+  func encoded(_ rules: MergeRules, omitsShown: Bool, _ seal: inout StateSeal) -> [UInt8] {
+    var bytes = StateBytes(capacity: 24 + StateSeal.size + 12 * (context.entries.count + writes.count))
     let needsLatest = latest != highestTimestamp
     bytes.append(
       Flag.format | (omitsShown ? Flag.omitsShown : 0) | (needsLatest ? Flag.latest : 0)
@@ -71,7 +77,7 @@ extension RecordState {
       for name in names { bytes.append(text: name) }
     }
     append(siblingsTo: &bytes)
-    append(cellsTo: &bytes, rules, omitsShown: omitsShown)
+    append(cellsTo: &bytes, rules, omitsShown: omitsShown, &seal)
     if needsLatest {
       bytes.append(varint: latest.milliseconds)
       bytes.append(varint: UInt64(latest.counter))
@@ -140,7 +146,9 @@ extension RecordState {
     }
   }
 
-  private func append(cellsTo bytes: inout StateBytes, _ rules: MergeRules, omitsShown: Bool) {
+  private func append(
+    cellsTo bytes: inout StateBytes, _ rules: MergeRules, omitsShown: Bool, _ seal: inout StateSeal
+  ) {
     guard omitsShown else {
       bytes.append(varint: UInt64(cells.count))
       for index in cells.indices { append(cell: index, to: &bytes) }
@@ -153,7 +161,7 @@ extension RecordState {
       let isInColumn =
         Int(field) < rules.fields.count && write(ofColumn: field, &shown, rules) == cells[index].write
         && rules.column(Int(field), holds: cells[index].value)
-      if !isInColumn { given.append(index) }
+      if isInColumn { seal.add(Int(field), cells[index].value) } else { given.append(index) }
     }
     bytes.append(varint: UInt64(given.count))
     for index in given { append(cell: index, to: &bytes) }
@@ -185,7 +193,7 @@ extension RecordState {
   }
 
   /// Reads what `encoded` gave. `column` is asked for the values that were left out, by the number of the
-  /// field in the rules; it is asked for no other. Throws `malformedState` for bytes that no state has.
+  /// field in the rules, in that order; it is asked for no other. Throws `malformedState` for bytes that no state has.
   package init(
     decoding bytes: UnsafeRawBufferPointer, _ rules: MergeRules, column: (Int) -> Value
   ) throws(MergeError) {

@@ -140,12 +140,13 @@ extension Node {
           transaction.advance(to: log.token)
         }
         applied = log.token
+      } catch let error as NodeError { failure = mended(error) } catch let error as TablesError {
+        failure = mended(.tables(error))
       } catch { failure = error }
     }
     switch failure {
     case nil: return
     case let error as LogError: throw NodeError.log(error)
-    case let error as TablesError: throw NodeError.tables(error)
     case .some(let error): throw error
     }
   }

@@ -241,6 +241,8 @@ package enum Explanations {
     case .needsRebuild(let path, let reason):
       "\(path) cannot be used (\(text(of: reason))); `\(command("rebuild", at: Log.parent(of: path)))` makes it anew from "
         + "the log"
+    case .rebuilt(let path, let reason):
+      "\(path) could not be used (\(text(of: reason))), and was made anew from the log; try again"
     case .replaced(let path): "\(path) was rebuilt by another process; try again"
     case .busy(let path): "\(path) is kept busy by another process; try again, or wait longer with --wait"
     case .sqlite(let path, _, let message): sqlite(error, path, message)

@@ -17,13 +17,22 @@ extension Node {
 
   /// Makes one commit.
   ///
+  /// - Parameter body: called once more if the tables turn out to be damaged, when they are made anew.
   /// - Returns: what `body` returned; the events are durable then, and the tables show them.
   /// - Throws: what `body` threw, or why the commit could not be stored. Nothing of it is left then.
   @discardableResult
   package func write<Result>(
     _ note: CommitNote = CommitNote(), _ body: (WriteTransaction) throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
-    // `write` below calls every body before it returns; the compiler cannot know.
+    do throws(NodeError) { return try writeOnce(note, body) } catch .tables(.rebuilt) {
+      return try writeOnce(note, body)
+    }
+  }
+
+  private func writeOnce<Result>(
+    _ note: CommitNote, _ body: (WriteTransaction) throws(NodeError) -> Result
+  ) throws(NodeError) -> Result {
+    // `write` calls every body before it returns; the compiler cannot know.
     try withoutActuallyEscaping(body) { body throws(NodeError) in
       var result: Result?
       let outcomes = try write([
@@ -53,7 +62,10 @@ extension Node {
         notices.append("the tables are behind the log: \(Explanations.text(of: error))")
       }
       if log.wantsSealing { sealOrNote() }
-      return durable ?? []
+      return (durable ?? []).map { outcome in
+        guard case .failure(let error) = outcome else { return outcome }
+        return .failure(mended(error))
+      }
     }
   }
 

@@ -127,7 +127,7 @@ package final class Node {
       // What was changed in memory may not have come to be in the files.
       knowsOwnFiles = false
       seen.mark = nil
-      throw error
+      throw mended(error)
     }
   }
 
@@ -292,6 +292,23 @@ package final class Node {
       }
     }
     try finishFollowing(end)
+  }
+
+  /// Makes the tables anew if this error says that they are damaged, and the log is whole. The writer lock must be
+  /// held, and nobody use the tables.
+  ///
+  /// - Returns: the error to throw.
+  func mended(_ error: NodeError) -> NodeError {
+    guard mark.damage == nil, case .tables(.needsRebuild(tablesPath, let reason)) = error else {
+      return error
+    }
+    do throws(NodeError) { try remakeTables() } catch {
+      // What keeps the tables from being made is told by the command that the error names.
+      return .tables(.needsRebuild(path: tablesPath, reason))
+    }
+    applied = nil
+    notices.append("the tables were rebuilt from the log (\(Explanations.text(of: reason)))")
+    return .tables(.rebuilt(path: tablesPath, reason))
   }
 
   private func remakeTables() throws(NodeError) {

@@ -6,6 +6,9 @@ import StemmaMerge
 package enum TablesError: Error, Equatable, Sendable {
   /// The file cannot serve as it is; a rebuild from the log mends every case.
   case needsRebuild(path: String, RebuildReason)
+  /// The file could not serve as it was, which was found while it was in use: it has been made anew. Nothing of what
+  /// was under way then was done.
+  case rebuilt(path: String, RebuildReason)
   /// Another process has put rebuilt tables in this file's place: open them again.
   case replaced(path: String)
   /// Another connection held the file for longer than the busy limit.

@@ -55,6 +55,48 @@ import Testing
     #expect(asked.map { automerge.fields[$0] } == ["a", "createdAt", "r1", "r2", "updatedAt"])
   }
 
+  /// The layout of the checksum, and that it covers all that a state is made of.
+  @Test func sealedStateIsTheStateThatWasSealedOrRefused() throws {
+    let state = try rich()
+    let key = Key(.string("k"))
+    let short = state.encoded(automerge, omitsShown: true)
+    var covered = key.bytes
+    var values: [Int: Value] = [:]
+    for (field, name) in automerge.fields.enumerated() {
+      let value = state.value(ofField: field, automerge)
+      guard name != "b", !value.isNull else { continue }
+      values[field] = value
+      guard case .string(let text) = value else { throw Missing() }
+      covered += [0, 0, 0, 0, 0, 0, 0, UInt8(field * 8 + 4), 0, 0, 0, 0, 0, 0, 0, UInt8(text.utf8.count)]
+      covered += Array(text.utf8)
+    }
+    let crc = CRC32C.of(covered + short)
+    let sealed = state.sealed(automerge, omitsShown: true, key.bytes)
+    #expect(sealed == short + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: crc >> $0) })
+    func read(_ bytes: [UInt8], _ key: Key, _ values: [Int: Value]) throws -> RecordState {
+      try bytes.withUnsafeBytes { try RecordState(sealed: $0, key, automerge) { values[$0] ?? .null } }
+    }
+    #expect(try read(sealed, key, values) == state)
+    #expect(throws: MergeError.self) { try read(sealed, Key(.string("l")), values) }
+    for (field, value) in values {
+      var others = values
+      for other in [.null, .string("other"), .int(1), .json(value.json.text)] as [Value] {
+        others[field] = other
+        #expect(throws: MergeError.self) { try read(sealed, key, others) }
+      }
+    }
+    for length in sealed.indices {
+      #expect(throws: MergeError.self) { try read(Array(sealed[..<length]), key, values) }
+    }
+    for place in 0..<sealed.count * 8 {
+      var damaged = sealed
+      damaged[place / 8] ^= 1 << UInt8(place % 8)
+      #expect(throws: MergeError.self) { try read(damaged, key, values) }
+    }
+  }
+
+  private struct Missing: Error {}
+
   @Test func emptyState() throws {
     let bytes = RecordState().encoded(automerge, omitsShown: true)
     #expect(bytes == [0x11, 0, 0, 0, 0, 0, 0])

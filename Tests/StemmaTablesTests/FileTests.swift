@@ -225,7 +225,7 @@ import Testing
       _ = try tables.read { reader throws(TablesError) in try reader.get("Team", Key(.string("t1"))) }
     } throws: { error in
       guard case TablesError.needsRebuild(_, .damaged(let what)) = error else { return false }
-      return what.contains("teams") && what.contains("t1")
+      return what.contains("row of Team") && what.contains("t1")
     }
   }
 

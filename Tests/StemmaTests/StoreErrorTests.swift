@@ -18,6 +18,8 @@ struct StoreErrorTests {
       (.log(.system(path: "d/lock", operation: "open", errno: 30)), "the option `isReadOnly`"),
       (.tables(.busy(path: "d/tables.sqlite")), "the option `wait`"),
       (.tables(.needsRebuild(path: "d/tables.sqlite", .missing)), "open the store anew"),
+      (.tables(.needsRebuild(path: "d/tables.sqlite", .damaged("x"))), "remove it and open the store anew"),
+      (.tables(.rebuilt(path: "d/tables.sqlite", .damaged("x"))), "try again"),
     ] as [(NodeError, String)])
   func words(_ error: NodeError, _ call: String) {
     guard case .failed(let what) = StoreError(error) else {

@@ -87,12 +87,14 @@ extension Store {
     var failures: [UndecidedConflict] = []
     var isChanged = false
     try node.write(CommitNote(note: "decided by the program's resolver")) { write throws(NodeError) in
-      var waiting = decisions
+      // Not what an attempt before this one has left.
+      var (tried, waiting) = (decisions, decisions)
+      isChanged = false
       // What forbids a decision may be what another one takes away.
       repeat {
-        decisions = waiting
+        tried = waiting
         (waiting, failures) = ([], [])
-        for (conflict, decision) in decisions {
+        for (conflict, decision) in tried {
           do throws(NodeError) {
             try write.separately { write throws(NodeError) in try write.resolve(conflict, decision) }
             isChanged = true
@@ -106,7 +108,7 @@ extension Store {
             failures.append(UndecidedConflict(conflict, error))
           }
         }
-      } while !waiting.isEmpty && waiting.count < decisions.count
+      } while !waiting.isEmpty && waiting.count < tried.count
     }
     // A conflict of values is none any more where another decision has deleted the record.
     var open: Set<[String]> = []

@@ -122,6 +122,8 @@ package struct Import {
     var batch = try self.batch(of: reading)
     // After a refusal the tables have to catch up with the rest of its series: the next one is short.
     var isCareful = false
+    // Whether the tables were found to be damaged, and made anew.
+    var isRemade = false
     // While a stream is silent nothing is held: what came is durable and shown, and others can write.
     var isSilent = false
     while !batch.isEmpty {
@@ -152,6 +154,10 @@ package struct Import {
         }
         isCareful = false
         if isSilent { batch = try self.batch(of: reading) }
+      } catch NodeError.tables(.rebuilt) where !isRemade && refusal != nil {
+        // That is no fault of the line: it is tried again.
+        isRemade = true
+        isCareful = true
       } catch {
         guard let refusal else { throw error }
         try refuse(refusal, in: &batch, reading)

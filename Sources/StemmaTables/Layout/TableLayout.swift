@@ -20,6 +20,8 @@ import StemmaSchema
 ///   false before true), so `ORDER BY` the key columns is key order.
 /// - A field's shown value is kept in its column alone, unless it is of another type than the schema's (an
 ///   older schema's, a foreign writer's): then `_state` has it, since the column's affinity may change it.
+/// - `_state` ends with a checksum over all that new events build on (`StateSeal`): a row in which a byte has changed
+///   is refused, and the tables are made anew.
 final class TableLayout: Sendable {
   /// The Swift and SQLite type of a column; the type of `Value` that it holds exactly.
   enum Kind: String, Sendable {
@@ -239,18 +241,32 @@ final class TableLayout: Sendable {
     .needsRebuild(path: statement.connection.path, .damaged("\(what) of \(model.tableName)"))
   }
 
-  /// The record of the current row.
-  func state(_ statement: Statement) throws(TablesError) -> RecordState {
-    do {
-      return try RecordState(decoding: statement.bytes(stateColumn), rules) { rule in
-        let column = columnOfRule[rule]
-        return value(statement, Int32(key.count + column), columns[column].kind)
-      }
-    } catch {
-      let key = KeyWords.text(try key(statement), of: model)
-      throw .needsRebuild(
-        path: statement.connection.path, .damaged("_state of \(model.tableName), \(key): \(error)"))
+  /// The record of the current row, which has this key.
+  func state(_ statement: Statement, _ recordKey: Key) throws(TablesError) -> RecordState {
+    try state(statement, recordKey, versionColumn, what: "row") { rule in
+      let column = columnOfRule[rule]
+      return value(statement, Int32(key.count + column), columns[column].kind)
     }
+  }
+
+  /// The record of a tombstone. Columns from `first` on: version, state.
+  func tombstone(_ statement: Statement, _ first: Int32, _ key: Key) throws(TablesError) -> RecordState {
+    try state(statement, key, first, what: "tombstone") { _ in .null }
+  }
+
+  /// `_version` stands at `column`, `_state` behind it.
+  private func state(
+    _ statement: Statement, _ key: Key, _ column: Int32, what: String, value: (Int) -> Value
+  ) throws(TablesError) -> RecordState {
+    let defect: String
+    do {
+      let state = try RecordState(sealed: statement.bytes(column + 1), key, rules, column: value)
+      if statement.int(column) == Int64(clamping: state.version.rawValue) { return state }
+      defect = "its version is not that of its state"
+    } catch { defect = "\(error)" }
+    throw .needsRebuild(
+      path: statement.connection.path,
+      .damaged("\(what) of \(model.name) \(KeyWords.text(key, of: model)): \(defect)"))
   }
 }
 

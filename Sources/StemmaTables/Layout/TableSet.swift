@@ -41,7 +41,7 @@ package struct TableSet: Sendable {
   // MARK: DDL
 
   /// The layout of Stemma's own tables and of `_state`. A change makes every node rebuild its tables.
-  static let format: Int64 = 7
+  static let format: Int64 = 8
 
   static let ownTables = [
     // All that every commit changes beside its rows, in one table, because SQLite writes whole pages: `format`,

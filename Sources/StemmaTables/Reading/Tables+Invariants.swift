@@ -6,22 +6,20 @@ extension TablesReader {
   /// Checks that the tables agree with themselves; reads everything. Throws `inconsistent` with the first thing
   /// that does not hold.
   ///
-  /// - A row's record exists, and `_version` is its state's; a tombstone's does not, and it has no row.
+  /// - A row's record exists; a tombstone's does not, and it has no row. Both have the checksum and the version of their state.
   /// - Every record's partition is that of its key, has a stream for each origin of its context, and that stream's
   ///   head covers the context.
   /// - A record is listed in `_stemma_conflicts` exactly if it has a value or delete conflict.
   package func checkInvariants() throws(TablesError) {
     let knowledge = try knowledge()
     var conflicts = try records("SELECT model, key, partition FROM _stemma_conflicts")
-    func check(_ layout: TableLayout, _ key: Key, _ state: RecordState, _ version: Int64) throws(TablesError)
-    {
+    func check(_ layout: TableLayout, _ key: Key, _ state: RecordState) throws(TablesError) {
       func require(_ holds: Bool, _ what: String) throws(TablesError) {
         if !holds {
           throw .inconsistent("\(layout.model.name) \(KeyWords.text(key, of: layout.model)): \(what)")
         }
       }
       let partition = try layout.partition(of: key)
-      try require(Int64(clamping: state.version.rawValue) == version, "_version is not the state's")
       for entry in state.context.entries {
         let head = knowledge[partition, entry.origin].sequence
         try require(head >= entry.sequence, "the stream of \(entry.origin) ends before the context")
@@ -36,7 +34,7 @@ extension TablesReader {
       let statement = try connection.prepare(layout.selectAll)
       while try statement.step() {
         let key = try layout.key(statement)
-        let state = try layout.state(statement)
+        let state = try layout.state(statement, key)
         guard state.exists(layout.rules) else {
           throw .inconsistent(
             "\(layout.model.name) \(KeyWords.text(key, of: layout.model)): a row of a deleted record")
@@ -45,7 +43,7 @@ extension TablesReader {
           throw .inconsistent(
             "\(layout.model.name) \(KeyWords.text(key, of: layout.model)): both a row and a tombstone")
         }
-        try check(layout, key, state, statement.int(layout.versionColumn))
+        try check(layout, key, state)
       }
     }
     let statement = try connection.prepare("SELECT model, key, version, state FROM _stemma_tombstones")
@@ -55,7 +53,7 @@ extension TablesReader {
       }
       let layout = tableSet.layouts[model]
       let key = Key(trusted: statement.blob(1))
-      let state = try layout.tombstone(statement, 3, key)
+      let state = try layout.tombstone(statement, 2, key)
       if state.exists(layout.rules) {
         throw .inconsistent(
           "\(layout.model.name) \(KeyWords.text(key, of: layout.model)): a tombstone of a record that exists")
@@ -65,7 +63,7 @@ extension TablesReader {
         throw .inconsistent(
           "\(layout.model.name) \(KeyWords.text(key, of: layout.model)): tombstone in another partition")
       }
-      try check(layout, key, state, statement.int(2))
+      try check(layout, key, state)
     }
     if !conflicts.isEmpty {
       throw .inconsistent("\(conflicts.count) conflicts of records that are not there")

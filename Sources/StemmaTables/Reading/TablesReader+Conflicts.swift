@@ -200,11 +200,11 @@ extension TablesReader {
   ) throws(TablesError) -> OpenConflict? {
     let parent = try tableSet.layout(named: reference.parent.name)
     let target = try parent.key(statement, first: child.stateColumn + 1)
-    let state = try child.state(statement)
+    let key = try child.key(statement)
+    let state = try child.state(statement, key)
     guard isInScope(try parent.partition(of: target)),
       let write = child.write(ofReference: reference.fields, state)
     else { return nil }
-    let key = try child.key(statement)
     return OpenConflict(
       kind: .dangling, model: child.model.name, key: key, field: reference.inverse.relationship.name,
       choices: [child.choice(.record(model: parent.model.name, target), write, key)])

@@ -16,13 +16,15 @@ package struct PartitionContents: Hashable, Sendable {
 ///
 /// The sum modulo 2^128 of a digest for each record, so that the order of reading does not matter. A record's
 /// digest is the first 16 bytes of the SHA-256 of: model (stored name), encoded key, 1 for a row and 0 for a tombstone,
-/// version (8 bytes), `_state`, then each column that is not null by the bytes of the stored names: name, one
+/// version (8 bytes), `_state` without its checksum, then each column that is not null by the bytes of the stored names: name, one
 /// byte for the type, value (integers, doubles and Booleans as 8 bytes). Names, key, state and texts are preceded by
 /// their length in 8 bytes; all integers are big-endian. Equal knowledge and schema give equal digests.
 package struct TableDigest: Hashable, Sendable, CustomStringConvertible {
   package let partition: Partition
   package var hash = StreamHash.zero
   package var records: UInt64 = 0
+  /// The sum of the checksums behind the states, which the hash leaves out: they say nothing that it does not say.
+  var checksums: UInt32 = 0
 
   package var description: String { hash.description }
 }
@@ -77,7 +79,7 @@ extension TablesReader {
         let partition = Partition(model: layout.model, key: key)
         guard isIncluded(partition) else { continue }
         layout.digestedRow(rows, key, into: &bytes)
-        sums.add(bytes, partition)
+        sums.add(bytes, partition, sealed: rows.bytes(layout.stateColumn))
       }
     }
     let tombstones = try connection.prepare(
@@ -90,8 +92,8 @@ extension TablesReader {
       bytes.appendCounted(tombstones.bytes(1))
       bytes.append(0)
       bytes.append(number: UInt64(bitPattern: tombstones.int(3)))
-      bytes.appendCounted(tombstones.bytes(4))
-      sums.add(bytes, partition)
+      bytes.appendCounted(StateSeal.state(in: tombstones.bytes(4)))
+      sums.add(bytes, partition, sealed: tombstones.bytes(4))
     }
     return sums.sorted
   }
@@ -115,6 +117,12 @@ private struct DigestSums {
   private var sums: [Partition: TableDigest] = [:]
 
   var sorted: [TableDigest] { sums.values.sorted { $0.partition < $1.partition } }
+
+  /// `state`: with its checksum.
+  mutating func add(_ record: [UInt8], _ partition: Partition, sealed state: UnsafeRawBufferPointer) {
+    add(record, partition)
+    sums[partition]?.checksums &+= StateSeal.checksum(in: state)
+  }
 
   mutating func add(_ record: [UInt8], _ partition: Partition) {
     let hash = record.withUnsafeBytes { SHA256.hash(data: $0) }
@@ -147,7 +155,7 @@ extension TableLayout {
     key.bytes.withUnsafeBytes { bytes.appendCounted($0) }
     bytes.append(1)
     bytes.append(number: UInt64(bitPattern: statement.int(versionColumn)))
-    bytes.appendCounted(statement.bytes(stateColumn))
+    bytes.appendCounted(StateSeal.state(in: statement.bytes(stateColumn)))
     for column in columnOfRule {
       let index = Int32(self.key.count + column)
       let type = statement.type(index)

@@ -98,9 +98,10 @@ extension TablesReader {
     let cursor = try children(of: key, child, fields)
     var rivals: [Rival] = []
     while try cursor.statement.step() {
-      let state = try child.state(cursor.statement)
+      let key = try child.key(cursor.statement)
+      let state = try child.state(cursor.statement, key)
       guard let write = child.write(ofReference: fields, state) else { continue }
-      rivals.append(Rival(key: try child.key(cursor.statement), write: write))
+      rivals.append(Rival(key: key, write: write))
     }
     return rivals.sorted { a, b in
       if a.write.version != b.write.version { return a.write.version > b.write.version }

@@ -92,9 +92,10 @@ package struct RowCursor {
 
 extension TableLayout {
   func row(_ statement: Statement) throws(TablesError) -> Row {
-    let state = try state(statement)
+    let key = try key(statement)
+    let state = try state(statement, key)
     return Row(
-      model: model.name, key: try key(statement), fields: fields(statement),
+      model: model.name, key: key, fields: fields(statement),
       version: Version(UInt64(clamping: statement.int(versionColumn))), revision: state.revision)
   }
 
@@ -125,9 +126,9 @@ extension TablesReader {
     let layout = try tableSet.layout(named: model.name)
     let statement = try connection.prepare(layout.selectByKey)
     try layout.bind(key, to: statement)
-    if try statement.step() { return try layout.state(statement) }
+    if try statement.step() { return try layout.state(statement, key) }
     let tombstone = try connection.prepare(
-      "SELECT state FROM _stemma_tombstones WHERE model = ? AND key = ?")
+      "SELECT version, state FROM _stemma_tombstones WHERE model = ? AND key = ?")
     tombstone.bind(1, layout.model.storedName)
     tombstone.bind(2, blob: key.bytes)
     return try tombstone.step() ? try layout.tombstone(tombstone, 0, key) : nil
@@ -143,10 +144,11 @@ extension TablesReader {
       while try rows.step() {
         let key = try layout.key(rows)
         let partition = Partition(model: layout.model, key: key)
-        if isIncluded(partition) { try body(layout.model, key, partition, try layout.state(rows)) }
+        if isIncluded(partition) { try body(layout.model, key, partition, try layout.state(rows, key)) }
       }
     }
-    let tombstones = try connection.prepare("SELECT model, key, partition, state FROM _stemma_tombstones")
+    let tombstones = try connection.prepare(
+      "SELECT model, key, partition, version, state FROM _stemma_tombstones")
     while try tombstones.step() {
       let partition = partition(tombstones, 2)
       guard isIncluded(partition), let index = tableSet.index(ofStoredName: tombstones.text(0)) else {

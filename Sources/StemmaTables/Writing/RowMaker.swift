@@ -194,10 +194,30 @@ struct RowMaker {
       batch.cells.append(.int(Int64(clamping: record.version.rawValue)))
       let start = batch.bytes.count
       record.appendState(to: &batch.bytes)
+      appendSeal(ofStateAt: start)
       batch.cells.append(
         RowBatch.Cell(kind: .blob, count: UInt32(batch.bytes.count - start), bits: UInt64(start)))
       progress.rows += 1
     }
+  }
+
+  /// What `StateSeal` says of a row whose values all stand in columns.
+  private mutating func appendSeal(ofStateAt start: Int) {
+    var seal = keyBytes.withUnsafeBytes { StateSeal($0) }
+    batch.bytes.withUnsafeBytes { bytes in
+      for field in values.indices {
+        let cell = values[field]
+        switch cell.kind {
+        case .null, .blob: continue
+        case .int, .double: seal.add(field, tags[field], bits: cell.bits)
+        case .text:
+          let place = Int(cell.bits)
+          let text = UnsafeRawBufferPointer(rebasing: bytes[place..<place + Int(cell.count)])
+          seal.add(field, tags[field], text: text)
+        }
+      }
+    }
+    seal.close(&batch.bytes, from: start)
   }
 
   private var key: Key { Key(trusted: keyBytes) }
@@ -248,7 +268,7 @@ struct RowMaker {
       progress.tombstones += 1
     }
     batch.cells.append(.int(Int64(clamping: state.version.rawValue)))
-    put(state.encoded(rules, omitsShown: exists), .blob)
+    put(state.sealed(rules, omitsShown: exists, keyBytes), .blob)
     if state.isInConflict(rules) {
       batch.begin(Statements.conflict(layouts))
       putName(layout)

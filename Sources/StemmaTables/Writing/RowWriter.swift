@@ -120,7 +120,7 @@ final class RowWriter {
       }
     }
     put.bind(index + 1, Int64(clamping: state.version.rawValue))
-    let bytes = state.encoded(rules, omitsShown: true)
+    let bytes = state.sealed(rules, omitsShown: true, key.bytes)
     try put.run(blob: bytes, at: index + 2)
   }
 
@@ -164,7 +164,7 @@ final class RowWriter {
     try bind(key, to: statement)
     guard try statement.step() else { return nil }
     defer { statement.reset() }
-    return try layout.state(statement)
+    return try layout.state(statement, key)
   }
 
   // MARK: Tombstones and conflicts
@@ -185,7 +185,7 @@ final class RowWriter {
     statement.bind(2, blob: key.bytes)
     statement.bind(3, text: partition.bytes)
     statement.bind(4, Int64(clamping: state.version.rawValue))
-    try statement.run(blob: state.encoded(layout.rules, omitsShown: false), at: 5)
+    try statement.run(blob: state.sealed(layout.rules, omitsShown: false, key.bytes), at: 5)
   }
 
   func deleteTombstone(_ key: Key) throws(TablesError) {
@@ -195,7 +195,7 @@ final class RowWriter {
 
   func tombstone(_ key: Key) throws(TablesError) -> RecordState? {
     let statement = try prepared(
-      &findTombstone, "SELECT state FROM _stemma_tombstones WHERE model = ? AND key = ?")
+      &findTombstone, "SELECT version, state FROM _stemma_tombstones WHERE model = ? AND key = ?")
     statement.bind(1, text: storedName)
     statement.bind(2, blob: key.bytes)
     guard try statement.step() else { return nil }
@@ -231,16 +231,5 @@ extension Statement {
       return code
     }
     guard code == SQLITE_DONE || code == SQLITE_ROW else { throw connection.failure(code) }
-  }
-}
-
-extension TableLayout {
-  /// The state of a tombstone, from the column that holds it.
-  func tombstone(_ statement: Statement, _ column: Int32, _ key: Key) throws(TablesError) -> RecordState {
-    do { return try RecordState(decoding: statement.bytes(column), rules) { _ in .null } } catch {
-      throw .needsRebuild(
-        path: statement.connection.path,
-        .damaged("tombstone of \(model.name) \(KeyWords.text(key, of: model)): \(error)"))
-    }
   }
 }

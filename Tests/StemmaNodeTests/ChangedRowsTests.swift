@@ -1,0 +1,180 @@
+import Foundation
+import StemmaEvents
+import StemmaNode
+import StemmaReplication
+import StemmaSimulation
+import StemmaTables
+import Testing
+
+/// A byte that changed in the row of a record went into the log with the next event of that record: as part of a context
+/// that names what never was, so that no rebuild, no verification and no clone could read the log ever again.
+@Suite struct ChangedRowsTests {
+  private static let schema = """
+    type Plain @model { id: ID! name: String n: Int f: Float ok: Boolean tags: [String] }
+    type Whole @model @conflict(policy: OPTIMISTIC) { id: ID! name: String n: Int f: Float ok: Boolean tags: [String] }
+    """
+
+  private let bench: Bench
+  private let tables: URL
+  /// The tables as they were.
+  private let bytes: Data
+
+  /// A node "a" with a row and a tombstone of each model, of two origins.
+  init() throws {
+    bench = try Bench(seed: 41)
+    tables = URL(fileURLWithPath: bench.path("a/tables.sqlite"))
+    let nodes = [try bench.node("a", Self.schema), try bench.node("b", Self.schema)]
+    for model in ["Plain", "Whole"] {
+      for key in ["row", "gone"] {
+        try nodes[0].commit(
+          #"{"op":"create","model":"\#(model)","key":"\#(key)","fields":{"name":"\#(model) \#(key)","n":77,"f":0.3,"tags":["t"]}}"#
+        )
+      }
+    }
+    try nodes[1].sync(nodes[0])
+    for model in ["Plain", "Whole"] {
+      try nodes[1].commit(#"{"op":"update","model":"\#(model)","key":"row","fields":{"ok":true}}"#)
+      try nodes[1].commit(#"{"op":"delete","model":"\#(model)","key":"gone"}"#)
+    }
+    try nodes[0].sync(nodes[1])
+    // Without bytes that are left from before.
+    _ = try nodes[0].rebuild { _, _ in }
+    try Tables.open(at: tables.path, schema: nodes[0].schema, mode: .readWrite).checkpoint()
+    bytes = try Data(contentsOf: tables)
+  }
+
+  private func putTables(_ bytes: Data) throws {
+    for sidecar in ["-wal", "-shm"] where FileManager.default.fileExists(atPath: tables.path + sidecar) {
+      try FileManager.default.removeItem(atPath: tables.path + sidecar)
+    }
+    try bytes.write(to: tables)
+  }
+
+  /// Where the bytes stand that a query gives as hexadecimal digits.
+  private func place(of sql: String) throws -> Range<Int> {
+    var found: [String] = []
+    try bench.open("a").query(sql) { _, row in found += row.map { "\($0)" } }
+    let digits = try #require(found.first?.firstMatch(of: /[0-9A-F]{8,}/)?.output)
+    var wanted = Data()
+    var index = digits.startIndex
+    while index < digits.endIndex {
+      let next = digits.index(index, offsetBy: 2)
+      wanted.append(try #require(UInt8(digits[index..<next], radix: 16)))
+      index = next
+    }
+    let place = try #require(bytes.range(of: wanted))
+    #expect(bytes.range(of: wanted, in: place.upperBound..<bytes.count) == nil)
+    return place
+  }
+
+  /// The events that a line makes, of which nothing is kept, without what differs from one time to the next.
+  private func events(of line: String) throws -> [String] {
+    let mutation = try mutation(line)
+    var events: [Event] = []
+    let node = try bench.open("a")
+    do throws(NodeError) {
+      try node.write { transaction throws(NodeError) in
+        try transaction.perform(mutation)
+        events = transaction.events
+        throw .abandoned
+      }
+    } catch {
+      guard case .abandoned = error else { throw error }
+    }
+    return events.map { "\($0.operation) \($0.dot) \($0.context) \($0.version) \($0.assignments)" }
+  }
+
+  @Test(arguments: ["Plain", "Whole"])
+  func noChangedBitOfARowOrTombstoneGoesIntoTheLog(model: String) throws {
+    let update = #"{"op":"update","model":"\#(model)","key":"row","fields":{"n":5}}"#
+    let create = #"{"op":"create","model":"\#(model)","key":"gone","fields":{"n":5}}"#
+    let table = "\(model.lowercased())s"
+    let name = try place(of: "SELECT hex(name) FROM \(table)")
+    let state = try place(of: "SELECT hex(_state) FROM \(table)")
+    let tombstone = try place(of: "SELECT hex(state) FROM _stemma_tombstones WHERE model = '\(model)'")
+    // The version stands in front of the state. An event of OPTIMISTIC has all values in it, too.
+    let isPlain = model == "Plain"
+    var ranges = [(update, name.lowerBound..<(isPlain ? state.upperBound : state.lowerBound))]
+    if isPlain { ranges.append((create, tombstone.lowerBound - 1..<tombstone.upperBound)) }
+    for (line, range) in ranges {
+      try putTables(bytes)
+      let wanted = try events(of: line)
+      #expect(wanted.count == 1)
+      for offset in range {
+        for bit in 0..<8 {
+          var changed = bytes
+          changed[offset] ^= 1 << UInt8(bit)
+          try putTables(changed)
+          #expect(try events(of: line) == wanted, "byte \(offset - range.lowerBound), bit \(bit)")
+        }
+      }
+    }
+    try putTables(bytes)
+    let node = try bench.open("a")
+    try node.commit(update, create)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+  }
+
+  /// The tables with a changed bit in the context of the row of a `Plain`.
+  private func spoil() throws {
+    let state = try place(of: "SELECT hex(_state) FROM plains")
+    var changed = bytes
+    changed[state.lowerBound + 3] ^= 1
+    try putTables(changed)
+  }
+
+  private func expectWholeLog(events: UInt64) throws {
+    #expect(try bench.open("a").rebuild { _, _ in }.events == events)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+    try bench.node("c", Self.schema).sync(try bench.open("a"))
+  }
+
+  private static let update = #"{"op":"update","model":"Plain","key":"row","fields":{"n":5}}"#
+
+  @Test func aCommitOfAGroupIsRefusedAndGoesThroughAgain() throws {
+    try spoil()
+    let node = try bench.open("a")
+    let lines = [
+      Self.update, #"{"op":"create","model":"Plain","key":"new"}"#,
+    ]
+    let requests = try lines.map(mutation).map { mutation in
+      Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in try transaction.perform(mutation) }
+    }
+    let outcomes = try node.write(requests)
+    #expect(throws: Never.self) { try outcomes[1].get() }
+    let error = #expect(throws: NodeError.self) { try outcomes[0].get() }
+    #expect(error.map { Explanations.text(of: $0).contains("made anew from the log; try again") } == true)
+    #expect(throws: Never.self) { try node.write([requests[0]])[0].get() }
+    try expectWholeLog(events: 10)
+  }
+
+  @Test func anImportGoesOnWithTablesThatWereMadeAnew() throws {
+    try spoil()
+    let file = bench.path("lines.ndjson")
+    try Data((Self.update + "\n").utf8).write(to: URL(fileURLWithPath: file))
+    var rejected = 0
+    var importing = Import(into: try bench.open("a"), options: Import.Options())
+    importing.reject = { _, _, _ in rejected += 1 }
+    let summary = try importing.run(path: file)
+    #expect(summary.events == 1)
+    #expect(rejected == 0)
+    try expectWholeLog(events: 9)
+  }
+
+  @Test func aSyncThatMeetsAChangedRowMakesTheTablesAnew() throws {
+    try bench.open("b").commit(Self.update)
+    try spoil()
+    try bench.open("a").sync(try bench.open("b"))
+    try expectWholeLog(events: 9)
+    #expect(try bench.open("a").digestTexts == bench.open("b").digestTexts)
+  }
+
+  @Test func aChangedChecksumIsToldByVerify() throws {
+    let state = try place(of: "SELECT hex(_state) FROM plains")
+    var changed = bytes
+    changed[state.upperBound - 1] ^= 1
+    try putTables(changed)
+    let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(report.damage.map(\.remedy) == [.rebuild])
+  }
+}
