@@ -60,13 +60,12 @@ package final class Tables: Sendable {
   package static func open(
     at path: String, schema: Schema, mode: Mode, wait: TimeInterval = busyLimit, leavesFiles: Bool = false
   ) throws(TablesError) -> Tables {
-    let isNew = !FileIdentity.exists(path)
+    let isNew = !(try FileReplacement.isThere(path))
     if isNew {
       if mode == .readOnly { throw .needsRebuild(path: path, .missing) }
       // A log of transactions that outlived its file would be replayed into the new one.
       FileReplacement.removeSidecars(of: path)
     }
-    if FileIdentity.isNoFile(path) { throw .needsRebuild(path: path, .damaged("it is not a file")) }
     let tableSet = TableSet(schema)
     let tables = Tables(
       path: path, mode: mode, tableSet: tableSet,
@@ -95,7 +94,7 @@ package final class Tables: Sendable {
 
   /// Opens any file that `rebuild` made for this schema, also one that shows the past, for reading.
   package static func openForReading(at path: String, schema: Schema) throws(TablesError) -> Tables {
-    guard FileIdentity.exists(path) else { throw .needsRebuild(path: path, .missing) }
+    guard try FileReplacement.isThere(path) else { throw .needsRebuild(path: path, .missing) }
     let tableSet = TableSet(schema)
     let tables = Tables(
       path: path, mode: .readOnly, tableSet: tableSet, database: try connect(path, .readOnly))

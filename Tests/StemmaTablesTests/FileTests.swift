@@ -196,13 +196,19 @@ import Testing
   }
 
   /// SQLite waited for the other end of a pipe, and had a number for a directory.
-  @Test(arguments: ["pipe", "directory"]) func whatIsNoFileIsRebuilt(kind: String) throws {
+  @Test(arguments: ["pipe", "directory", "dead link", "device"], ["", "-wal", "-shm", "-journal"])
+  func whatIsNoFileIsMovedAsideByARebuild(kind: String, suffix: String) throws {
     let folder = try TemporaryFolder()
-    let writers = try randomHistory(seed: 2, count: 50)
-    if kind == "pipe" {
-      #expect(mkfifo(folder.tables, 0o600) == 0)
-    } else {
-      try FileManager.default.createDirectory(atPath: folder.tables, withIntermediateDirectories: false)
+    let writers = suffix.isEmpty ? try randomHistory(seed: 2, count: 50) : try made(folder, seed: 2)
+    let name = folder.tables + suffix
+    if FileManager.default.fileExists(atPath: name) { try FileManager.default.removeItem(atPath: name) }
+    switch kind {
+    case "pipe": #expect(mkfifo(name, 0o600) == 0)
+    case "directory":
+      try FileManager.default.createDirectory(atPath: name, withIntermediateDirectories: false)
+    default:
+      let target = kind == "device" ? "/dev/zero" : "nowhere"
+      try FileManager.default.createSymbolicLink(atPath: name, withDestinationPath: target)
     }
     for mode in [Tables.Mode.readOnly, .readWrite] {
       #expect {
@@ -211,7 +217,8 @@ import Testing
     }
     try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
     try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite).check()
-    #expect(FileManager.default.fileExists(atPath: folder.tables + ".aside0") == (kind == "directory"))
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    #expect(names.contains("tables.sqlite\(suffix).aside0"))
   }
 
   @Test func damagedStateIsReportedWithItsKey() throws {

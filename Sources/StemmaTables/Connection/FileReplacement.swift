@@ -15,10 +15,17 @@ struct FileIdentity: Equatable, Sendable {
 
   static func exists(_ path: String) -> Bool { FileIdentity(of: path) != nil }
 
-  /// Whether there is something that is no file: SQLite would wait for the other end of a pipe.
-  static func isNoFile(_ path: String) -> Bool {
+  /// Whether anything has the name, a symbolic link that leads nowhere included.
+  static func isTaken(_ path: String) -> Bool {
     var status = stat()
-    return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+    return lstat(path, &status) == 0
+  }
+
+  /// Whether there is something that is no file, and does not lead to one.
+  static func isNoFile(_ path: String) -> Bool {
+    guard isTaken(path) else { return false }
+    var status = stat()
+    return stat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFREG
   }
 
   /// Whether this process may write the file, by its permissions and those of the file system.
@@ -35,27 +42,37 @@ struct FileIdentity: Equatable, Sendable {
 enum FileReplacement {
   static let sidecars = ["-wal", "-shm", "-journal"]
 
+  /// Whether there is a file to open.
+  ///
+  /// - Throws: `needsRebuild` if what has its name, or that of a sidecar, is no file: SQLite would wait for the other end
+  ///   of a pipe, and never get over a directory.
+  static func isThere(_ path: String) throws(TablesError) -> Bool {
+    for suffix in [""] + sidecars where FileIdentity.isNoFile(path + suffix) {
+      let what = suffix.isEmpty ? "it" : "its \(suffix)"
+      throw .needsRebuild(path: path, .damaged("\(what) is not a file"))
+    }
+    return FileIdentity.exists(path)
+  }
+
   static func removeSidecars(of path: String) {
     // A sidecar that cannot be removed shows when the file is opened.
     for sidecar in sidecars { unlink(path + sidecar) }
   }
 
-  /// Removes a file and its sidecars, if they are there. A directory of that name is moved aside.
+  /// Removes a file and its sidecars, if they are there. What is no file is moved aside.
   static func remove(_ path: String) throws(TablesError) {
-    var status = stat()
-    if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
-      try moveAside(path)
-    } else if unlink(path) != 0, errno != ENOENT {
-      throw failure("unlink", path)
-    }
-    for sidecar in sidecars where unlink(path + sidecar) != 0 {
-      if errno != ENOENT { throw failure("unlink", path + sidecar) }
+    for name in [path] + sidecars.map({ path + $0 }) {
+      if FileIdentity.isNoFile(name) {
+        try moveAside(name)
+      } else if unlink(name) != 0, errno != ENOENT {
+        throw failure("unlink", name)
+      }
     }
   }
 
   private static func moveAside(_ path: String) throws(TablesError) {
     var number = 0
-    while FileIdentity.exists("\(path).aside\(number)") { number += 1 }
+    while FileIdentity.isTaken("\(path).aside\(number)") { number += 1 }
     if rename(path, "\(path).aside\(number)") != 0 { throw failure("rename", path) }
   }
 

@@ -137,8 +137,8 @@ extension Tables {
 
   /// None if the old tables cannot be read: peers then confirm again at the next sync.
   private static func acknowledgements(ofOld path: String) -> [Acknowledgement] {
-    guard FileIdentity.exists(path), !FileIdentity.isNoFile(path) else { return [] }
     do {
+      guard try FileReplacement.isThere(path) else { return [] }
       var configuration = Configuration()
       configuration.readonly = true
       let queue = try DatabaseQueue(path: path, configuration: configuration)
