@@ -78,4 +78,18 @@ import Testing
     // All commits together wrote more than 12,000 pages of 4 KiB.
     #expect(bytes < 7000 * 4096)
   }
+
+  @Test func theTablesOfAStatementAreKnown() throws {
+    let reader = try ReadConnection(folder.tables)
+    func tables(_ sql: String) throws -> Set<String>? { try reader.modelTables(readBy: sql) }
+    #expect(try tables("SELECT count(*) FROM Teams") == ["teams"])
+    let both = try tables("SELECT 1 FROM teams WHERE id IN (SELECT teamId FROM members)")
+    #expect(both == ["teams", "members"])
+    #expect(try tables("SELECT 1") == [])
+    // Any commit changes those.
+    #expect(try tables("SELECT teams.id FROM teams, _stemma_streams") == nil)
+    #expect(throws: TablesError.self) { try tables("SELECT 1 FROM nowhere") }
+    // Others are prepared as before.
+    #expect(try reader.statement("SELECT name FROM teams").step() == false)
+  }
 }

@@ -8,6 +8,7 @@ import Synchronization
 /// observes.
 final class ChangeFeed: Sendable {
   private let readers: Readers
+  private let rows: RowFeed
   private let state = Mutex(State())
 
   private struct State {
@@ -20,7 +21,10 @@ final class ChangeFeed: Sendable {
   /// How often others' changes are looked for.
   private static let interval = Duration.milliseconds(100)
 
-  init(_ readers: Readers) { self.readers = readers }
+  init(_ readers: Readers, _ rows: RowFeed) {
+    self.readers = readers
+    self.rows = rows
+  }
 
   /// One element now and one after each change; changes while nobody listens are one element.
   func stream() -> AsyncStream<Void> {
@@ -77,10 +81,13 @@ final class ChangeFeed: Sendable {
   }
 
   private func watch() -> Task<Void, Never> {
-    Task.detached(priority: .utility) { [weak self, readers] in
+    Task.detached(priority: .utility) { [weak self, readers, rows] in
       let watch = ForeignChanges(readers)
       while !Task.isCancelled {
-        if await watch.haveHappened() { self?.publish() }
+        if await watch.haveHappened() {
+          rows.noteOthers()
+          self?.publish()
+        }
         // Cancelled while it sleeps: the loop ends.
         do { try await Task.sleep(for: Self.interval) } catch { return }
       }

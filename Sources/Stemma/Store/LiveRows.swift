@@ -1,6 +1,6 @@
 import Observation
 
-/// The rows of a statement for a view: changes with each commit that changes them, on the main actor.
+/// The rows of a statement for a view: the newest ones after commits that change them, on the main actor.
 ///
 ///     @State private var reminders = store.live(Reminder.order { $0.title })
 ///     …
@@ -19,10 +19,10 @@ public final class LiveRows<Output: Sendable> {
 
   fileprivate init(_ observation: RowObservation<Output>) {
     task = Task { [weak self] in
-      var iterator = observation.makeAsyncIterator()
+      var newest = NewestRows(observation)
       while !Task.isCancelled {
         do {
-          guard let rows = try await iterator.next(isolation: MainActor.shared) else { return }
+          guard let rows = try await newest.next(isolation: MainActor.shared) else { return }
           self?.take(rows)
         } catch is CancellationError { return } catch { self?.error = error }
       }

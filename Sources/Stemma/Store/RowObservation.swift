@@ -3,10 +3,14 @@ import StemmaTables
 
 /// The rows of a statement, again and again.
 ///
-/// The first element is what is there now; each further one what is there after a commit that has changed it, whether it
-/// was made here, came from a peer or is another process's. No element shows a part of a commit. A commit yields at most
-/// one element: those that are made while the last one is worked on are one together, so nothing piles up behind somebody
-/// who is slow.
+/// The first element is what is there when `next` is first called; then each commit of this store that changes the rows
+/// gives one, in the order of the commits, also to somebody who was busy meanwhile. What others have written, peers by a sync
+/// and other processes and stores, gives one for each time that is looked: when a sync of this store has ended, before a
+/// commit of this store, and several times a second while somebody waits for an element. No element shows a part of a commit.
+///
+/// The rows are read on the thread that writes, in each commit that writes to a table of the statement, which takes longer by
+/// that; whoever is slow to take elements keeps nobody waiting. Up to 1,000 elements wait, with up to 100,000 rows together: beyond that
+/// the oldest are left out, as each has all rows. Who wants the newest rows alone takes `live`, which costs commits nothing.
 ///
 /// A record is changed, too, when only what is known of its history is: a peer wrote the same value. The element then
 /// looks like the last one, but its records know of both writes, and saving one of them is no conflict.
@@ -14,9 +18,16 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
   /// All rows, not only those that have changed.
   public typealias Element = [Output]
 
+  /// How much waits for somebody who is slow; one element does whatever it has.
+  struct Limits {
+    var elements = 1000
+    var rows = 100_000
+  }
+
   let store: Store
   let text: StatementText
   let read: @Sendable (RowCursor) throws -> [Output]
+  var limits = Limits()
 
   /// Begins an observation of its own: its first element is what is there when `next` is called.
   public func makeAsyncIterator() -> Iterator {
@@ -27,7 +38,8 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
   public struct Iterator: AsyncIteratorProtocol {
     let observation: RowObservation
     var changes: AsyncStream<Void>.Iterator
-    private var last: Int?
+    /// Nil until the first rows were read.
+    private(set) var pending: PendingRows<Output>?
 
     init(observation: RowObservation, changes: AsyncStream<Void>.Iterator) {
       self.observation = observation
@@ -37,39 +49,90 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
     /// - Throws: what reading throws; `unreadable` for example. The rows are read again after the next commit, if it is
     ///   called again.
     public mutating func next() async throws -> [Output]? {
-      while await changes.next() != nil {
-        let (store, text, read, last) = (observation.store, observation.text, observation.read, last)
-        // Most commits are about other rows: those that are there are compared before they are made values.
-        let found: (digest: Int, rows: [Output])?
-        do {
-          found = try await store.read { (connection: ReadConnection) -> (digest: Int, rows: [Output])? in
-            try connection.snapshot {
-              let statement = try connection.statement(text.sql)
-              let digest = try statement.read(text, store) { rows in
-                var hasher = Hasher()
-                while try rows.next() { rows.hash(into: &hasher) }
-                return hasher.finalize()
-              }
-              if digest == last { return nil }
-              return (digest, try statement.read(text, store, read))
-            }
-          }
-        } catch StoreError.closed { return nil } catch {
-          // Who asks again gets the rows, also those that it has had.
-          self.last = nil
-          throw error
+      let store = observation.store
+      while true {
+        if let rows = try pending?.takeFirst() { return rows }
+        if pending != nil, store.rows.isLookDue {
+          await store.writer.look()
+          continue
         }
-        guard let found else { continue }
-        self.last = found.digest
-        return found.rows
+        guard await changes.next() != nil else { return nil }
+        guard pending == nil else { continue }
+        do {
+          let (pending, first) = try await PendingRows.begin(observation)
+          self.pending = pending
+          return first
+        } catch StoreError.closed { return nil }
       }
-      return nil
+    }
+  }
+}
+
+/// The newest rows of a statement, again and again: commits that are made while the last ones are worked on are one.
+struct NewestRows<Output: Sendable> {
+  private let observation: RowObservation<Output>
+  private var changes: AsyncStream<Void>.Iterator
+  private var last: Int?
+
+  init(_ observation: RowObservation<Output>) {
+    self.observation = observation
+    changes = observation.store.changes.stream().makeAsyncIterator()
+  }
+
+  /// Nil if the store is closed or the task cancelled.
+  mutating func next(isolation actor: isolated (any Actor)?) async throws -> [Output]? {
+    while await changes.next(isolation: actor) != nil {
+      let found: (digest: Int, rows: [Output])?
+      do {
+        found = try await observation.store.read { [observation, last] (connection: ReadConnection) in
+          try connection.snapshot {
+            let found = try observation.rows(since: last) { try connection.statement($0) }
+            return try found.map { ($0.digest, try $0.rows.get()) }
+          }
+        }
+      } catch StoreError.closed { return nil } catch {
+        // Who asks again gets the rows, also those that it has had.
+        last = nil
+        throw error
+      }
+      guard let found else { continue }
+      last = found.digest
+      return found.rows
+    }
+    return nil
+  }
+}
+
+extension RowObservation {
+  /// The rows, and a digest of all that they hold.
+  ///
+  /// - Throws: if the statement cannot be run. What cannot be shown is told beside the digest.
+  func rows(_ prepare: RowFeed.Prepare) throws -> (digest: Int, rows: Result<[Output], any Error>) {
+    let statement = try prepare(text.sql)
+    return (try digest(statement), Result { try statement.read(text, store, read) })
+  }
+
+  /// The same; nil if `last` is their digest. Most commits are about other rows: those that are there are compared before they
+  /// are made values.
+  func rows(
+    since last: Int?, _ prepare: RowFeed.Prepare
+  ) throws -> (digest: Int, rows: Result<[Output], any Error>)? {
+    let statement = try prepare(text.sql)
+    let digest = try digest(statement)
+    return digest == last ? nil : (digest, Result { try statement.read(text, store, read) })
+  }
+
+  private func digest(_ statement: Statement) throws -> Int {
+    try statement.read(text, store) { rows in
+      var hasher = Hasher()
+      while try rows.next() { rows.hash(into: &hasher) }
+      return hasher.finalize()
     }
   }
 }
 
 extension Store {
-  /// The rows of a statement now, and again after commits that change them.
+  /// The rows of a statement now, and again for each commit that changes them.
   public func observe<Statement: ReadStatement>(_ rows: Statement) -> RowObservation<Statement.Output> {
     RowObservation(store: self, text: rows.text) { try rows.all($0) }
   }

@@ -60,8 +60,16 @@ extension Store {
     let known = resolvers.all
     guard !known.isEmpty else { return }
     do {
-      let (isChanged, failures) = try await writer.access { node in try Self.decide(known, node) }
-      if isChanged { noteCommit() }
+      let failures = try await writer.access { [self] node in
+        let (isChanged, failures) = try Self.decide(known, node)
+        if isChanged {
+          noteCommit()
+          // Here, before anybody else writes.
+          rows.noteOthers()
+          rows.lookIfDue()
+        }
+        return failures
+      }
       let untold = resolvers.untold(failures)
       guard untold.isEmpty else { throw StoreError.unresolved(untold.map(\.reason).joined(separator: "; ")) }
     } catch StoreError.unresolved(let what) {

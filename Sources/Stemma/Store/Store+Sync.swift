@@ -60,7 +60,7 @@ extension Store {
     // Its directory may be gone with it.
     if other.writer.isClosed { throw StoreError.closed }
     let report = try await exchanged(with: other.directory.path, partitions, pulls: true, pushes: true)[0]
-    other.noteCommit()
+    await other.noteOthers()
     // Each of them decides, also where the other one cannot; each is told once, so both are.
     var reasons: [String] = []
     for store in [self, other] {
@@ -110,7 +110,7 @@ extension Store {
           pushed: report.pushed.map(SyncReport.Transfer.init), notices: report.notices)
       }
     }
-    noteCommit()
+    await noteOthers()
     return reports
   }
 
@@ -154,7 +154,7 @@ extension Store {
   ) async throws -> Result {
     if options.isReadOnly { throw StoreError.readOnly }
     let result = try await inspect(.write, body)
-    noteCommit()
+    await noteOthers()
     return result
   }
 

@@ -12,13 +12,14 @@ import Synchronization
 public final class Store: Sendable {
   /// Where the node is.
   public let directory: URL
-  let writer = Writer()
+  let writer: Writer
   let readers: Readers
   /// The models of the declared types as the node's schema has them, and which state of the schema that is.
   private let declared: Mutex<(types: [ObjectIdentifier: Model], schemaChanges: Int)>
   private let tables: [any Table.Type]
   let options: Options
   let changes: ChangeFeed
+  let rows: RowFeed
   let resolvers = Resolvers()
   /// Whether the directory goes with the store.
   private let isTemporary: Bool
@@ -74,7 +75,9 @@ public final class Store: Sendable {
     let path = directory.path
     try Self.checkPlace(directory, options)
     readers = Readers(Node.tablesPath(in: path))
-    changes = ChangeFeed(readers)
+    rows = RowFeed(readers)
+    writer = Writer(rows)
+    changes = ChangeFeed(readers, rows)
     let schema: Schema
     do {
       let models = try DeclaredModels(models)
@@ -182,6 +185,14 @@ public final class Store: Sendable {
   /// Says that the tables have changed.
   func noteCommit() {
     readers.noteCommit()
+    changes.publish()
+  }
+
+  /// Says that others than the thread that writes may have changed the tables.
+  func noteOthers() async {
+    readers.noteCommit()
+    rows.noteOthers()
+    await writer.look()
     changes.publish()
   }
 

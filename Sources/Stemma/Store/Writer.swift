@@ -11,9 +11,12 @@ actor Writer {
   private let executor = QueueExecutor("stemma.writer")
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
+  private let rows: RowFeed
   private var node: Node?
   private nonisolated let closed = Atomic<Bool>(false)
   private nonisolated let waiting = Mutex<[PendingCommit]>([])
+
+  init(_ rows: RowFeed) { self.rows = rows }
 
   /// A commit that is asked for, and what came of it.
   private final class PendingCommit: Sendable {
@@ -99,6 +102,9 @@ actor Writer {
     return try body(node)
   }
 
+  /// Has observers see what others than this thread have written.
+  func look() { rows.lookIfDue() }
+
   func close() {
     node = nil
     closed.store(true, ordering: .releasing)
@@ -149,15 +155,19 @@ actor Writer {
     }
     guard !group.isEmpty else { return }
     guard let node else { throw StoreError.closed }
+    rows.lookIfDue()
     do throws(NodeError) {
-      let requests = group.map { pending in
+      let requests = group.map { [rows] pending in
         Node.CommitRequest(pending.note) { write throws(NodeError) in
           try pending.body(write, node.schemaChanges)
+          rows.read(write)
         }
       }
       let outcomes = try node.write(requests)
       for (pending, outcome) in zip(group, outcomes).reversed() { pending.end(outcome) }
+      rows.settle(isDurable: true)
     } catch {
+      rows.settle(isDurable: false)
       for pending in group.reversed() { pending.end(.failure(error)) }
     }
   }

@@ -89,6 +89,29 @@ package final class ReadConnection {
     return statement
   }
 
+  /// The tables that a statement reads, in lowercase: SQLite gives some as the statement spells them. Nil if Stemma's own are among them, which any commit may change.
+  ///
+  /// SQLite tells them to whoever authorizes the statement (sqlite.org/c3ref/set_authorizer.html), and prepares all others
+  /// again afterwards.
+  package func modelTables(readBy sql: String) throws(TablesError) -> Set<String>? {
+    final class Names { var names: Set<String> = [] }
+    let found = Names()
+    sqlite3_set_authorizer(
+      connection.handle,
+      { found, action, table, _, _, _ in
+        if let found, let table, action == SQLITE_READ {
+          let found = Unmanaged<Names>.fromOpaque(found).takeUnretainedValue()
+          found.names.insert(String(cString: table).lowercased())
+        }
+        return SQLITE_OK
+      }, Unmanaged.passUnretained(found).toOpaque())
+    defer { sqlite3_set_authorizer(connection.handle, nil, nil) }
+    _ = try connection.prepareQuery(sql, isKept: false)
+    return withExtendedLifetime(found) {
+      found.names.contains { $0.hasPrefix("_stemma_") } ? nil : found.names
+    }
+  }
+
   /// Traps if the connection contradicts itself. For tests, between two reads.
   ///
   /// - No statement is left in the middle of its rows, and none has changed anything.

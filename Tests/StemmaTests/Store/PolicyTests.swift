@@ -90,14 +90,20 @@ private struct Notes<Note: Noted> {
     try await here.sync(with: there)
   }
 
-  /// Both observations yield these rows next, whatever the number of commits since.
+  /// Both observations yield these rows at last, whatever the number of commits since.
   mutating func expect(
     _ titles: [String], isDone: Bool? = nil, _ location: Testing.SourceLocation = #_sourceLocation
   ) async throws {
-    for rows in [try await seenHere.next(), try await seenThere.next()] {
+    for rows in [try await Self.last(of: &seenHere), try await Self.last(of: &seenThere)] {
       #expect(rows?.map(\.title) == titles, sourceLocation: location)
       if let isDone { #expect(rows?.map(\.isDone) == [isDone], sourceLocation: location) }
     }
+  }
+
+  private static func last(of seen: inout RowObservation<Note>.Iterator) async throws -> [Note]? {
+    var rows = try await seen.next()
+    while let next = try seen.pending?.takeFirst() { rows = next }
+    return rows
   }
 
   /// Decides the one open conflict, there, and tells the other side.

@@ -103,6 +103,9 @@ struct SharedSyncTests {
     let syncsOfOne = files.syncs - before
     #expect(syncsOfOne > 0)
 
+    var counts = store.observe(Reminder.count()).makeAsyncIterator()
+    #expect(try await counts.next() == [1])
+
     files.hold()
     let start = files.syncs
     let commits = 40
@@ -124,6 +127,8 @@ struct SharedSyncTests {
     try await store.checkInvariants()
     // Those of the slow commit, and of one group.
     #expect(files.syncs - start <= 3 * syncsOfOne, "\(files.syncs - start) syncs")
+    // Each of them was seen by itself.
+    for count in 2...commits + 2 { #expect(try await counts.next() == [count]) }
   }
   /// Each commit gives back what it has found, so the last one is the first to do so.
   @Test(
@@ -141,6 +146,9 @@ struct SharedSyncTests {
     copy.title = "old"
     copy.isDone = true
     let done = copy
+
+    var titles = store.observe(Reminder.select { $0.title }).makeAsyncIterator()
+    #expect(try await titles.next() == ["old"])
 
     let gate = DispatchSemaphore(value: 0)
     let (begun, begin) = AsyncStream.makeStream(of: Void.self)
@@ -164,5 +172,7 @@ struct SharedSyncTests {
     for row in [titled, done] { row._record.checkInvariants() }
     #expect(done._record.view == seen)
     #expect(titled._record.view == seen)
+    // Nobody observes what was not made.
+    #expect(try titles.pending?.takeFirst() == nil)
   }
 }
