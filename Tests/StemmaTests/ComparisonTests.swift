@@ -88,6 +88,18 @@ struct DistantTimeTests {
     #expect(try await count { $0.day < day } == all.0)
     #expect(try await count { $0.day > day } == all.1)
     #expect(try await count { $0.day == day } == 0)
+    // In the place of null, which the first stage has.
+    let first = Date(timeIntervalSince1970: 1)
+    #expect(try await count { ($0.end ?? date) > first } == (seconds > 0 ? 2 : 1))
+    #expect(try await count { ($0.end ?? date) < first } == (seconds > 0 ? 1 : 2))
+    #expect(try await count { ($0.end ?? date) == date } == 1)
+    #expect(try await count { ($0.end ?? date) != date } == 2)
+    let ordered = try await Stage.order { $0.end ?? date }.fetchAll(store).map(\.id)
+    #expect(ordered == (seconds > 0 ? [1, 2, 0] : [0, 1, 2]))
+    await #expect(throws: StoreError.self) { try await Stage.select { $0.end ?? date }.fetchAll(store) }
+    await #expect(throws: StoreError.self) {
+      try await Stage.where { $0.id == 0 }.select { ($0.end ?? date).max() }.fetchAll(store)
+    }
     guard abs(seconds) > 1e15 else { return }
     let second = Date.UnixTimeRepresentation(representing: date)
     #expect(try await count { $0.second < second } == all.0)

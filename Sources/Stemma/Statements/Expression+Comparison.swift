@@ -14,7 +14,7 @@ extension ExpressionProtocol {
     if datum.isNaN || time?.isNaN ?? false {
       return Expression(StatementText(operation == " IS NOT " ? "TRUE" : "FALSE"))
     }
-    if let time { return Expression(.combination(comparedText, operation, Self.unstorable(time))) }
+    if let time { return Expression(.combination(comparedText, operation, Value.unstorable(time))) }
     // Whether there is a value shows as it is stored, whatever that stands for.
     if datum.isNull { return Expression(.combination(text, operation, bound)) }
     return Expression(.combination(comparedText, operation, Self.compared(bound)))
@@ -25,16 +25,14 @@ extension ExpressionProtocol {
   }
 }
 
-extension ExpressionProtocol {
+extension ColumnValue {
   /// What a time that no column of this type can hold is compared as: it is before or after all that one can.
   fileprivate static func unstorable(_ milliseconds: Double) -> StatementText {
     // Days are text that begins with a digit; the others are compared as numbers.
-    let isText = Value.columnType.scalar == .awsDate
+    let isText = columnType.scalar == .awsDate
     return StatementText("?", [isText ? .string(milliseconds < 0 ? "" : ":") : .double(milliseconds)])
   }
-}
 
-extension ColumnValue {
   /// A point in time that its column has no form for, in milliseconds since 1970; NaN for what is none.
   fileprivate var unstorableTime: Double? {
     guard let date = self as? Date ?? (self as? Date.DayRepresentation)?.represented else {
@@ -221,10 +219,13 @@ extension Range where Bound: ColumnValue {
 
 // MARK: In the place of null
 
-/// The second value where the first is null.
+/// The second value where the first is null. A time that no column can hold is compared as what it is, and cannot be selected.
 public func ?? <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: Value
-) -> Expression<Value> { Expression(.call("ifnull", a.text, StatementText(value: b))) }
+) -> Expression<Value> {
+  let bound = b.unstorableTime.map(Value.unstorable) ?? StatementText(value: b)
+  return Expression(.call("ifnull", a.text, bound))
+}
 
 /// The second expression's value where the first has none.
 public func ?? <Value: ColumnValue>(

@@ -5,9 +5,10 @@ import StemmaSchema
 /// reads the file.
 package enum SQLFunction: String, CaseIterable, Sendable {
   /// The point in time that an AWSDateTime stands for, in milliseconds since 1970, in whatever zone it is written; null for
-  /// what is none. SQLite's own functions know no offset with seconds, and none of 15 hours.
+  /// what is none. A floating-point number is them already, of a time that has no text. SQLite's own functions know no offset
+  /// with seconds, and none of 15 hours.
   case milliseconds = "stemma_milliseconds"
-  /// The inverse, in UTC.
+  /// The inverse, in UTC; a floating-point number stays what it is.
   case dateTime = "stemma_date_time"
   /// A text as it was before `escaped`; other values as they are.
   case unescaped = "stemma_unescaped"
@@ -55,7 +56,7 @@ package enum SQLFunction: String, CaseIterable, Sendable {
     case .milliseconds:
       { context, _, arguments in
         guard let date = SQLFunction.text(arguments?[0]).flatMap({ DateText(dateTime: $0) }) else {
-          sqlite3_result_null(context)
+          SQLFunction.giveNumber(arguments?[0], context)
           return
         }
         sqlite3_result_int64(context, date.millisecondsSince1970)
@@ -63,7 +64,7 @@ package enum SQLFunction: String, CaseIterable, Sendable {
     case .dateTime:
       { context, _, arguments in
         guard let value = arguments?[0], sqlite3_value_type(value) == SQLITE_INTEGER else {
-          sqlite3_result_null(context)
+          SQLFunction.giveNumber(arguments?[0], context)
           return
         }
         let date = DateText(millisecondsSince1970: sqlite3_value_int64(value))
@@ -101,6 +102,15 @@ package enum SQLFunction: String, CaseIterable, Sendable {
       return nil
     }
     return body(UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(value))))
+  }
+
+  /// A floating-point number, or null.
+  private static func giveNumber(_ value: OpaquePointer?, _ context: OpaquePointer?) {
+    if let value, sqlite3_value_type(value) == SQLITE_FLOAT {
+      sqlite3_result_value(context, value)
+    } else {
+      sqlite3_result_null(context)
+    }
   }
 
   private static func give(_ text: String?, _ context: OpaquePointer?) {
