@@ -97,6 +97,71 @@ extension InspectionTests {
     #expect(found[2].flaws.map(\.flaw) == [.lacking(UInt64(end - start))])
   }
 
+  /// Frames that were synced together, and stood further from their place than 64 KiB, were lost.
+  @Test func framesThatConfirmEachOtherAreReadAtAnyDistance() throws {
+    let disk = SimulatedFileSystem()
+    var maker = EventMaker(seed: 25)
+    maker.keysPerPartition = 60
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk, options: .init(segmentSize: 64 << 20))
+    for group in [1, 4, 1] {
+      let commits = (0..<group).map { _ in Commit(maker.commit(20, textLength: 9_000)) }
+      _ = try log.append(commits)
+      try log.sync()
+    }
+    log.close()
+    let path = try #require(try paths(disk).first { $0.hasSuffix(".journal") })
+    let bytes = try #require(disk.contents(path))
+    let frames = try parts(path, disk).filter { $0.kind == .frame }
+    try #require(frames.count == 6 && frames.allSatisfy { $0.length > 72_000 })
+    func place(_ index: Int) -> Int { index < 6 ? Int(frames[index].offset) : bytes.count }
+    func content(_ index: Int) -> ArraySlice<UInt8> { bytes[place(index)..<place(index + 1)] }
+    func expectLost(_ lost: Set<Int>, _ spoilt: [UInt8]) throws {
+      let found = try parts(spoilt, at: path, disk)
+      try expectNoOverlap(found, size: spoilt.count)
+      let read = try Set(found.filter(\.isChecked).compactMap { try $0.block?.events().first?.arrival })
+      let whole = try frames.indices.filter { !lost.contains($0) }.map {
+        try #require(frames[$0].block?.events().first?.arrival)
+      }
+      #expect(read == Set(whole), "\(lost)")
+    }
+    let junk = [UInt8](repeating: 7, count: 2 * InspectionLimits.shift)
+    let middle = place(1) + 500
+    try expectLost([1, 2], Array(bytes[..<middle] + bytes[(place(2) + 500)...]))
+    // It stands between one that is gone and one that was synced before.
+    try expectLost([1, 2, 3], Array(bytes[..<place(1)] + bytes[place(4)...]))
+    try expectLost([1], Array(bytes[..<middle] + junk + bytes[middle...]))
+    // What stands on both sides of the second is damaged.
+    var two = bytes[..<middle] + bytes[(middle + 70_000)...]
+    two.replaceSubrange(place(3) - 69_000..<place(3) - 67_000, with: repeatElement(9, count: 2_000))
+    try expectLost([1, 3], Array(two))
+    // In each other's place, and moved.
+    for order in [[0, 2, 1, 3, 4, 5], [0, 4, 1, 2, 3, 5]] {
+      try expectLost([], Array(bytes[..<place(0)] + order.flatMap { content($0) }))
+    }
+  }
+
+  /// Frames of another file of the log, which follow each other as these do.
+  @Test func framesOfAnotherJournalAreNotTakenForThoseOfThisOne() throws {
+    let disk = SimulatedFileSystem()
+    var maker = EventMaker(seed: 26)
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk, options: .init(segmentSize: 64 << 20))
+    var contents: [[UInt8]] = []
+    for _ in 0..<2 {
+      for _ in 0..<300 { _ = try log.append([Commit(maker.commit(1))]) }
+      try log.sync()
+      let path = try #require(try paths(disk).last { $0.hasSuffix(".journal") })
+      contents.append(try #require(disk.contents(path)))
+      try log.seal()
+    }
+    log.close()
+    #expect(contents.count == 2)
+    let (first, second) = (contents[0], contents[1])
+    let junk = [UInt8](repeating: 1, count: 100)
+    let spoilt = first[..<JournalHeader.size] + junk + second[JournalHeader.size...]
+    let found = try parts(Array(spoilt), at: "/log/spoilt.journal", disk)
+    #expect(found.allSatisfy { $0.block == nil })
+  }
+
   @Test func framesThatChangedPlacesAreAllRead() throws {
     let (disk, path, bytes, frames) = try journal()
     func content(_ index: Int) -> ArraySlice<UInt8> {

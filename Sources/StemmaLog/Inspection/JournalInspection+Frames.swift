@@ -6,7 +6,13 @@ import StemmaEvents
 // it stands elsewhere; but as every byte steps the register of a CRC to another value, and back, the four bytes of an
 // offset below 2^32 are those that lead from the register before them to the one behind them, whatever these are. So
 // every frame tells where it was written, a damaged one some place or other: that is believed near to where it stands,
-// or if the frame says the same of what was synced before it, of one whose block can be read. Chance does the same once in 2^15 damaged frames that can be read.
+// or if the frame says the same of what was synced before it, of one whose block can be read. Chance does the same once in
+// 2^15 damaged frames that can be read.
+//
+// At any distance two frames confirm each other of which one was written where the other says that it ended, and which
+// are chained: a damaged one would tell another place. And what is as far from its place as a frame that is confirmed
+// is believed, too. Frames of another log or file tell places that are wrong, all by the same bits: chained ones may
+// follow each other there, but seldom as near as a file is long.
 
 extension JournalInspection {
   /// What looks like a frame at `offset`; its checksum is not compared.
@@ -68,11 +74,57 @@ extension JournalInspection {
     // One that was synced before the next was written says itself where it stood; a copy that stands right behind itself
     // is as far from its place as it is long.
     let moved = found.shift - shift
-    guard
+    guard Self.isRead(found) else { return nil }
+    let isNear =
       moved.magnitude <= InspectionLimits.shift || found.frame.synced == UInt64(written)
-        || moved == Int64(found.bytes.count), Self.isRead(found)
-    else { return nil }
-    return found
+      || moved == Int64(found.bytes.count)
+    if isNear { return found }
+    return try isConfirmed(found) ? found : nil
+  }
+
+  /// Whether a frame is as far from its place as one that is confirmed.
+  private mutating func isConfirmed(_ found: Found) throws(LogError) -> Bool {
+    let shifts: Set<Int64>
+    if let confirmedShifts { shifts = confirmedShifts } else { shifts = try findConfirmedShifts() }
+    confirmedShifts = shifts
+    return shifts.contains(found.shift)
+  }
+
+  /// How far from their places those frames of the file stand of which others, or what was synced before them, say that
+  /// they were written where their checksums do. Frames inside of others are none.
+  private mutating func findConfirmedShifts() throws(LogError) -> Set<Int64> {
+    // What this reads is not taken from the rest.
+    let kept = allowance
+    defer { allowance = kept }
+    let limit = allReadings
+    allowance = limit
+    var frames: [(shift: Int64, isSynced: Bool, first: Border, last: Border)] = []
+    var offset: UInt64 = 0
+    let source = source
+    func isFrame(_ place: UInt64) throws(LogError) -> Bool { try Self.beginsBlock(source, behind: place) }
+    while let place = try source.first(JournalFrame.magic, in: offset..<source.size, where: isFrame) {
+      offset = place + 1
+      guard var found = try frame(at: place), Self.isRead(found) else { continue }
+      offset = found.end
+      let written = writtenOffset(of: found)
+      found.shift = Int64(clamping: place) - Int64(written)
+      guard found.shift.magnitude <= limit else { continue }
+      let last = Border(place: found.written + Int64(found.bytes.count), chain: found.frame.crc)
+      frames.append(
+        (
+          found.shift, found.frame.synced == UInt64(written),
+          Border(place: found.written, chain: found.frame.previous), last
+        ))
+    }
+    let (beginnings, ends) = (Set(frames.map(\.first)), Set(frames.map(\.last)))
+    return Set(
+      frames.filter { $0.isSynced || ends.contains($0.first) || beginnings.contains($0.last) }.map(\.shift))
+  }
+
+  /// Where one frame was written to end and the next one to begin, and the chain value there.
+  private struct Border: Hashable {
+    var place: Int64
+    var chain: UInt32
   }
 
   /// The offset below 2^32 with which the checksum holds.

@@ -23,7 +23,9 @@ struct JournalInspection {
   private var told: [Int64: UInt64] = [:]
   /// How many bytes of what looks like a frame may still be read. Frames do not overlap, so that each of their bytes is
   /// read a few times; the long frames that a hostile file pretends to have at each of its places are not.
-  private var allowance: UInt64
+  var allowance: UInt64
+  /// How far from their places frames stand that others confirm; nil until one asks that stands far from its own.
+  var confirmedShifts: Set<Int64>?
   /// Behind the last byte of the file that is not zero; nil until somebody asks.
   private var writtenEnd: UInt64?
 
@@ -38,8 +40,12 @@ struct JournalInspection {
     self.source = source
     self.request = request
     self.body = body
-    allowance = min(source.size, .max / InspectionLimits.readings) * InspectionLimits.readings
+    allowance = 0
+    allowance = allReadings
   }
+
+  /// How many bytes are read of a file at most to look for frames.
+  var allReadings: UInt64 { min(source.size, .max / InspectionLimits.readings) * InspectionLimits.readings }
 
   private mutating func run() throws(LogError) {
     let header = try readHeader()
@@ -135,6 +141,7 @@ struct JournalInspection {
   /// The first frame, looked for anew.
   mutating func firstFrame() throws(LogError) -> Found? {
     isBehindLast = false
+    confirmedShifts = nil
     return try nextFrame(from: 0)
   }
 
