@@ -119,9 +119,9 @@ extension Log {
         listing.damage.append((number, Damage(path: path, offset: offset, flaw: flaw)))
       }
     }
-    if let watermark, watermark.journal > listing.highestNumber {
-      listing.noteMissing(upToJournal: watermark.journal, in: directory)
-    }
+    // Without a watermark nobody knows whether the log has come to the numbers of what cannot be read.
+    let reached = watermark?.journal ?? listing.highestNoise(in: directory)
+    if reached > listing.highestNumber { listing.noteMissing(upToJournal: reached, in: directory) }
     self.journals = journals
     self.listing = listing
     recovery.keptTails = listing.keptTails

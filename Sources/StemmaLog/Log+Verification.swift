@@ -56,9 +56,14 @@ extension Log {
   /// Files that have the names of others that the log never had: what they are. They count for nothing.
   package var outsiders: [Damage] {
     listing.outsiders.map { outsider in
-      guard case .notAFile(let kind) = outsider.flaw else { return outsider }
+      let what: String
+      switch outsider.flaw {
+      case .disagreement: return outsider
+      case .notAFile(let kind): what = "this is \(kind), not a file of the log"
+      default: what = "nothing in this file is of a log, and the log has not come to its number"
+      }
       var outsider = outsider
-      outsider.flaw = .disagreement("this is \(kind), not a file of the log; nobody reads it; take it away")
+      outsider.flaw = .disagreement("\(what); nobody reads it; take it away")
       return outsider
     }
   }

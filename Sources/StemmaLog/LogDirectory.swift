@@ -24,7 +24,8 @@ struct LogDirectory {
   /// a file tells nothing of the one that it has the name of.
   var strays: [UInt64: SegmentHeader] = [:]
   /// Files with the names of others that the log never had, as their numbers are above all that it has given, or another
-  /// file has the number: what they are. They count for nothing.
+  /// file has the number: what they are. They count for nothing. Neither does a file above all numbers that the others
+  /// prove, if nothing in it is of a log.
   var outsiders: [Damage] = []
   /// Of the files that count, and of those that are missing. Misnamed files count by their own numbers.
   var highestNumber: UInt64 = 0
@@ -55,6 +56,7 @@ struct LogDirectory {
     }
     var segments: [UInt64] = []
     var notFiles: [Damage] = []
+    var headless: [Damage] = []
     for name in names {
       switch LogFileName(name) {
       case .segment(let number): segments.append(number)
@@ -78,12 +80,14 @@ struct LogDirectory {
       } catch .damaged(_, let offset, let flaw) {
         let found = Damage(path: path, offset: offset, flaw: flaw)
         damage.append((number, found))
-        if flaw.isNotAFile { notFiles.append(found) }
+        if flaw.isNotAFile { notFiles.append(found) } else { headless.append(found) }
       }
     }
-    let copies = try settleJournals(segments, journals, &notFiles, directory, log, fileSystem)
+    let copies = try settleJournals(segments, journals, &notFiles, &headless, directory, log, fileSystem)
     settleNames(segments)
-    settleNumbers(segments, copies, notFiles, directory)
+    try settleNumbers(segments, copies, notFiles, headless, directory) { (path) throws(LogError) in
+      try Noise.fills(path, log: log, fileSystem)
+    }
     for (number, header) in strays {
       damage.append((number, header.misnamed(LogFileName.segment(number, in: directory))))
     }
@@ -126,10 +130,10 @@ struct LogDirectory {
   }
 
   /// Tells the journals by the numbers in their headers. Returns those that have the names of others and must stay there,
-  /// by the number of their names: copies of others. Adds what is no file.
+  /// by the number of their names: copies of others. Adds what is no file, and what has no header.
   private mutating func settleJournals(
-    _ segments: [UInt64], _ known: [Journal], _ notFiles: inout [Damage], _ directory: String,
-    _ log: LogID, _ fileSystem: any FileSystem
+    _ segments: [UInt64], _ known: [Journal], _ notFiles: inout [Damage], _ headless: inout [Damage],
+    _ directory: String, _ log: LogID, _ fileSystem: any FileSystem
   ) throws(LogError) -> [UInt64: UInt64] {
     var copies: [UInt64: UInt64] = [:]
     let replaced = replacedNumbers
@@ -138,8 +142,13 @@ struct LogDirectory {
       let path = LogFileName.journal(number, in: directory)
       if known.contains(where: { $0.path == path && $0.number == number }) { continue }
       do throws(LogError) {
-        let own = try JournalHeader.number(of: try fileSystem.open(path, .read), log: log)
+        let file = try fileSystem.open(path, .read)
+        let own = try JournalHeader.number(of: file, log: log)
         if let own, own != number { copies[number] = own }
+        if own == nil {
+          let flaw = try file.size() == 0 ? Flaw.empty : .notThisFormat
+          headless.append(Damage(path: path, offset: 0, flaw: flaw))
+        }
         if own ?? number == number, replaced.contains(number) { comeBack.append(number) }
       } catch .damaged(_, let offset, let flaw) {
         notFiles.append(Damage(path: path, offset: offset, flaw: flaw))
@@ -160,19 +169,28 @@ struct LogDirectory {
   }
 
   /// Tells files that have numbers above all those of the log, or those of other files, and none of their own, from those
-  /// that count.
+  /// that count. `isNoise` is asked of files without a header that are above all others.
   private mutating func settleNumbers(
-    _ segments: [UInt64], _ copies: [UInt64: UInt64], _ notFiles: [Damage], _ directory: String
-  ) {
-    let notThere = Set(notFiles.map(\.path))
-    let journals = journalNumbers.filter {
-      copies[$0] == nil && !notThere.contains(LogFileName.journal($0, in: directory))
+    _ segments: [UInt64], _ copies: [UInt64: UInt64], _ notFiles: [Damage], _ headless: [Damage],
+    _ directory: String, isNoise: (_ path: String) throws(LogError) -> Bool
+  ) throws(LogError) {
+    func counted(without others: [Damage]) -> (files: [UInt64], journals: [UInt64], highest: UInt64?) {
+      let others = Set(others.map(\.path))
+      let journals = journalNumbers.filter {
+        copies[$0] == nil && !others.contains(LogFileName.journal($0, in: directory))
+      }
+      let files = segments.filter {
+        misnamed[$0] == nil && strays[$0] == nil && !others.contains(LogFileName.segment($0, in: directory))
+      }
+      return (files, journals, (files + misnamed.values.map(\.number) + journals).max())
     }
-    let files = segments.filter {
-      misnamed[$0] == nil && strays[$0] == nil && !notThere.contains(LogFileName.segment($0, in: directory))
+    var nothing = notFiles
+    let proven = counted(without: notFiles + headless).highest ?? 0
+    for found in headless where Self.number(of: found, in: directory) > proven {
+      if try isNoise(found.path) { nothing.append(found) }
     }
-    let counted = files + misnamed.values.map(\.number) + journals
-    highestNumber = counted.max() ?? segments.max() ?? journalNumbers.max() ?? 0
+    let (files, journals, highest) = counted(without: nothing)
+    highestNumber = highest ?? segments.max() ?? journalNumbers.max() ?? 0
     let replaced = replacedNumbers
     func isOutside(_ number: UInt64, _ others: [UInt64]) -> Bool {
       number > highestNumber || others.contains(number) || replaced.contains(number)
@@ -187,7 +205,7 @@ struct LogDirectory {
       outsiders.append(.outsider(path, named: LogFileName.digits(own) + ".journal"))
       journalNumbers.removeAll { $0 == number }
     }
-    for found in notFiles {
+    for found in nothing {
       switch LogFileName(String(found.path.dropFirst(directory.count + 1))) {
       case .segment(let number) where isOutside(number, journals): damage.removeAll { $0.1 == found }
       case .journal(let number) where isOutside(number, files): journalNumbers.removeAll { $0 == number }
@@ -196,6 +214,20 @@ struct LogDirectory {
       outsiders.append(found)
     }
     outsiders.sort()
+  }
+
+  /// The number in the name of a damaged file.
+  private static func number(of damage: Damage, in directory: String) -> UInt64 {
+    switch LogFileName(String(damage.path.dropFirst(directory.count + 1))) {
+    case .segment(let number), .journal(let number): number
+    default: 0
+    }
+  }
+
+  /// The highest number of a file that has nothing in it and is above all that count; 0 if there is none.
+  func highestNoise(in directory: String) -> UInt64 {
+    outsiders.filter { $0.isUnread && !$0.flaw.isNotAFile }.map { Self.number(of: $0, in: directory) }.max()
+      ?? 0
   }
 
   /// Where a segment and a journal have the same number, the segment wins if its digest holds.
@@ -269,8 +301,8 @@ struct LogDirectory {
   mutating func noteMissing(upToJournal last: UInt64, in directory: String) {
     for number in highestNumber + 1...last {
       let names = [LogFileName.segment(number, in: directory), LogFileName.journal(number, in: directory)]
-      // What is no file stands where it was.
-      let other = outsiders.firstIndex { names.contains($0.path) && $0.flaw.isNotAFile }
+      // What is no file, or has nothing in it, stands where it was.
+      let other = outsiders.firstIndex { names.contains($0.path) && $0.isUnread }
       let found = other.map { outsiders.remove(at: $0) }
       damage.append(
         (number, found ?? Damage(path: names[number == last ? 1 : 0], offset: 0, flaw: .missing)))
@@ -285,6 +317,9 @@ struct LogDirectory {
 }
 
 extension Damage {
+  /// Whether it is of a file of which nothing was read, and not of one that is known for what it is.
+  fileprivate var isUnread: Bool { if case .disagreement = flaw { false } else { true } }
+
   /// A file that has the name of one that the log never had.
   fileprivate static func outsider(_ path: String, named name: String) -> Damage {
     let what =

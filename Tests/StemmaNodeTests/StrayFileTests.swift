@@ -3,6 +3,7 @@ import StemmaEvents
 import StemmaLog
 import StemmaNode
 import StemmaReplication
+import StemmaSimulation
 import Testing
 
 /// Files of a log under names of others, copies of them, and what is no file at all.
@@ -231,6 +232,85 @@ import Testing
     }
     try a.checkInvariants()
     #expect(try a.history.count == pair.history.count + 6 && !pair.verify().isDamaged)
+  }
+
+  /// Such a file made all numbers before it missing, for which a repair wrote empty files, or forbade to write.
+  @Test(
+    arguments: ["1.segment", "95.segment", "1.journal", "95.journal"], ["empty", "zeros", "noise"])
+  func aFileWithNothingInItAboveTheLogsNumbersCountsForNothing(name: String, kind: String) throws {
+    let pair = try Pair()
+    let parts = name.split(separator: ".").map(String.init)
+    let stray = Self.name(try pair.journal.number + #require(UInt64(parts[0])), parts[1])
+    try Self.rubbish(kind).write(to: URL(fileURLWithPath: pair.path(stray)))
+    let before = try pair.names
+    let report = try pair.verify()
+    #expect(report.damage.map(\.file) == [pair.path(stray)] && !report.isDamaged && report.losses.isEmpty)
+    #expect(report.damage[0].what.contains("nothing in this file is of a log") && report.commands.isEmpty)
+    #expect(try pair.bench.open("a").repair(from: []) { _, _ in }.files == [])
+    #expect(try pair.names == before)
+    let a = try pair.bench.open("a")
+    #expect(try a.digestTexts == pair.digests && a.history == pair.history)
+    for number in 10..<16 {
+      try a.commit(Self.row(number))
+      try a.sealIfWanted()
+    }
+    try a.checkInvariants()
+    #expect(try a.history.count == pair.history.count + 6 && !pair.verify().isDamaged)
+    let isReached = parts[0] == "1"
+    #expect(try pair.bytes(stray + (isReached ? ".aside0" : "")) == Self.rubbish(kind))
+  }
+
+  private static func rubbish(_ kind: String) -> Data {
+    var random = SplitMix64(seed: 7)
+    switch kind {
+    case "empty": return Data()
+    case "zeros": return Data(repeating: 0, count: 5000)
+    default: return Data((0..<5000).map { _ in UInt8(truncatingIfNeeded: random.next()) })
+    }
+  }
+
+  /// What the log has come to is lost, whatever stands there now; and what can be read is not noise.
+  @Test(arguments: ["empty", "zeros", "noise", "header"]) func theLastFilesAreNoStrays(kind: String) throws {
+    for role in ["journal", "segment"] {
+      let pair = try Pair()
+      let name =
+        role == "journal"
+        ? try pair.journal.name : try #require(try pair.names.last { $0.hasSuffix(".segment") })
+      let before = try pair.bytes(name)
+      let isHeader = kind == "header"
+      let after = isHeader ? Self.rubbish("noise").prefix(64) + before.dropFirst(64) : Self.rubbish(kind)
+      try after.write(to: URL(fileURLWithPath: pair.path(name)))
+      let report = try pair.verify()
+      #expect(report.damage.map(\.file) == [pair.path(name)] && report.isDamaged, "\(role)")
+      let told = (report.losses + report.rescuable).reduce(report.events) { $0 + $1.count }
+      #expect(told == UInt64(pair.history.count))
+      let peer = RemotePeer(name: "b", address: pair.bench.path("b"))
+      #expect(try pair.bench.open("a").repair(from: [peer]) { _, _ in }.isWhole)
+      #expect(try pair.bench.open("a").digestTexts == pair.digests, "\(role)")
+    }
+  }
+
+  /// The same file under a number above all others, where its header cannot be read but its blocks can: it may be the one
+  /// that is missing.
+  @Test func aFileWithoutAHeaderThatHasEventsIsNotIgnored() throws {
+    let pair = try Pair()
+    let name = try #require(try pair.names.last { $0.hasSuffix(".segment") })
+    let bytes = try pair.bytes(name)
+    try (Self.rubbish("noise").prefix(64) + bytes.dropFirst(64))
+      .write(to: URL(fileURLWithPath: pair.path("00000099.segment")))
+    try FileManager.default.removeItem(atPath: pair.path(name))
+    #expect(try pair.verify().isDamaged)
+  }
+
+  /// A gap below the numbers that are proven is told, with noise above them or without.
+  @Test func aMissingFileIsToldBesideNoise() throws {
+    let pair = try Pair()
+    try FileManager.default.removeItem(atPath: pair.path("00000002.segment"))
+    try Self.rubbish("noise").write(to: URL(fileURLWithPath: pair.path("00000050.segment")))
+    let report = try pair.verify()
+    #expect(report.isDamaged)
+    #expect(Set(report.damage.map(\.file)) == [pair.path("00000002.segment"), pair.path("00000050.segment")])
+    #expect(report.losses.reduce(0) { $0 + $1.count } + report.events == UInt64(pair.history.count))
   }
 
   /// Nothing but the next write depends on the watermark.
