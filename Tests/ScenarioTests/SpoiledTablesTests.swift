@@ -30,6 +30,22 @@ struct SpoiledTablesTests {
     try work.stemma("clone", "a", "c")
   }
 
+  @Test("a change of a record whose row was changed is made, and told where it was noticed")
+  func row() throws {
+    let work = try Workplace()
+    try work.rows("a")
+    try work.write("lines.ndjson", Rows.lines(30))
+    try work.stemma("-C", "a", "import", "lines.ndjson")
+    try Spoil.execute("UPDATE rows SET text = 'forged' WHERE n = 3", in: work.file("a/tables.sqlite"))
+    let words = ["-C", "a", "get", "Row", "tenant=t0", "n=3"]
+    let shown = try Tool.run(Tool.path, words, in: work.path)
+    #expect(shown.errors.contains(/row of Row .+: its checksum does not hold.*`stemma -C a rebuild`/))
+    let update = ["-C", "a", "update", "Row", "tenant=t0", "n=3", "text=new"]
+    let result = try Tool.run(Tool.path, update, in: work.path)
+    #expect(result.status == 0 && result.errors.contains("the tables were rebuilt from the log"))
+    #expect(try work.stemma("-C", "a", "verify").output.contains("31 events in 1 file: all good"))
+  }
+
   @Test("status of tables that lack rows shows the log, and then what is wrong")
   func rows() throws {
     let work = try Workplace()

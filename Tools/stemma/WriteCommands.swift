@@ -12,9 +12,11 @@ struct WriteOptions: ParsableArguments {
   /// Makes one change in a commit of its own and reports it.
   func perform(_ mutation: Mutation, on node: Node, ifRevision: String? = nil, announcing verb: String) throws
   {
+    let told = node.notices.count
     let (outcome, events) = try node.write(note.note) { tx throws(NodeError) in
       (try tx.perform(mutation, ifRevision: ifRevision), tx.events)
     }
+    for notice in node.notices.dropFirst(told) { Output.warning(notice) }
     guard let model = node.schema.model(named: mutation.model) else { return }
     for event in events { try warnOfDangling(event, isNamed: event.key == outcome.key, node) }
     let key = node.schema.json(of: outcome.key, model: model)
