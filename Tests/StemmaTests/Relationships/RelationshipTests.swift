@@ -296,6 +296,19 @@ struct RelationshipTests {
     try await Reminder.find(other).update { $0.title = "Sleep well" }.execute(store)
     try await store.delete(Reminder.self, other)
     #expect(try await store.get(Reminder.self, byIdentifier: other) == nil)
+    // So does the statement; named with its revision, only the record as it was is deleted.
+    let read = try await store.insert(Reminder.Draft(title: "Walk"))
+    let revision = try await store.revision(of: read)
+    try await Reminder.find(read.id).update { $0.title = "Walk far" }.execute(store)
+    await #expect {
+      try await store.delete(read, ifRevision: revision)
+    } throws: {
+      if case .revisionMismatch? = $0 as? StoreError { true } else { false }
+    }
+    #expect(try await store.get(Reminder.self, byIdentifier: read.id)?.title == "Walk far")
+    try await Reminder.delete(read).execute(store)
+    #expect(try await store.get(Reminder.self, byIdentifier: read.id) == nil)
+    #expect(try await store.conflicts().count == 1)
   }
 
   @Test("a required reference to a record that is not here says which one; an optional one is nil")
@@ -318,6 +331,14 @@ struct RelationshipTests {
         model: "Post", relationship: "author", target: "Person \(missing.uuidString.lowercased())")
     ) { try eager.loaded(\.author) }
     #expect(try eager.loaded(\.editor) == nil)
+    #expect(post.authorId == missing && post.editorId == missing)
+    let dangling = try await store.conflicts().filter { $0.kind == .dangling }
+    #expect(Set(dangling.map(\.field)) == ["author", "editor"])
+    // As soon as there is such a record, they lead to it.
+    try await store.insert(Person.Draft(id: missing, name: "Ana"))
+    #expect(try await post.author.id == missing)
+    #expect(try await post.editor?.id == missing)
+    #expect(try await store.conflicts().isEmpty)
   }
 
   @Test("of two carts for one customer, hasOne shows the one that was linked last, as the tables do")
