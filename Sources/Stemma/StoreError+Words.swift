@@ -32,7 +32,11 @@ extension StoreError {
     case .replication(.sameLog):
       "both directories hold the same log: one is a copy of the other; open a store in a new directory instead, which "
         + "gets everything by a sync"
-    default: Explanations.text(of: error)
+    case .replication(.refusedByPeer(let reason)): "the peer refused: \(words(.replication(reason)))"
+    default: words(Explanations.text(of: error))
     }
   }
+
+  /// The node's own words, in which a command is told as one of the tool: an app has no call for it.
+  static func words(_ text: String) -> String { text.replacing("`stemma ", with: "the tool's `") }
 }

@@ -1,3 +1,5 @@
+import StemmaEvents
+import StemmaLog
 import StemmaNode
 import Testing
 
@@ -27,6 +29,28 @@ struct StoreErrorTests {
       return
     }
     #expect(what.contains(call) && !what.contains("stemma ") && !what.contains("--"), "\(what)")
+  }
+
+  @Test(
+    "what only the tool can do is told as that",
+    arguments: [
+      .log(.damaged(path: "d/log/1.journal", offset: 7, .empty)),
+      .log(.damaged(path: "d/1", offset: 7, .doubled(Partition("Note"), Dot(Origin(1), Sequence(1))))),
+      .replication(.damagedLog(Damage(path: "d/log/1.journal", offset: 7, flaw: .empty))),
+      .replication(.refusedByPeer(.failed("d is damaged; run `stemma verify` on that node"))),
+      .damagedPartition("Note"), .noSchema(path: "d/schema"),
+      .doubledNames(node: "n", path: "d", partition: "Note", event: "n:1"),
+      .unfinishedClone(path: "d", source: nil, nil),
+    ] as [NodeError])
+  func commands(_ error: NodeError) {
+    let words = "\(StoreError(error))"
+    #expect(words.contains("the tool's `") && !words.contains("`stemma "), "\(words)")
+  }
+
+  @Test("what a peer refuses is told like what is met here")
+  func peers() {
+    let words = "\(StoreError(.replication(.refusedByPeer(.sameLog(LogID(1))))))"
+    #expect(words.contains("open a store in a new directory"), "\(words)")
   }
 
   @Test("a value of a statement that does not fit is told with what the statement calls it")

@@ -107,7 +107,7 @@ extension Store {
           with: remote, pulls: pulls, pushes: pushes, partitions: partitions, progress: { _, _ in })
         return SyncReport(
           pulled: report.pulled.map(SyncReport.Transfer.init),
-          pushed: report.pushed.map(SyncReport.Transfer.init), notices: report.notices)
+          pushed: report.pushed.map(SyncReport.Transfer.init), notices: report.notices.map(StoreError.words))
       }
     }
     await noteOthers()
@@ -211,9 +211,9 @@ extension Store {
         peers: status.peers.map {
           Status.Peer(
             name: $0.name, address: $0.address, behind: $0.lag == nil ? nil : $0.behind,
-            ahead: $0.lag == nil ? nil : $0.ahead, problem: $0.problem)
+            ahead: $0.lag == nil ? nil : $0.ahead, problem: $0.problem.map(StoreError.words))
         },
-        notices: status.notices + node.notices)
+        notices: (status.notices + node.notices).map(StoreError.words))
     }
   }
 }
