@@ -22,7 +22,7 @@ public enum StoreError: Error, Sendable, Equatable {
   case revisionMismatch(model: String, key: String, expected: String, current: String)
   /// A stored value does not fit the Swift type of its property: null in a required column, an enum case that this
   /// program does not know, text that is no date. Of a value that stands in no table `table` is empty, and `column` the Swift
-  /// type; of one that a statement selects by itself `table` is `SQL`, and `column` what the statement calls it.
+  /// type; of one that a statement selects by itself `table` is `a statement`, and `column` what that calls it.
   case unreadable(table: String, column: String, value: String)
   /// The record was made by an initialiser, or decoded, and belongs to no store that could be asked.
   case notFromStore(model: String)
@@ -68,7 +68,8 @@ extension StoreError: CustomStringConvertible {
         of: .revisionMismatch(model: model, key: key, expected: expected, current: current))
     case .unreadable("", let column, let value):
       "\(column.isEmpty ? "a value that is read" : column) cannot be \(value)"
-    case .unreadable("SQL", let column, let value): "\(column) is \(value), which its Swift type cannot show"
+    case .unreadable(Self.noTable, let column, let value):
+      "\(column) is \(value), which its Swift type cannot show"
     case .unreadable(let table, let column, let value):
       "\(table).\(column) holds \(value), which its Swift type cannot show"
     case .notFromStore(let model): "this \(model) comes from no store; fetch it to ask for its relationships"
@@ -87,6 +88,11 @@ extension StoreError: CustomStringConvertible {
     case .models(let what), .failed(let what): what
     }
   }
+}
+
+extension StoreError {
+  /// What takes the place of a table's name in `unreadable`: no table can be called so.
+  static let noTable = "a statement"
 }
 
 extension StoreError: LocalizedError {

@@ -53,6 +53,12 @@ struct StoreErrorTests {
     #expect(words.contains("open a store in a new directory"), "\(words)")
   }
 
+  @Test("a table can be called as anything that is no column of one")
+  func statements() {
+    let error = StoreError.unreadable(table: "SQL", column: "size", value: "1")
+    #expect("\(error)" == "SQL.size holds 1, which its Swift type cannot show")
+  }
+
   @Test("a value of a statement that does not fit is told with what the statement calls it")
   func misfits() async throws {
     let store = try await Store.temporary(models: Reminder.self)

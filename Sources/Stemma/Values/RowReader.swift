@@ -147,7 +147,7 @@ public struct RowReader {
   /// The error for a column that does not fit its Swift type.
   public func unreadable(_ column: Int) -> StoreError {
     .unreadable(
-      table: table?.description.tableName ?? "SQL", column: name(column),
+      table: table?.description.tableName ?? StoreError.noTable, column: name(column),
       value: datum(column, .text).value.json.text)
   }
 
