@@ -136,7 +136,7 @@ struct MemberReader {
           "representedKey", "the key part `\(part.property)` is stored as it is; leave out `as:`",
           at: part.place)
       }
-      if part.property == "primaryKey", group.property != "primaryKey" {
+      if part.property.withoutTicks == "primaryKey", group.property != "primaryKey" {
         misuses.add("clash", "@Table writes `primaryKey`; call this one otherwise", at: part.place)
       }
     }
@@ -212,7 +212,7 @@ struct MemberReader {
     if let variable = declaration.as(VariableDeclSyntax.self) {
       let prefix = variable.isInstance ? "" : "static "
       for binding in variable.bindings {
-        if let name = binding.name { members[prefix + name] = Syntax(binding) }
+        if let name = binding.name { members[prefix + name.withoutTicks] = Syntax(binding) }
       }
     } else if let function = declaration.as(FunctionDeclSyntax.self) {
       members[function.fullName] = Syntax(function.name)
@@ -225,7 +225,7 @@ struct MemberReader {
         members["init(_: RowReader)"] = Syntax(initializer.initKeyword)
       }
     } else if let name = declaration.asProtocol(NamedDeclSyntax.self)?.name {
-      members[name.text] = Syntax(name)
+      members[name.text.withoutTicks] = Syntax(name)
     }
   }
 }

@@ -17,6 +17,12 @@ enum Names {
     isPlain(name) && !name.lowercased().hasPrefix("sqlite_")
   }
 
+  /// What a property cannot be called, and why.
+  static let takenProperties = [
+    "self": "every value has a member `self`",
+    "Stemma": "`Stemma` is the library in what the macro writes",
+  ]
+
   private static func isLetter(_ byte: UInt8) -> Bool {
     (65...90).contains(byte) || (97...122).contains(byte)
   }
@@ -43,7 +49,7 @@ extension TableDeclaration {
     for column in key.columns + columns { checkName(of: column, &misuses) }
     for relationship in relationships {
       guard let binding = relationship.variable.bindings.first else { continue }
-      Self.checkSelf(relationship.property, binding.pattern, column: false, &misuses)
+      Self.checkTaken(relationship.property, binding.pattern, column: false, &misuses)
     }
     for relationship in relationships where !Names.isPlain(relationship.property.withoutTicks) {
       guard let binding = relationship.variable.bindings.first else { continue }
@@ -57,19 +63,22 @@ extension TableDeclaration {
     checkDifferent(&misuses)
   }
 
-  /// `value.self` is the value, whatever is declared.
-  private static func checkSelf(
+  /// `value.self` is the value, whatever is declared; and more like that.
+  static func checkTaken(
     _ property: String, _ place: some SyntaxProtocol, column: Bool, _ misuses: inout Misuses
   ) {
-    guard property.withoutTicks == "self" else { return }
-    misuses.add(
-      "name",
-      "every value has a member `self`; call this one otherwise\(column ? ", and its column with @Column(\"self\")" : "")",
-      at: place)
+    let name = property.withoutTicks
+    guard let reason = Names.takenProperties[name] else { return }
+    let advice = column ? ", and its column with @Column(\"\(name)\")" : ""
+    misuses.add("name", "\(reason); call this one otherwise\(advice)", at: place)
   }
 
   private func checkName(of column: Column, _ misuses: inout Misuses) {
-    Self.checkSelf(column.property, column.place, column: column.name == "self", &misuses)
+    // Of what is in a group, that says it.
+    if column.path == column.property {
+      let isNamed = column.name == column.property.withoutTicks
+      Self.checkTaken(column.property, column.place, column: isNamed, &misuses)
+    }
     guard !Names.isPlain(column.name) else { return }
     // At the attribute, where that names it: the compiler knows no places inside of attributes.
     let attribute = column.variable.attributes.named("Column")

@@ -26,6 +26,9 @@ struct SelectionMacro {
         MemberReader.checkOptional(column, mayBeKey: isKey || isOfTable, &misuses)
         MemberReader.checkConstant(column, isKey, &misuses)
         MemberReader.checkMarks(ofPart: column, &misuses)
+        TableDeclaration.checkTaken(
+          column.property, column.place, column: isOfTable && column.name == column.property.withoutTicks,
+          &misuses)
       }
       parts += columns
     }
@@ -83,7 +86,7 @@ extension SelectionMacro: MemberMacro {
     if let name = declaration.as(StructDeclSyntax.self)?.name.text, !parts.isEmpty,
       !MemberReader.declaredNames(declaration).contains("Columns")
     {
-      members.append(columns(of: name, parts, access))
+      members.append(columns(of: name, parts, access, misuses))
     }
     return members
   }
@@ -100,18 +103,19 @@ extension SelectionMacro: MemberMacro {
 
   /// What a statement selects for each property.
   private static func columns(
-    of name: String, _ parts: [TableDeclaration.Column], _ access: String
+    of name: String, _ parts: [TableDeclaration.Column], _ access: String, _ misuses: Misuses
   ) -> DeclSyntax {
     let parameters = parts.map { part in
       "\(part.property): some Stemma.ExpressionProtocol<\(part.representation ?? part.type)>"
     }
-    let selected = parts.map { "Stemma.SelectedColumn(\($0.property))" }
+    let selected = parts.map { "Stemma.SelectedColumn(\($0.property))" }.joined(separator: ", ")
+    let made = misuses.hasErrors ? refused : ["self.selected = [\(selected)]"]
     return """
       \(raw: access)struct Columns: Stemma.SelectionColumns {
         \(raw: access)typealias Output = \(raw: name)
         \(raw: access)let selected: [Stemma.SelectedColumn]
         \(raw: parts.map { $0.access(access) }.narrowest(access))init(\(raw: parameters.joined(separator: ", "))) {
-          self.selected = [\(raw: selected.joined(separator: ", "))]
+          \(raw: TableDeclaration.lines(made, 4))
         }
       }
       """

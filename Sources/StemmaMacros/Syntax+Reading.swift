@@ -137,7 +137,11 @@ extension VariableDeclSyntax {
 }
 
 extension PatternBindingSyntax {
-  var name: String? { pattern.as(IdentifierPatternSyntax.self)?.identifier.text }
+  var name: String? {
+    let name = pattern.as(IdentifierPatternSyntax.self)?.identifier.text
+    // The one word that may be declared without ticks, and means something else wherever it is used.
+    return name == "await" ? "`await`" : name
+  }
 
   /// Whether it has storage: no accessors, or only observers.
   var isStored: Bool {

@@ -16,12 +16,12 @@ extension TableDeclaration {
         "a record is a value for every actor; leave out @\(actor.attributeName.trimmedDescription)",
         at: actor, fix: .leaveOut(actor, of: declaration))
     }
-    let reserved = ["Draft", "Columns", "Relationships", "PrimaryKey", "Stemma"]
-    if reserved.contains(name) {
+    let reserved = ["Draft", "Columns", "Relationships", "PrimaryKey", "Stemma", "Swift", "String"]
+    if reserved.contains(name.withoutTicks) {
       misuses.add(
         "reservedName",
         "a type with @Table cannot be called \(name): what that writes has this name; the model can, with "
-          + "@Table(model: \"\(name)\")",
+          + "@Table(model: \"\(name.withoutTicks)\")",
         at: declaration.name)
     }
     checkMembers(&misuses)

@@ -190,8 +190,8 @@ extension String {
   /// `default` for `` `default` ``.
   var withoutTicks: String { replacing("`", with: "") }
 
-  /// In front of an argument, where most keywords are names like others.
-  var asLabel: String { ["`inout`", "`let`", "`var`"].contains(self) ? self : withoutTicks }
+  /// In front of an argument, where all keywords but one are names like others.
+  var asLabel: String { self == "`inout`" ? self : withoutTicks }
 }
 
 extension ExprSyntax {

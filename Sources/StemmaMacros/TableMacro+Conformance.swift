@@ -63,7 +63,7 @@ extension TableDeclaration {
 
   private func construction(_ type: String, _ columns: [Column], _ first: Int) -> String {
     let parts = columns.enumerated().map {
-      "\($1.property): \(outside($1).readingOfTable(first + $0))"
+      "\($1.property.asLabel): \(outside($1).readingOfTable(first + $0))"
     }
     return "\(type)(\(parts.joined(separator: ", ")))"
   }

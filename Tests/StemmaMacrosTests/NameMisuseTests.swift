@@ -209,5 +209,40 @@ struct NameMisuseTests {
         var shopId: Int
         @BelongsTo("shopId") var `self`: Shop
         """, "every value has a member `self`; call this one otherwise", line: 2, column: 26)
+    expectMisuse(
+      "@Selection struct Shown { var `self`: Int }",
+      "every value has a member `self`; call this one otherwise", line: 1, column: 31)
+    expectMisuse(
+      """
+      @Table struct Book {
+        let id: Int
+        @Selection struct Part { var `self`: Int }
+        var part: Part
+      }
+      """,
+      "every value has a member `self`; call this one otherwise, and its column with @Column(\"self\")",
+      line: 3, column: 32)
+  }
+
+  @Test("a name that what macros write takes for something else")
+  func takenMember() {
+    expectMisuse(
+      inBook: "@Column(\"stemma\") var Stemma: Int",
+      "`Stemma` is the library in what the macro writes; call this one otherwise", line: 1, column: 23)
+    expectMisuse(
+      inBook: "var `primaryKey`: Int",
+      "@Table writes `primaryKey`; call this one otherwise", line: 1, column: 5)
+  }
+
+  @Test("a model whose name what @Table writes has", arguments: ["Draft", "Stemma", "Swift", "String"])
+  func takenModel(_ name: String) {
+    expectMisuse(
+      """
+      @Table struct \(name) {
+        let id: Int
+      }
+      """,
+      "a type with @Table cannot be called \(name): what that writes has this name; the model can, with @Table(model: \"\(name)\")",
+      line: 1, column: 15)
   }
 }
