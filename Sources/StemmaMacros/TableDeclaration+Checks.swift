@@ -34,6 +34,7 @@ extension TableDeclaration {
         at: declaration.name)
     }
     checkIndexes(&misuses)
+    for column in columns { checkTime(column, &misuses) }
     for relationship in relationships { check(relationship, &misuses) }
     checkSetters(&misuses)
   }
@@ -112,6 +113,17 @@ extension TableDeclaration {
     misuses.add(
       "unknownField", "\(name) has no column `\(field)`; it has \(known.joined(separator: ", "))",
       at: attribute, fix: fix)
+  }
+
+  /// A column that the node would maintain, were it not for its representation.
+  private func checkTime(_ column: Column, _ misuses: inout Misuses) {
+    var plain = column
+    plain.representation = nil
+    guard plain.isMaintained, !column.isMaintained else { return }
+    misuses.warn(
+      "representedTime",
+      "the node maintains `\(column.name)` only where it is stored as it is: leave out `as:`, or call the column otherwise",
+      at: column.place)
   }
 
   /// Members that `@Table` would write again.

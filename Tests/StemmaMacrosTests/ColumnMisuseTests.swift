@@ -461,4 +461,16 @@ struct ColumnMisuseTests {
       "@Selection class Part { var name: String = \"\" }",
       "@Selection stands on a struct: what is selected is a value", line: 1, column: 1)
   }
+
+  @Test("a time that the node would maintain, stored as something else")
+  func representedTime() {
+    expectMisuse(
+      inBook: "@Column(as: Date.DayRepresentation.self) var createdAt: Date",
+      "the node maintains `createdAt` only where it is stored as it is: leave out `as:`, or call the column otherwise",
+      line: 1, column: 46, severity: .warning)
+    expectMisuse(
+      inBook: "@Column(as: Date.UnixTimeRepresentation?.self) var updatedAt: Date?",
+      "the node maintains `updatedAt` only where it is stored as it is: leave out `as:`, or call the column otherwise",
+      line: 1, column: 52, severity: .warning)
+  }
 }
