@@ -150,6 +150,13 @@ package struct InspectedFile: Sendable {
     size = try file.size()
   }
 
+  /// One that is open.
+  init(path: String, file: any File, size: UInt64) {
+    self.path = path
+    self.file = file
+    self.size = size
+  }
+
   /// The bytes that are there, at most `count`.
   package func bytes(at offset: UInt64, count: Int) throws(LogError) -> [UInt8] {
     guard offset < size, count > 0 else { return [] }

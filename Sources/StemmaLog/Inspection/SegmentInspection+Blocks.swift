@@ -2,63 +2,63 @@ import StemmaEvents
 
 // The blocks of a segment where its footer can be read.
 //
-// The footer says how long each block is and what its checksum is. Where as many bytes stand before it as there
-// were, that is where each one stands, damaged or not. Where bytes were taken out or put in, a block is where its
-// checksum holds: the one that does not stand behind the block before it is searched for, or one of those behind it.
-// What is left between blocks that were found is where the bytes are missing, or too many.
+// It tells where each one stands (`BlockPlaces`). Those that are not whole anywhere stood between those that are: if as
+// many bytes are left there as they took, each stands where it must, damaged; else that is where bytes are missing, or
+// too many.
 
 extension SegmentInspection {
   func reportBlocks(
     _ index: FoundFooter, _ header: InspectedPart, _ tally: inout StreamTally
   ) throws(LogError) {
     let blocks = index.footer.blocks
-    let start = header.offset > 0 ? headerEnd : index.start ?? headerEnd
+    let start = min(header.offset > 0 ? headerEnd : index.start ?? headerEnd, index.offset)
+    // Where the header cannot be read, blocks may stand before its end.
+    let first = header.isRead ? start : 0
+    let places = try BlockPlaces.find(blocks, from: start, in: first..<index.offset, of: source)
+    let stretches = stretches(
+      of: blocks, places, from: start, before: index.offset, isHeaderRead: header.isRead)
     var header = header
-    guard start + index.footer.storedBytes != index.offset else {
-      if !header.isRead { header.end(at: start) }
-      report(header: header)
-      return try reportBlocks(0..<blocks.count, of: blocks, at: start, &tally)
-    }
-    let stretches = try stretches(of: blocks, from: start, before: index.offset, header)
-    if let first = stretches.first, !header.isRead, let flaw = Flaw.count(of: first.bytes.lowerBound, start) {
-      header.end(at: first.bytes.lowerBound)
-      header.flaws = []
-      if header.length > 0 {
-        header.complain(flaw, in: 0..<header.length)
-      } else {
-        header.complain(
-          .disagreement(
-            first.isFilled ? "no byte of it is left" : "what is left of it is among the bytes that follow"))
+    if !header.isRead {
+      let end = stretches.first?.bytes.lowerBound ?? start
+      header.end(at: end)
+      if let flaw = Flaw.count(of: end, start) {
+        header.flaws = []
+        if header.length > 0 {
+          header.complain(flaw, in: 0..<header.length)
+        } else {
+          header.complain(
+            .disagreement(
+              stretches.first?.isFilled != false
+                ? "no byte of it is left" : "what is left of it is among the bytes that follow"))
+        }
       }
     }
     report(header: header)
+    var last = -1
     for stretch in stretches {
-      if stretch.isFilled {
-        try reportBlocks(stretch.blocks, of: blocks, at: stretch.bytes.lowerBound, &tally)
-      } else {
+      guard stretch.isFilled else {
         tally.isWhole = false
         try report(stretch, of: blocks)
+        continue
       }
-    }
-  }
-
-  private func reportBlocks(
-    _ numbers: Range<Int>, of blocks: [BlockEntry], at start: UInt64, _ tally: inout StreamTally
-  ) throws(LogError) {
-    var offset = start
-    for number in numbers {
-      if request.wants(number + 1) {
-        let part = try blockPart(number + 1, blocks[number], offset)
-        if tally.isWhole { tally.add(part) }
-        report(part)
+      var offset = stretch.bytes.lowerBound
+      for number in stretch.blocks {
+        if number < last { tally.isWhole = false }
+        if request.wants(number + 1) {
+          var part = try blockPart(number + 1, blocks[number], offset)
+          if tally.isWhole { tally.add(part) }
+          if number < last { part.complain(.disagreement("it stands behind block \(last + 1)")) }
+          report(part)
+        }
+        offset += UInt64(blocks[number].length)
       }
-      offset += UInt64(blocks[number].length)
+      last = max(last, (stretch.blocks.last ?? last))
     }
   }
 
   // MARK: Blocks that were moved
 
-  /// Blocks, and the bytes between the block before them and the one behind them.
+  /// A block that is whole; or those that are not, and the bytes between the block before them and the next one in the file.
   private struct Stretch {
     var blocks: Range<Int>
     var bytes: Range<UInt64>
@@ -66,59 +66,43 @@ extension SegmentInspection {
     var expected: UInt64
 
     /// Whether each stands where it must, be it damaged.
-    var isFilled: Bool { UInt64(bytes.count) == expected }
+    var isFilled: Bool { bytes.upperBound - bytes.lowerBound == expected }
   }
 
-  /// Finds the blocks between the header and the footer; the first should stand at `start`.
+  /// All between the header and the footer, in the order of the file; the first block should stand at `start`.
   private func stretches(
-    of blocks: [BlockEntry], from start: UInt64, before end: UInt64, _ header: InspectedPart
-  ) throws(LogError) -> [Stretch] {
-    let byLength = Dictionary(grouping: blocks.indices, by: { blocks[$0].length })
+    of blocks: [BlockEntry], _ places: [UInt64?], from start: UInt64, before end: UInt64,
+    isHeaderRead: Bool
+  ) -> [Stretch] {
+    func size(_ numbers: Range<Int>) -> UInt64 { numbers.reduce(0) { $0 + UInt64(blocks[$1].length) } }
+    /// Those that are not whole, from a number on.
+    func missing(from first: Int) -> Range<Int> {
+      first..<(places[first...].firstIndex { $0 != nil } ?? blocks.count)
+    }
     var stretches: [Stretch] = []
-    var (number, offset) = (0, min(start, end))
-    if let first = blocks.first, !header.isRead, try !isWhole(first, at: start) { offset = 0 }
-    while number < blocks.count || offset < end {
-      var (next, place) = (number, offset)
-      if number < blocks.count, try isWhole(blocks[number], at: offset) {
-        (next, place) = (number + 1, offset + UInt64(blocks[number].length))
-      } else {
-        (next, place) = try nextWhole(blocks, byLength, above: number, offset..<end) ?? (blocks.count, end)
-      }
-      let expected = blocks[number..<next].reduce(0) { $0 + UInt64($1.length) }
-      if offset == 0 {
+    var offset = start
+    func addGap(_ numbers: Range<Int>, before end: UInt64) {
+      let expected = size(numbers)
+      if stretches.isEmpty, !isHeaderRead, !blocks.isEmpty {
         // What stands before the first block is the header. Where there are no more bytes than those of the blocks
         // that are not whole, nothing of the header need be among them.
-        if next == number { offset = place } else if place > expected { offset = min(start, place) }
+        offset = numbers.isEmpty ? end : end > expected ? min(start, end) : 0
       }
-      stretches.append(Stretch(blocks: number..<next, bytes: offset..<place, expected: expected))
-      (number, offset) = (next, place)
+      if numbers.isEmpty, offset >= end { return }
+      stretches.append(Stretch(blocks: numbers, bytes: min(offset, end)..<end, expected: expected))
     }
-    return stretches.filter { !$0.blocks.isEmpty || !$0.bytes.isEmpty }
-  }
-
-  private func isWhole(_ entry: BlockEntry, at offset: UInt64) throws(LogError) -> Bool {
-    guard entry.length <= InspectionLimits.part else { return false }
-    let bytes = try source.bytes(at: offset, count: entry.length)
-    return bytes.count == entry.length && bytes.crc32c == entry.crc
-  }
-
-  /// The first block that is whole anywhere in `range` and comes not before `number`.
-  private func nextWhole(
-    _ blocks: [BlockEntry], _ byLength: [Int: [Int]], above number: Int, _ range: Range<UInt64>
-  ) throws(LogError) -> (number: Int, offset: UInt64)? {
-    guard number < blocks.count else { return nil }
-    let scan = BlockScan(source)
-    var found: Int?
-    let offset = try source.first(BlockReader.beginning, in: range) { (place) throws(LogError) in
-      guard let size = try scan.size(at: place, before: range.upperBound), let alike = byLength[size] else {
-        return false
-      }
-      let crc = try source.bytes(at: place, count: size).crc32c
-      found = alike.first { $0 >= number && blocks[$0].crc == crc }
-      return found != nil
+    var numbers = missing(from: 0)
+    for (number, place) in places.enumerated().compactMap({ pair in pair.element.map { (pair.offset, $0) } })
+      .sorted(by: { $0.1 < $1.1 })
+    {
+      addGap(numbers, before: place)
+      offset = place + UInt64(blocks[number].length)
+      stretches.append(
+        Stretch(blocks: number..<number + 1, bytes: place..<offset, expected: offset - place))
+      numbers = missing(from: number + 1)
     }
-    guard let offset, let found else { return nil }
-    return (found, offset)
+    addGap(numbers, before: end)
+    return stretches
   }
 
   /// Blocks of which bytes are missing or too many: if it is one, how many; of more than one it cannot be told to

@@ -175,8 +175,9 @@ extension Log {
     if case .journal(let number) = LogFileName(String(file.path.dropFirst(directory.count + 1))) {
       request.journal = (id, number)
     }
+    let isRead = try file.ordinaryReading()
     try inspect(source, as: try LogFileFormat(of: source) ?? format, request) { part in
-      guard let block = part.block, !part.flaws.isEmpty || !file.reads(part) else { return }
+      guard let block = part.block, !isRead(part) else { return }
       // Whatever has a block was read once, values too.
       guard case .success(let events) = Result(catching: { () throws(EventsError) in try block.events() })
       else { return }
@@ -285,16 +286,19 @@ extension [LostRange] {
 }
 
 extension DamagedFile {
-  /// Whether ordinary reading reads a part that has no flaw.
-  fileprivate func reads(_ part: InspectedPart) -> Bool {
+  /// Tells of a part whether ordinary reading reads it.
+  fileprivate func ordinaryReading() throws(LogError) -> (InspectedPart) -> Bool {
     switch kind {
     case .segment(let segment, let footer):
-      part.number.map {
-        $0 <= footer.blocks.count && segment.reads(footer.blocks[$0 - 1], at: part.offset)
-      } ?? true
+      let places = try footer.blocks.map { (entry) throws(LogError) in try segment.place(of: entry) }
+      return { part in
+        guard let number = part.number, number <= places.count else { return false }
+        return places[number - 1] == part.offset && part.block?.count == footer.blocks[number - 1].events
+      }
     // One that does not stand at its place is none for it.
-    case .journal(let journal): journal.marks.contains { $0.offset == part.offset }
-    case .nothing: false
+    case .journal(let journal):
+      return { part in part.flaws.isEmpty && journal.marks.contains { $0.offset == part.offset } }
+    case .nothing: return { _ in false }
     }
   }
 

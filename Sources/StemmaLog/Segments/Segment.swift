@@ -4,9 +4,8 @@ import StemmaEvents
 /// An open segment. Reads the trailer at once and everything else on demand, nothing that is not asked for.
 ///
 /// Where bytes were taken out of its middle, or put in, what stands behind them does not stand where it was written. The
-/// end of the file is found all the same, and a block is where its checksum holds: at its place, or as far from it as the
-/// footer is from its own. So the blocks are lost in which bytes are missing or too many, and no others; and `digest`
-/// tells of bytes between two blocks.
+/// end of the file is found all the same, and a block is where its checksum holds (`BlockPlaces`). So the blocks are lost
+/// in which bytes are missing or too many, and no others; and `digest` tells of bytes between two blocks.
 struct Segment: Sendable {
   let path: String
   let header: SegmentHeader
@@ -15,6 +14,7 @@ struct Segment: Sendable {
   let trailer: SegmentTrailer
   /// How far the footer stands behind its place, or before it.
   let shift: Int64
+  private let found = FoundBlocks()
 
   /// Throws `.damaged` if the trailer is not whole, or the footer neither in its place nor before the end. `staysOpen`: false where so many are read at once that
   /// descriptors could run out.
@@ -54,9 +54,19 @@ struct Segment: Sendable {
   /// Where what was written at `offset` stands if it was moved with the footer.
   private func moved(_ offset: UInt64) -> UInt64 { UInt64(max(0, Int64(clamping: offset) + shift)) }
 
-  /// Whether a block may stand at `offset`.
-  func reads(_ entry: BlockEntry, at offset: UInt64) -> Bool {
-    offset == entry.offset || offset == moved(entry.offset)
+  /// Where a block stands; nil: nowhere. Reads the whole file. Throws `.damaged` if the footer is.
+  func place(of entry: BlockEntry) throws(LogError) -> UInt64? { try found.places(in: self)[entry.offset] }
+
+  /// Where the blocks stand, by where the footer says that they do.
+  func findBlocks() throws(LogError) -> [UInt64: UInt64] {
+    let blocks = try footer().blocks
+    let start = UInt64(header.size)
+    let source = InspectedFile(path: path, file: file, size: fileSize)
+    let places = try BlockPlaces.find(
+      blocks, from: start, in: start..<max(start, moved(trailer.footerOffset)), of: source)
+    var found: [UInt64: UInt64] = [:]
+    for (entry, place) in zip(blocks, places) { found[entry.offset] = place }
+    return found
   }
 
   /// Right before the trailer.
@@ -95,10 +105,8 @@ struct Segment: Sendable {
   func bytes(of entry: BlockEntry) throws(LogError) -> [UInt8] {
     if entry.isGap { throw .damaged(path: path, offset: entry.offset, .gap) }
     do throws(LogError) { return try read(at: entry.offset, count: entry.length, crc: entry.crc) } catch {
-      guard shift != 0, error.damage != nil else { throw error }
-      let bytes = try file.read(at: moved(entry.offset), count: entry.length)
-      guard bytes.count == entry.length, bytes.crc32c == entry.crc else { throw error }
-      return bytes
+      guard error.damage != nil, let place = try place(of: entry) else { throw error }
+      return try read(at: place, count: entry.length, crc: entry.crc)
     }
   }
 
