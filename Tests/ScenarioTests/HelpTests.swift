@@ -5,7 +5,7 @@ import Testing
 @Suite("help")
 struct HelpTests {
   /// Every command, subcommands as `schema show`.
-  private func commands(_ path: [String] = [], in work: Workplace) throws -> [[String]] {
+  func commands(_ path: [String] = [], in work: Workplace) throws -> [[String]] {
     let help = try Tool.run(Tool.path, path + ["--help"], in: work.path).output
     guard path.count < 2, let list = help.range(of: "SUBCOMMANDS") else { return [path] }
     let names = help[list.upperBound...].split(separator: "\n").compactMap { line -> String? in
