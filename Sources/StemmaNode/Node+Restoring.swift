@@ -247,7 +247,7 @@ extension Node {
       .overwritten(
         event: description.name(event.dot),
         record: text(life),
-        field: field.map { description.fieldName($0, life.model) } ?? "existence",
+        field: field.map { description.fieldName($0, life.model) } ?? FieldDecision.existence(in: life.model),
         later: description.name(later)))
   }
 

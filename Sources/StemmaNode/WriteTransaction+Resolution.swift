@@ -132,7 +132,7 @@ extension WriteTransaction {
 
   /// What tells a conflict from the others of its record.
   private func name(of conflict: RegisterConflict, _ model: Model) -> String {
-    if conflict.kind == .delete { return FieldDecision.existence }
+    if conflict.kind == .delete { return FieldDecision.existence(in: model) }
     // The whole record has no name of its own.
     if model.conflictPolicy == .optimistic { return "--kind \(conflict.kind.rawValue)" }
     let names = conflict.fields.map { declaredName($0, model) }

@@ -111,6 +111,40 @@ struct DeletionConflictTests {
   }
 
   /// It was `_exists` on one line, nothing below an event, and found under neither name.
+  /// It was printed as `_exists` there, which no command took, and `--field existence` found both.
+  @Test("whether a record exists has a name that all commands take where a field is called existence, too")
+  func fieldCalledExistence() throws {
+    let work = try Workplace()
+    try work.write("d.graphql", "type D @model { id: ID! existence: String n: Int }")
+    try work.stemma("init", "n1", "--schema", "d.graphql", "--name", "n1")
+    for key in ["x", "y"] { try work.stemma("-C", "n1", "create", "D", "id=\(key)", "existence=sure") }
+    try work.stemma("clone", "n1", "n2", "--name", "n2")
+    try work.stemma("-C", "n1", "update", "D", "x", "n=1")
+    try work.stemma("-C", "n2", "delete", "D", "x")
+    try work.stemma("-C", "n1", "update", "D", "y", "existence=doubtful")
+    try work.stemma("-C", "n2", "update", "D", "y", "existence=likely")
+    try work.stemma("-C", "n1", "pull", "n2")
+    for (field, kind) in [("_exists", "delete"), ("existence", "value")] {
+      let open = try work.stemma("-C", "n1", "conflicts", "--json", "--field", field).array()
+      #expect(open.map { $0.text("kind") } == [kind])
+      let one = try work.stemma("-C", "n1", "conflicts", "--json", "--field", field, "--model", "D").array()
+      #expect(one.map { $0.text("kind") } == [kind])
+    }
+    #expect(try work.stemma("-C", "n1", "blame", "D", "x").lines.contains { $0.hasPrefix("_exists ") })
+    #expect(try work.stemma("-C", "n1", "show", "n2:1", "--partition", "D").output.contains("_exists: "))
+    #expect(
+      try work.stemma("-C", "n1", "why", "D", "x", "_exists").output.contains("had not seen each other"))
+    #expect(try work.stemma("-C", "n1", "why", "D", "x", "existence").output.hasPrefix("existence is"))
+    #expect(try work.stemma("-C", "n1", "conflicts", "show", "D", "x", "_exists").output.contains("delete"))
+    try work.stemma("-C", "n1", "resolve", "D", "x", "_exists", "--take", "2")
+    try work.stemma("-C", "n1", "resolve", "D", "y", "existence", "--take", "1")
+    for (field, key) in [("_exists", "x"), ("existence", "y")] {
+      let found = try work.stemma(
+        "-C", "n1", "log", "--field", field, "--op", "resolve", "--op", "delete", "--json")
+      #expect(try found.array().map { $0.object("key").text("id") } == [key], "\(field)")
+    }
+  }
+
   @Test("whether a record exists is called existence by all that show or find how it was resolved")
   func word() throws {
     let work = try met()
@@ -147,7 +181,7 @@ struct DeletionConflictTests {
   }
 
   /// The decision was left out.
-  @Test("where a model has a field of that name, both it and whether a record exists are found")
+  @Test("where a model has a field of that name, it and whether a record exists are found each by its own")
   func fieldOfThatName() throws {
     let work = try Workplace()
     try work.write("s.graphql", "type Idea @model { id: ID! @primaryKey existence: String name: String }\n")
@@ -169,10 +203,12 @@ struct DeletionConflictTests {
     #expect(shown.contains("_exists:") && shown.count { $0 == "existence:" } == 2, "\(shown)")
     try work.stemma("-C", "n1", "resolve", "Idea", "i", "--keep")
     for model in [[], ["--model", "Idea"]] {
-      let found = try Tool.run(
-        Tool.path, ["-C", "n1", "log", "--field", "existence", "--format", "{event}", "--reverse"] + model,
-        in: work.path)
-      #expect(found.lines == ["n1:1", "n1:3"], "\(found)")
+      for (field, event) in [("existence", "n1:1"), ("_exists", "n1:3")] {
+        let found = try Tool.run(
+          Tool.path, ["-C", "n1", "log", "--field", field, "--format", "{event}", "--reverse"] + model,
+          in: work.path)
+        #expect(found.lines == [event], "\(found)")
+      }
     }
   }
 }

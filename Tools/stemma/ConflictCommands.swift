@@ -12,7 +12,7 @@ struct ConflictOptions: ParsableArguments {
   @Option(
     parsing: .singleValue,
     help:
-      "Only this field or relationship, or `existence`: whether the record exists; may be repeated. With `show` instead of a field behind the key.",
+      "Only this field or relationship, or `existence` (`_exists` beside a field of that name): whether the record exists; may be repeated. With `show` instead of a field behind the key.",
     completion: .fieldNames)
   var field: [String] = []
   @Option(
@@ -41,7 +41,7 @@ struct ConflictOptions: ParsableArguments {
       filter.model = words.model
       if !key.isEmpty { filter.key = try node.key(try words.onlyKey(key), of: words.model) }
     }
-    for field in field where field != FieldDecision.existence {
+    for field in field where !FieldDecision.isExistence(field, in: filter.model) {
       let models = filter.model.map { [$0] } ?? node.schema.models
       try FieldChoice.refuseKeyPart(field, models, "which is never in conflict; --key selects by it")
       let owners = try models.filter { try RecordWords(node, model: $0.name).isKnown(field) }

@@ -19,7 +19,7 @@ struct ConflictText {
     let reader = try RecordWords(node, model: name)
     let (key, rest) = try reader.key(Array(words.dropFirst()))
     guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
-    for name in rest where name != FieldDecision.existence && !reader.isKnown(name) {
+    for name in rest where !reader.isKnown(name) && !FieldDecision.isExistence(name, in: reader.model) {
       throw FieldChoice.unknown(name, [reader.model], reader.model, .badData)
     }
     filter.model = reader.model

@@ -239,7 +239,7 @@ struct EventSelection: ParsableArguments {
   @Option(
     parsing: .singleValue,
     help:
-      "Only events that write this field, or one in which this relationship is stored, or `existence`: that resolve whether the record exists; may be repeated.",
+      "Only events that write this field, or one in which this relationship is stored, or `existence` (`_exists` beside a field of that name): that resolve whether the record exists; may be repeated.",
     completion: .fieldNames)
   var field: [String] = []
   @Option(help: ArgumentHelp("Only events since then.", valueName: "when")) var since: String?
@@ -300,8 +300,8 @@ struct EventSelection: ParsableArguments {
     let models = chosen.isEmpty ? node.schema.models : chosen
     try FieldChoice.refuseKeyPart(name, models, "which no event writes; --key selects by it")
     let known = models.compactMap { $0.field(named: name)?.storedName }
-    // Whether a record exists goes by that name also where a model has a field of it.
-    let existence: Set<String> = name == FieldDecision.existence ? [Event.existenceField] : []
+    let isExistence = models.contains { FieldDecision.isExistence(name, in: $0) }
+    let existence: Set<String> = isExistence ? [Event.existenceField] : []
     if !known.isEmpty { return existence.union(chosen.isEmpty ? [name] : known) }
     if !existence.isEmpty { return existence }
     let references = models.flatMap { model in

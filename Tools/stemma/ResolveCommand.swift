@@ -14,7 +14,8 @@ struct Resolve: ParsableCommand {
       Value: --take, or --set VALUE. Delete: --keep, --take, or --delete; a deletion takes along what `stemma delete` \
       does, and is refused where that is. Cardinality: --take keeps that link and \
       unlinks the others. Dangling: --set KEY links another record, --unlink clears the reference, --delete the record. \
-      Whether the record exists is called `existence`; a whole record (policy OPTIMISTIC) has no name, \
+      Whether the record exists is called `existence`, `_exists` beside a field of that name; \
+      a whole record (policy OPTIMISTIC) has no name, \
       --kind value means it where it was deleted, too, and FIELD --set VALUE takes what is shown but for that field. \
       --all ends all or none: where a deletion is refused, end that conflict first, or leave its model out by --model. \
       An event is named as everywhere: office:5, @3.17, or at least the first four digits of its digest, in lower case.
@@ -131,7 +132,7 @@ struct Resolve: ParsableCommand {
   ) throws -> (field: String?, kind: ConflictFilter.Kind?) {
     let kind = unlink ? .dangling : kind.flatMap { ConflictFilter.Kind(rawValue: $0) }
     guard let name, !reader.isKnown(name) else { return (name, kind) }
-    guard name == FieldDecision.existence else {
+    guard FieldDecision.isExistence(name, in: reader.model) else {
       throw FieldChoice.unknown(name, [reader.model], reader.model, .badData)
     }
     if let kind, kind != .delete {

@@ -77,7 +77,7 @@ struct Why: ParsableCommand {
       } else if conflicts.contains(where: { $0.field == name }) {
         // A reference that only the other model declares.
         relationships = [name]
-      } else if name == FieldDecision.existence {
+      } else if FieldDecision.isExistence(name, in: model) {
         isExistence = true
       } else {
         throw FieldChoice.unknown(name, [model], model, .badData)

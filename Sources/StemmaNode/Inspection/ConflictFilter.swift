@@ -9,7 +9,7 @@ package struct ConflictFilter: Sendable {
 
   package var model: Model?
   package var key: Key?
-  /// Declared names of fields and relationships, and `FieldDecision.existence`; empty: all.
+  /// Declared names of fields and relationships, and what `FieldDecision.isExistence`; empty: all.
   package var fields: Set<String> = []
   package var scope: Scope = .everything
   package var kinds: Set<Kind> = [.value, .delete, .cardinality, .dangling]
@@ -25,7 +25,8 @@ package struct ConflictFilter: Sendable {
   }
 
   private func isAbout(_ field: String, _ conflict: OpenConflict, _ model: Model?) -> Bool {
-    if conflict.field == field || conflict.kind == .delete && field == FieldDecision.existence { return true }
+    if conflict.kind == .delete { return FieldDecision.isExistence(field, in: model) }
+    if conflict.field == field { return true }
     // Several reference fields are one register, which has the name of its relationship; one has its own name.
     guard conflict.kind == .value else { return false }
     if let relationship = model?.relationship(named: field), relationship.storesReference {

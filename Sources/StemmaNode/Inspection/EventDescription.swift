@@ -65,7 +65,7 @@ package struct EventDescription: Sendable {
 
   /// What people call a stored field; whether a record exists is called as everywhere.
   package func word(forField stored: String, _ model: Model?) -> String {
-    stored == Event.existenceField ? FieldDecision.existence : fieldName(stored, model)
+    stored == Event.existenceField ? FieldDecision.existence(in: model) : fieldName(stored, model)
   }
 
   package func fields(_ event: Event) -> JSON {

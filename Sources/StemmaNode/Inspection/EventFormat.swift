@@ -76,13 +76,13 @@ package struct EventFormat: Sendable {
       case .member("position"): "@\(stored.position)"
       case .member("key"): description.keyText(stored.event)
       case .member(let name): plain(json[name])
-      case .field(let name): plain(json["fields"]?[name] ?? Self.existence(name, stored.event))
+      case .field(let name): plain(json["fields"]?[name] ?? Self.existence(name, stored.event, description))
       }
     }.joined()
   }
 
-  private static func existence(_ name: String, _ event: Event) -> JSON? {
-    guard name == FieldDecision.existence else { return nil }
+  private static func existence(_ name: String, _ event: Event, _ description: EventDescription) -> JSON? {
+    guard FieldDecision.isExistence(name, in: description.model(of: event)) else { return nil }
     return event.assignments.first { $0.field == Event.existenceField }?.value.json
   }
 

@@ -6,13 +6,19 @@ import StemmaSchema
 package struct FieldDecision: Sendable {
   package typealias Candidate = ConflictDescription.Candidate
 
-  /// What people call the register that says whether a record exists, where a field is named. A field of the model
-  /// that has this name goes before it.
+  /// What people call the register that says whether a record exists, where a field is named. A field or relationship of
+  /// the model that has this name goes before it.
   package static let existence = "existence"
 
   /// What it is called beside all fields of a model: as JSON calls it where one of them has that name.
   package static func existence(in model: Model?) -> String {
-    model?.field(named: existence) == nil ? existence : Event.existenceField
+    isExistence(existence, in: model) ? existence : Event.existenceField
+  }
+
+  /// Whether that is what somebody means by a name: `_exists` always, which no field can be called.
+  package static func isExistence(_ name: String, in model: Model?) -> Bool {
+    if name == Event.existenceField { return true }
+    return name == existence && model?.field(named: name) == nil && model?.relationship(named: name) == nil
   }
 
   /// The declared name; nil: whether the record exists.
