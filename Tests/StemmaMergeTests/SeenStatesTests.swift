@@ -85,6 +85,23 @@ import Testing
     _ = try check(record.events, automerge)
   }
 
+  /// Of more than 64 branches that were written in turn each event was folded from the beginning: of 20,000 events for
+  /// seconds.
+  @Test func manyBranchesCostNoMoreMergesThanFew() throws {
+    var record = Record()
+    let create = record.add(1, .create, ["a": .int(0)])
+    var heads = [Event](repeating: create, count: 100)
+    for round in 0..<8 {
+      for (branch, head) in heads.enumerated() {
+        heads[branch] = record.add(2 + UInt64(branch), .update, ["a": .int(Int64(round))], seen: [head])
+      }
+    }
+    let history = RecordHistory(record.events, automerge)
+    var states = SeenStates(history)
+    for _ in history.events { _ = try states.next() }
+    #expect(states.merges < 3 * history.events.count)
+  }
+
   /// A record of thousands of events of which one node had not seen one was folded anew for every event after it, for
   /// seconds.
   @Test func costsGrowWithTheEventsAndNotWithTheirSquare() throws {

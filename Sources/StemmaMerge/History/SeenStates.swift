@@ -26,8 +26,9 @@ package struct SeenStates {
     var state: RecordState
   }
 
-  /// States that are kept at most.
-  package static let keptStates = 64
+  /// States that are kept at most: as many branches may be written in turn before what their events build on has to be
+  /// folded from the beginning, which makes O(n²) merges.
+  package static let keptStates = 256
 
   private let history: RecordHistory
   private var streams: [Stream] = []
