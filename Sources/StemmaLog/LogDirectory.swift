@@ -25,7 +25,7 @@ struct LogDirectory {
   var strays: [UInt64: SegmentHeader] = [:]
   /// Files with the names of others that the log never had, as their numbers are above all that it has given, or another
   /// file has the number: what they are. They count for nothing. Neither does a file above all numbers that the others
-  /// prove, if nothing in it is of a log.
+  /// prove, if nothing in it is of a log; unless it follows them, and one of them is missing.
   var outsiders: [Damage] = []
   /// Of the files that count, and of those that are missing. Misnamed files count by their own numbers.
   var highestNumber: UInt64 = 0
@@ -184,14 +184,25 @@ struct LogDirectory {
       }
       return (files, journals, (files + misnamed.values.map(\.number) + journals).max())
     }
-    var nothing = notFiles
+    let replaced = replacedNumbers
+    var noise: [Damage] = []
     let proven = counted(without: notFiles + headless).highest ?? 0
     for found in headless where Self.number(of: found, in: directory) > proven {
-      if try isNoise(found.path) { nothing.append(found) }
+      if try isNoise(found.path) { noise.append(found) }
+    }
+    var nothing = notFiles + noise
+    let others = counted(without: nothing)
+    let accounted = Set(others.files + others.journals).union(replaced).union(
+      misnamed.values.flatMap { [$0.number] + $0.replaced.map(\.number) })
+    // Where a file is missing, those that follow may be what is left of the ones that replaced it.
+    if var last = others.highest, last > 0, (1...last).contains(where: { !accounted.contains($0) }) {
+      while let next = noise.first(where: { Self.number(of: $0, in: directory) == last + 1 }) {
+        nothing.removeAll { $0 == next }
+        last += 1
+      }
     }
     let (files, journals, highest) = counted(without: nothing)
     highestNumber = highest ?? segments.max() ?? journalNumbers.max() ?? 0
-    let replaced = replacedNumbers
     func isOutside(_ number: UInt64, _ others: [UInt64]) -> Bool {
       number > highestNumber || others.contains(number) || replaced.contains(number)
     }
