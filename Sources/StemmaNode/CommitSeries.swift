@@ -129,6 +129,7 @@ extension Node {
       }
     }
     try lockedForEvents { () throws(NodeError) in
+      var isDurable = false
       do {
         try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
           let series = try CommitSeries(self, transaction)
@@ -136,13 +137,18 @@ extension Node {
           try series.end()
           openSeries = series.isComplete ? nil : series.size
           try outcome.get()
+          isDurable = true
           try transaction.keep(clock: clock.highest)
           transaction.advance(to: log.token)
         }
         applied = log.token
-      } catch let error as NodeError { failure = mended(error) } catch let error as TablesError {
-        failure = mended(.tables(error))
+      } catch let error as NodeError { failure = error } catch let error as TablesError {
+        failure = NodeError.tables(error)
       } catch { failure = error }
+      guard let error = failure as? NodeError else { return }
+      failure = mended(error)
+      // The series is in the log, and so in the tables that were made from it.
+      if isDurable, case NodeError.tables(.rebuilt)? = failure { failure = nil }
     }
     switch failure {
     case nil: return

@@ -62,9 +62,14 @@ extension Node {
         notices.append("the tables are behind the log: \(Explanations.text(of: error))")
       }
       if log.wantsSealing { sealOrNote() }
+      var remade: NodeError?
       return (durable ?? []).map { outcome in
         guard case .failure(let error) = outcome else { return outcome }
-        return .failure(mended(error))
+        // Once for all that met the damage.
+        if let remade, case .tables(.needsRebuild) = error { return .failure(remade) }
+        let told = mended(error)
+        if case .tables(.rebuilt) = told { remade = told }
+        return .failure(told)
       }
     }
   }
