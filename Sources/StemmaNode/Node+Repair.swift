@@ -104,7 +104,7 @@ extension Node {
       offers.append(offer)
     }
     if report.files.isEmpty { (report.strangers, report.unconcerned) = (strangers, unconcerned) }
-    let mended = try Self.wrapping {
+    var mended = try Self.wrapping {
       try log.mend(survey, with: offers, and: salvage, takesUnnoted: takesUnnoted)
     }
     report.files += mended.files.map { String($0.split(separator: "/").last ?? "") }
@@ -118,6 +118,14 @@ extension Node {
     report.isVague = report.isVague || !survey.vague(after: salvage).isEmpty || mark.damage?.isVague == true
     report.refused = Set(mended.forged.map { $0.partition.description }).sorted()
     let left = try Self.wrapping { try log.verify() }
+    let offered = Set(offers.flatMap { $0.events.map { EventName($0) } })
+    if left.isEmpty, !mended.missing.isEmpty, mended.missing.allSatisfy({ $0.place == nil }),
+      LostNames(mended.missing).count(in: offered) == mended.missing.reduce(0, { $0 + $1.count })
+    {
+      // No file is left that could have held it: it comes as what others have written.
+      report.isVague = true
+      mended.missing = []
+    }
     if left.isEmpty, mended.missing.isEmpty {
       report.missing = []
       report.waiting = 0
@@ -129,8 +137,7 @@ extension Node {
     let (toll, missing) = try keepDamage(left, isVague: report.isVague)
     report.missing = toll.missing
     let stillMissing = LostNames(missing.filter { !report.refused.contains($0.partition.description) })
-    let offered = Set(offers.flatMap { $0.events.map { EventName($0) } })
-    report.waiting = UInt64(offered.count { stillMissing.contains($0) })
+    report.waiting = stillMissing.count(in: offered)
     report.rescuable = toll.rescuable
     report.isLeftDamaged = !left.isEmpty
     return mended.events > 0
@@ -215,6 +222,8 @@ private struct LostNames {
   init(_ lost: [LostRange]) {
     for range in lost { ranges[EventName(stream: range.partition, range.origin), default: []].append(range) }
   }
+
+  func count(in names: Set<EventName>) -> UInt64 { UInt64(names.count { contains($0) }) }
 
   func contains(_ name: EventName) -> Bool {
     (ranges[EventName(stream: name.partition, name.dot.origin)] ?? []).contains {

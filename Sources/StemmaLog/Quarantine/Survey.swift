@@ -96,6 +96,9 @@ struct DamagedFile: Sendable {
     }
   }
 
+  /// Whether its place is known from its name alone.
+  var hasUnreadHeader: Bool { if case .nothing = kind { true } else { false } }
+
   init(kind: Kind, footer: SegmentFooter? = nil) {
     self.kind = kind
     tellsAll = footer != nil
@@ -155,16 +158,28 @@ extension Log {
         try surveyor.add(header, path, isDamaged: paths.contains(path), self)
       }
     }
-    for (place, file) in surveyor.survey.files
-    where !file.tellsAll && !surveyor.ambiguous.contains(file.path) {
-      let (placed, unplaced, _) = try inspectedContents(of: file)
-      surveyor.addTold(placed.events.map(\.event) + unplaced, place)
-      if file.path.hasSuffix(".journal") {
-        surveyor.toldEnds[place] = placed.events.map { $0.arrival + 1 }.max()
-      }
-    }
+    surveyor.disownFooters()
+    for place in surveyor.survey.files.keys { try addTold(of: place, to: &surveyor) }
     surveyor.conclude()
+    // A file whose header cannot be read may have the name of another one.
+    let disowned = surveyor.disownDisorder()
+    if !disowned.isEmpty {
+      for place in disowned { try addTold(of: place, to: &surveyor) }
+      surveyor.conclude()
+    }
+    surveyor.joinDisorder()
     return surveyor.survey
+  }
+
+  /// Adds what a damaged file tells of which nobody knows what it held.
+  private func addTold(of place: UInt64, to surveyor: inout Surveyor) throws(LogError) {
+    guard let file = surveyor.survey.files[place], !file.tellsAll, !surveyor.ambiguous.contains(file.path)
+    else { return }
+    let (placed, unplaced, _) = try inspectedContents(of: file)
+    surveyor.addTold(placed.events.map(\.event) + unplaced, place)
+    if file.path.hasSuffix(".journal") {
+      surveyor.toldEnds[place] = placed.events.map { $0.arrival + 1 }.max()
+    }
   }
 }
 
@@ -265,7 +280,8 @@ private struct Surveyor {
 
   /// Finds the gaps of every stream, and the files that held them.
   mutating func conclude() {
-    disownFooters()
+    survey.lost = []
+    survey.outOfOrder = []
     var names = Set(present.keys).union(told.keys)
     for file in survey.files.values { names.formUnion(file.claims.keys) }
     for (partition, streams) in survey.held?.partitions ?? [:] {
@@ -292,21 +308,54 @@ private struct Surveyor {
     }
   }
 
-  /// What a file tells of itself cannot be so where others hold the same events, or later ones stand before it: it has
-  /// the place of another file.
-  private mutating func disownFooters() {
+  /// What a file tells of itself cannot be so where others hold the same events, or later ones stand before it, or say so of
+  /// themselves: it has the place of another file.
+  mutating func disownFooters() {
+    var runs = present
     for (place, file) in survey.files {
-      guard case .nothing = file.kind else { continue }
-      let isOther = file.claims.contains { name, claim in
-        (present[name] ?? []).contains { run in
-          if run.place == place { return false }
-          return run.place < place ? run.to >= claim.from.rawValue : run.from <= claim.to.rawValue
-        }
+      for (name, claim) in file.claims {
+        runs[name, default: []].append(Run(from: claim.from.rawValue, to: claim.to.rawValue, place: place))
       }
-      guard isOther else { continue }
-      survey.files[place]?.claims = [:]
-      survey.files[place]?.tellsAll = false
     }
+    let others = survey.files.filter { place, file in
+      file.hasUnreadHeader
+        && file.claims.contains { name, claim in
+          (runs[name] ?? []).contains { run in
+            if run.place == place { return false }
+            return run.place < place ? run.to >= claim.from.rawValue : run.from <= claim.to.rawValue
+          }
+        }
+    }
+    for place in others.keys { disown(place) }
+  }
+
+  private mutating func disown(_ place: UInt64) {
+    survey.files[place]?.claims = [:]
+    survey.files[place]?.tellsAll = false
+  }
+
+  /// Believes no file any more that cannot have held what it says with what others have lost. Returns the places of these.
+  mutating func disownDisorder() -> [UInt64] {
+    let places = survey.outOfOrder.filter {
+      survey.files[$0].map { $0.hasUnreadHeader && $0.tellsAll } == true
+    }
+    for place in places { disown(place) }
+    return places.sorted()
+  }
+
+  /// Where files of which nothing can be read in the ordinary way tell events in an order that cannot be, the first of them
+  /// stands for all.
+  mutating func joinDisorder() {
+    guard let first = survey.outOfOrder.min(),
+      survey.outOfOrder.allSatisfy({ survey.files[$0]?.hasUnreadHeader == true })
+    else { return }
+    for index in survey.lost.indices {
+      guard let place = survey.lost[index].place, survey.outOfOrder.contains(place) else { continue }
+      survey.lost[index].place = first
+      survey.lost[index].isPlaceSure = false
+    }
+    survey.outOfOrder = []
+    findDisorder()
   }
 
   /// Finds the files whose losses would break the order of a stream.
@@ -396,7 +445,7 @@ private struct Surveyor {
       add(to, candidates.first, isSure: isSure)
     }
     var before = after
-    for claim in claims.sorted(by: { $0.from < $1.from }) {
+    for claim in claims.sorted(by: { ($0.from, $0.place) < ($1.from, $1.place) }) {
       if claim.to >= next, claim.from <= to {
         if claim.from > next { addUnclaimed(claim.from - 1, between: before, and: claim.place) }
         add(min(claim.to, to), claim.place)
