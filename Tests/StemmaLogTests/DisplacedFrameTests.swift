@@ -140,6 +140,64 @@ extension InspectionTests {
     }
   }
 
+  /// All that stands between its place and the other one was called other bytes, if the frame was believed at all.
+  @Test(arguments: 1...4) func whateverFrameIsDisplacedNoWholeFrameIsLost(seed: UInt64) throws {
+    let disk = SimulatedFileSystem()
+    var random = SplitMix64(seed: seed)
+    var maker = EventMaker(seed: seed)
+    maker.keysPerPartition = 60
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk, options: .init(segmentSize: 64 << 20))
+    for group in [1, 5, 2, 6, 1, 4, 1] {
+      let commits = (0..<group).map { _ in
+        Commit(random.chance(40) ? maker.commit(20, textLength: 9_000) : maker.commit(1 + random.below(9)))
+      }
+      _ = try log.append(commits)
+      try log.sync()
+    }
+    log.close()
+    let path = try #require(try paths(disk).first { $0.hasSuffix(".journal") })
+    let bytes = try #require(disk.contents(path))
+    let frames = try parts(path, disk).filter { $0.kind == .frame }
+    try #require(frames.count == 20 && bytes.count > 8 * InspectionLimits.shift)
+    let whole = frames.map { Array(bytes[Int($0.offset)..<Int($0.offset + $0.length)]) }
+    let arrivals = try frames.map { try #require($0.block?.events().first?.arrival) }
+    for step in 0..<12 {
+      let (first, second) = (random.below(20), random.below(20))
+      var lost: Set<Int> = []
+      // What stands there, in order: a frame that is whole, or bytes that are none.
+      var content = whole.indices.map { (frame: Optional($0), bytes: whole[$0]) }
+      if step.isMultiple(of: 2) {
+        content.insert(content.remove(at: first), at: second)
+      } else {
+        var size = whole[first].count
+        while size > 0, content.count > second {
+          let over = content.remove(at: second)
+          if over.bytes.count > size { content.insert((nil, Array(over.bytes[size...])), at: second) }
+          if let frame = over.frame, frame != first { lost.insert(frame) }
+          size -= over.bytes.count
+        }
+        content.insert((first, whole[first]), at: second)
+      }
+      let third = random.below(content.count)
+      let middle = content[third].bytes.count / 2
+      let change = [1, 3, 100, 5_000][random.below(4)]
+      if random.chance(50) {
+        content[third].bytes.insert(contentsOf: repeatElement(7, count: change), at: middle)
+      } else {
+        content[third].bytes.removeSubrange(middle..<min(middle + change, content[third].bytes.count))
+      }
+      if let frame = content[third].frame, content.filter({ $0.frame == frame }).count == 1 {
+        lost.insert(frame)
+      }
+      let spoilt = bytes[..<Int(frames[0].offset)] + content.flatMap(\.bytes)
+      let found = try parts(Array(spoilt), at: path, disk)
+      try expectNoOverlap(found, size: spoilt.count)
+      let read = try found.filter(\.isChecked).compactMap { try $0.block?.events().first?.arrival }
+      let missing = whole.indices.filter { !lost.contains($0) && !read.contains(arrivals[$0]) }
+      #expect(missing.isEmpty && Set(read).count == read.count, "\(step): \(first), \(second), \(third)")
+    }
+  }
+
   /// Frames of another file of the log, which follow each other as these do.
   @Test func framesOfAnotherJournalAreNotTakenForThoseOfThisOne() throws {
     let disk = SimulatedFileSystem()

@@ -10,8 +10,8 @@ import StemmaEvents
 // 2^15 damaged frames that can be read.
 //
 // At any distance two frames confirm each other of which one was written where the other says that it ended, and which
-// are chained: a damaged one would tell another place. And what is as far from its place as a frame that is confirmed
-// is believed, too. Frames of another log or file tell places that are wrong, all by the same bits: chained ones may
+// are chained: a damaged one would tell another place. And what is about as far from its place as a frame that is
+// confirmed is believed, too. Frames of another log or file tell places that are wrong, all by the same bits: chained ones may
 // follow each other there, but seldom as near as a file is long.
 
 extension JournalInspection {
@@ -82,9 +82,9 @@ extension JournalInspection {
     return try isConfirmed(found) ? found : nil
   }
 
-  /// Whether a frame is as far from its place as one that is confirmed.
+  /// Whether a frame is about as far from its place as one that is confirmed.
   private mutating func isConfirmed(_ found: Found) throws(LogError) -> Bool {
-    let shifts: Set<Int64>
+    let shifts: NearbyShifts
     if let confirmedShifts { shifts = confirmedShifts } else { shifts = try findConfirmedShifts() }
     confirmedShifts = shifts
     return shifts.contains(found.shift)
@@ -92,7 +92,7 @@ extension JournalInspection {
 
   /// How far from their places those frames of the file stand of which others, or what was synced before them, say that
   /// they were written where their checksums do. Frames inside of others are none.
-  private mutating func findConfirmedShifts() throws(LogError) -> Set<Int64> {
+  private mutating func findConfirmedShifts() throws(LogError) -> NearbyShifts {
     // What this reads is not taken from the rest.
     let kept = allowance
     defer { allowance = kept }
@@ -109,22 +109,26 @@ extension JournalInspection {
       let written = writtenOffset(of: found)
       found.shift = Int64(clamping: place) - Int64(written)
       guard found.shift.magnitude <= limit else { continue }
-      let last = Border(place: found.written + Int64(found.bytes.count), chain: found.frame.crc)
-      frames.append(
-        (
-          found.shift, found.frame.synced == UInt64(written),
-          Border(place: found.written, chain: found.frame.previous), last
-        ))
+      frames.append((found.shift, found.frame.synced == UInt64(written), found.first, found.last))
     }
     let (beginnings, ends) = (Set(frames.map(\.first)), Set(frames.map(\.last)))
-    return Set(
-      frames.filter { $0.isSynced || ends.contains($0.first) || beginnings.contains($0.last) }.map(\.shift))
+    var shifts = NearbyShifts()
+    for frame in frames
+    where frame.isSynced || ends.contains(frame.first) || beginnings.contains(frame.last) {
+      shifts.insert(frame.shift)
+    }
+    return shifts
   }
 
-  /// Where one frame was written to end and the next one to begin, and the chain value there.
-  private struct Border: Hashable {
-    var place: Int64
-    var chain: UInt32
+  /// Shifts, and those that are as near to them as frames are believed, or twice as far.
+  struct NearbyShifts {
+    private var steps: Set<Int64> = []
+
+    mutating func insert(_ shift: Int64) { steps.formUnion((-1...1).map { Self.step(shift) + $0 }) }
+
+    func contains(_ shift: Int64) -> Bool { steps.contains(Self.step(shift)) }
+
+    private static func step(_ shift: Int64) -> Int64 { shift / Int64(InspectionLimits.shift) }
   }
 
   /// The offset below 2^32 with which the checksum holds.

@@ -1,8 +1,9 @@
 import StemmaEvents
 
 /// A journal, frame by frame. Behind one that is damaged it looks for the next that is valid, at its place or, where
-/// bytes are missing or too many before it, near it. A frame that was written before the one behind which it stands is a
-/// copy, or was moved. What follows the last valid frame is a tail: space that was never written, a write that a crash
+/// bytes are missing or too many before it, near it. A frame that was told already is a copy. One that was written before
+/// the one behind which it stands was moved, or that one was: what was written behind it is looked for behind it, but for
+/// what was told. What follows the last valid frame is a tail: space that was never written, a write that a crash
 /// cut short, the remains of what stood in the file before, or damage.
 struct JournalInspection {
   let source: InspectedFile
@@ -19,13 +20,13 @@ struct JournalInspection {
   /// The next valid frame behind damage, as long as it is not reached.
   private var following: Found?
   private var isBehindLast = false
-  /// By where they were written: where the frames stand that were told.
-  private var told: [Int64: UInt64] = [:]
+  /// By where they were written: the frames that were told.
+  private var told: [Int64: Told] = [:]
   /// How many bytes of what looks like a frame may still be read. Frames do not overlap, so that each of their bytes is
   /// read a few times; the long frames that a hostile file pretends to have at each of its places are not.
   var allowance: UInt64
   /// How far from their places frames stand that others confirm; nil until one asks that stands far from its own.
-  var confirmedShifts: Set<Int64>?
+  var confirmedShifts: NearbyShifts?
   /// Behind the last byte of the file that is not zero; nil until somebody asks.
   private var writtenEnd: UInt64?
 
@@ -60,19 +61,22 @@ struct JournalInspection {
     var offset = header.offset + header.length
     var frame = 1
     while offset < source.size {
-      var found = try validFrame(at: offset)
-      if let early = found, early.shift > shift {
-        let part = try earlyPart(early, frame)
-        if part.number == nil ? request.block == nil : request.wants(frame) { body(part) }
-        (shift, offset) = (shift + Int64(early.bytes.count), early.end)
-        if part.number != nil { frame += 1 }
+      passTold(at: offset)
+      var found = following
+      if found?.offset != offset { found = try validFrame(at: offset) }
+      if let copy = found, let first = placeTold(of: copy) {
+        if request.block == nil { body(Self.part(copy, of: first)) }
+        (shift, offset) = (shift + Int64(copy.bytes.count), copy.end)
         continue
       }
-      if found?.shift != shift { found = try mendedFrame(at: offset) }
+      let isEarly = (found?.shift ?? shift) > shift
+      if !isEarly, found?.shift != shift { found = try mendedFrame(at: offset) }
       if let found {
-        told[found.written] = found.offset
-        if request.wants(frame) { body(part(found, frame)) }
-        (chain, offset) = (found.frame.crc, found.end)
+        remember(found)
+        var part = part(found, frame)
+        if isEarly, part.flaws.isEmpty { part.complain(Self.notNext) }
+        if request.wants(frame) { body(part) }
+        (chain, shift, offset) = (found.frame.crc, found.shift, found.end)
       } else if let next = try nextFrame(from: offset) {
         let gap = try gap(offset..<next.offset, frame, shiftedBy: next.shift - shift)
         if gap.number == nil ? request.block == nil : request.wants(frame) { body(gap) }
@@ -108,21 +112,34 @@ struct JournalInspection {
     var end: UInt64 { offset + UInt64(bytes.count) }
     /// Where it was written.
     var written: Int64 { Int64(clamping: offset) - shift }
+    var first: Border { Border(place: written, chain: frame.previous) }
+    var last: Border { Border(place: written + Int64(bytes.count), chain: frame.crc) }
   }
 
-  /// The first valid frame from `start` on that was not written before what should stand there.
+  /// Where one frame was written to end and the next one to begin, and the chain value there.
+  struct Border: Hashable {
+    var place: Int64
+    var chain: UInt32
+  }
+
+  private struct Told {
+    var offset: UInt64
+    var crc: UInt32
+    /// Behind it, and behind what follows it and was told, too.
+    var next: Border
+  }
+
+  /// The first valid frame from `start` on that was not told.
   mutating func nextFrame(from start: UInt64) throws(LogError) -> Found? {
     if isBehindLast { return nil }
-    let place = Int64(clamping: start) - shift
-    func isEarly(_ found: Found) -> Bool { found.written < place }
-    if let following, following.offset >= start, !isEarly(following) { return following }
+    if let following, following.offset >= start, placeTold(of: following) == nil { return following }
     var found: Found?
     let source = source
-    // Before one that was found, and has become too early, there is none.
+    // Before one that was found, and has been told since, there is none.
     let first = max(start, following.map { $0.offset + 1 } ?? start)
     _ = try source.first(JournalFrame.magic, in: first..<source.size) { (place) throws(LogError) in
       guard try Self.beginsBlock(source, behind: place), let valid = try validFrame(at: place),
-        !isEarly(valid)
+        placeTold(of: valid) == nil
       else { return false }
       found = valid
       return true
@@ -130,6 +147,29 @@ struct JournalInspection {
     following = found
     isBehindLast = found == nil
     return found
+  }
+
+  private mutating func remember(_ found: Found) {
+    told[found.written] = Told(offset: found.offset, crc: found.frame.crc, next: found.last)
+  }
+
+  /// Where the frame stands that was told and is the same.
+  private func placeTold(of found: Found) -> UInt64? {
+    guard let first = told[found.written], first.crc == found.frame.crc else { return nil }
+    return first.offset
+  }
+
+  /// What comes next is what was written behind the frames that were told. Those are passed together the next time.
+  private mutating func passTold(at offset: UInt64) {
+    var place = Int64(clamping: offset) - shift
+    var passed: [Int64] = []
+    while let next = told[place]?.next {
+      passed.append(place)
+      (place, chain) = (next.place, next.chain)
+    }
+    guard let chain else { return }
+    for passed in passed { told[passed]?.next = Border(place: place, chain: chain) }
+    shift = Int64(clamping: offset) - place
   }
 
   /// The first frame, where no header says whose they are.
@@ -157,7 +197,7 @@ struct JournalInspection {
     part.describe(found.frame)
     if found.shift != 0 { part.say("moved", Self.words(for: found.shift)) }
     if let chain, chain != found.frame.previous {
-      part.complain(.disagreement("it does not follow the frame before it"))
+      part.complain(Self.notNext)
     }
     part.decode(found.payload)
     part.isChecked = !isNameless
@@ -175,26 +215,18 @@ struct JournalInspection {
 
   // MARK: Damage
 
+  private static let notNext = Flaw.disagreement("it does not follow the frame before it")
   private static let noFrame = Flaw.disagreement("these bytes are no whole frame")
 
   private func flaw(of found: Found) -> Flaw {
     isNameless ? Self.noFrame : .checksum(expected: found.frame.crc, found: checksum(of: found))
   }
 
-  /// A frame that was written before the one behind which it stands. A copy has no number, and no events but those that
-  /// were told.
-  private mutating func earlyPart(_ found: Found, _ number: Int) throws(LogError) -> InspectedPart {
-    guard let place = told[found.written], mayRead(found.frame.size),
-      try source.bytes(at: place, count: found.bytes.count) == found.bytes
-    else {
-      told[found.written] = found.offset
-      var part = part(found, number)
-      if part.flaws.isEmpty { part.complain(.disagreement("it does not follow the frame before it")) }
-      return part
-    }
-    var part = InspectedPart(.unknown, at: found.offset, found.frame.size)
-    part.say("content", "a copy of the frame at \(place)")
-    part.complain(.surplus(found.frame.size), in: found.offset..<found.end)
+  /// A copy of the frame at `first`. It has no number, and no events but those that were told.
+  private static func part(_ copy: Found, of first: UInt64) -> InspectedPart {
+    var part = InspectedPart(.unknown, at: copy.offset, copy.frame.size)
+    part.say("content", "a copy of the frame at \(first)")
+    part.complain(.surplus(copy.frame.size), in: copy.offset..<copy.end)
     return part
   }
 
@@ -224,6 +256,7 @@ struct JournalInspection {
         part.describe(found.frame)
         part.decode(Array(whole.bytes.dropFirst(JournalFrame.headerSize)))
         part.isChecked = true
+        remember(found)
         part.complain(.lacking(1), at: whole.place)
         return part
       }
