@@ -11,6 +11,7 @@ let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift"
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let syntax: [Target.Dependency] = [
   .product(name: "SwiftSyntax", package: "swift-syntax"),
+  .product(name: "SwiftParser", package: "swift-syntax"),
   .product(name: "SwiftSyntaxBuilder", package: "swift-syntax"),
   .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
   .product(name: "SwiftDiagnostics", package: "swift-syntax"),

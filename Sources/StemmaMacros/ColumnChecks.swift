@@ -333,7 +333,7 @@ extension TableDeclaration.Column {
 
   /// What declares it, without the value.
   var withoutValue: PatternBindingSyntax {
-    PatternBindingSyntax(pattern: PatternSyntax(stringLiteral: "\(property): \(type)"))
+    PatternBindingSyntax(pattern: PatternSyntax(stringLiteral: "\(property.inCode): \(type)"))
   }
 }
 

@@ -17,8 +17,8 @@ struct DraftExpansion {
     /// The statements that write it.
     var writing: [String]
 
-    var parameter: String { "\(name): \(type)\(defaultValue.map { " = \($0)" } ?? "")" }
-    var assignment: String { "self.\(name) = \(name)" }
+    var parameter: String { "\(name.inCode): \(type)\(defaultValue.map { " = \($0)" } ?? "")" }
+    var assignment: String { "self.\(name.inCode) = \(name.inCode)" }
   }
 
   /// A key part that is named `id` may be absent: it is minted then. Of a type that may be another name for one that is minted
@@ -34,8 +34,8 @@ struct DraftExpansion {
       (type, value) = ("\(type).DraftPart", "#_minted")
     }
     return Field(
-      name: part.property, type: type, defaultValue: value, source: part.path, access: table.access,
-      writing: ["record.key(self.\(part.property))"])
+      name: part.property, type: type, defaultValue: value, source: part.pathInCode, access: table.access,
+      writing: ["record.key(self.\(part.property.inCode))"])
   }
 
   private func field(_ stored: TableDeclaration.Stored) -> Field {
@@ -43,16 +43,16 @@ struct DraftExpansion {
     case .group(let group):
       return Field(
         name: group.property, type: group.selection, defaultValue: group.defaultValue?.description,
-        source: group.property, access: stored.access(table.access),
-        writing: group.columns.map { $0.writing($0.path) })
+        source: group.property.inCode, access: stored.access(table.access),
+        writing: group.columns.map { $0.writing($0.pathInCode) })
     case .column(let column):
       // What the node maintains may be absent, too.
       let type = column.isMaintained && !column.isOptional ? "\(column.type)?" : column.type
       return Field(
         name: column.property, type: type,
         defaultValue: column.defaultValue?.description ?? (type.isOptionalType ? "nil" : nil),
-        source: column.property, access: stored.access(table.access),
-        writing: [column.writing(column.property)])
+        source: column.property.inCode, access: stored.access(table.access),
+        writing: [column.writing(column.property.inCode)])
     }
   }
 
@@ -72,12 +72,12 @@ struct DraftExpansion {
     let fields = key + others
     return """
       \(raw: access)struct Draft: \(raw: conformances) {
-        \(raw: TableDeclaration.lines(fields.map { "\($0.access)var \($0.name): \($0.type)" }, 2))
+        \(raw: TableDeclaration.lines(fields.map { "\($0.access)var \($0.name.inCode): \($0.type)" }, 2))
         \(raw: fields.map(\.access).narrowest(access))init(\(raw: fields.map(\.parameter).joined(separator: ", "))) {
           \(raw: TableDeclaration.lines(fields.map(\.assignment), 4))
         }
         \(raw: keyed(key, others))\(raw: related(fields))\(raw: access)init(_ row: \(raw: table.name)) {
-          \(raw: TableDeclaration.lines(fields.map { "self.\($0.name) = row.\($0.source)" }, 4))
+          \(raw: TableDeclaration.lines(fields.map { "self.\($0.name.inCode) = row.\($0.source)" }, 4))
         }
         \(raw: access)func write(to record: inout Stemma.RecordWriter) {
           \(raw: TableDeclaration.lines(fields.flatMap(\.writing), 4))
@@ -89,8 +89,8 @@ struct DraftExpansion {
   /// The initialiser that takes a nested key whole.
   private func keyed(_ key: [Field], _ others: [Field]) -> String {
     guard let selection = table.key.selection else { return "" }
-    let parameters = ["\(table.key.property): \(selection)"] + others.map(\.parameter)
-    let assignments = key.map { "self.\($0.name) = \($0.source)" } + others.map(\.assignment)
+    let parameters = ["\(table.key.property.inCode): \(selection)"] + others.map(\.parameter)
+    let assignments = key.map { "self.\($0.name.inCode) = \($0.source)" } + others.map(\.assignment)
     return initializer("", others.map(\.access), parameters, assignments)
   }
 
@@ -111,9 +111,9 @@ struct DraftExpansion {
         let part = parent.part(index)
         if source[field] == nil, !(parent.isOptional && keyParts.contains(field)) {
           source[field] = part
-          assignments.append("self.\(field) = \(part)")
+          assignments.append("self.\(field.inCode) = \(part)")
         } else {
-          let other = source[field] ?? field
+          let other = source[field] ?? field.inCode
           checks += check(parent, part, other, field)
         }
       }
@@ -121,7 +121,7 @@ struct DraftExpansion {
     let free = fields.filter { source[$0.name] == nil }
     let parameters =
       free.map(\.parameter)
-      + parents.map { "\($0.property): \($0.parameterType)\($0.isOptional ? " = nil" : "")" }
+      + parents.map { "\($0.property.inCode): \($0.parameterType)\($0.isOptional ? " = nil" : "")" }
     return initializer(
       "@_disfavoredOverload\n  ", (free.map(\.access) + parents.map { $0.access(table.access) }), parameters,
       parents.map { table.parts(of: $0) } + checks + free.map(\.assignment) + assignments,
@@ -132,7 +132,7 @@ struct DraftExpansion {
   private func check(
     _ parent: TableDeclaration.Relationship, _ part: String, _ other: String, _ field: String
   ) -> [String] {
-    let given = parent.isOptional ? "\(parent.property) != nil, " : ""
+    let given = parent.isOptional ? "\(parent.property.inCode) != nil, " : ""
     return [
       "if \(given)\(part) != \(other) {",
       "  throw .fixedReference(model: \(table.name).modelName, relationship: \"\(parent.property)\", field: \"\(field)\")",

@@ -80,7 +80,7 @@ struct MemberReader {
           property: column.property, selection: column.type,
           columns: parts.map { part in
             var part = part
-            part.path = "\(column.property).\(part.property)"
+            part.group = column.property
             return part
           }, defaultValue: column.defaultValue, isVariable: column.isVariable, variable: variable)))
   }
@@ -136,7 +136,7 @@ struct MemberReader {
           "representedKey", "the key part `\(part.property)` is stored as it is; leave out `as:`",
           at: part.place)
       }
-      if part.property.withoutTicks == "primaryKey", group.property != "primaryKey" {
+      if part.property == "primaryKey", group.property != "primaryKey" {
         misuses.add("clash", "@Table writes `primaryKey`; call this one otherwise", at: part.place)
       }
     }
@@ -212,7 +212,7 @@ struct MemberReader {
     if let variable = declaration.as(VariableDeclSyntax.self) {
       let prefix = variable.isInstance ? "" : "static "
       for binding in variable.bindings {
-        if let name = binding.name { members[prefix + name.withoutTicks] = Syntax(binding) }
+        if let name = binding.name { members[prefix + name] = Syntax(binding) }
       }
     } else if let function = declaration.as(FunctionDeclSyntax.self) {
       members[function.fullName] = Syntax(function.name)

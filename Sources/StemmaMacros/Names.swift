@@ -34,8 +34,8 @@ enum Names {
 extension TableDeclaration {
   /// Names that a schema would refuse when a store opens, and columns that would be one.
   func checkNames(_ node: AttributeSyntax, _ misuses: inout Misuses) {
-    if !Names.isPlain(modelName.withoutTicks) {
-      if modelName == name {
+    if !Names.isPlain(modelName) {
+      if modelName == name.withoutTicks {
         misuses.add("name", "`\(name)` cannot name a model: \(Names.rule)", at: declaration.name)
       } else {
         misuses.add("name", "`\(modelName)` cannot name a model: \(Names.rule)", at: node)
@@ -51,7 +51,7 @@ extension TableDeclaration {
       guard let binding = relationship.variable.bindings.first else { continue }
       Self.checkTaken(relationship.property, binding.pattern, column: false, &misuses)
     }
-    for relationship in relationships where !Names.isPlain(relationship.property.withoutTicks) {
+    for relationship in relationships where !Names.isPlain(relationship.property) {
       guard let binding = relationship.variable.bindings.first else { continue }
       misuses.add(
         "name", "`\(relationship.property)` cannot name a relationship: \(Names.rule)", at: binding.pattern)
@@ -67,23 +67,22 @@ extension TableDeclaration {
   static func checkTaken(
     _ property: String, _ place: some SyntaxProtocol, column: Bool, _ misuses: inout Misuses
   ) {
-    let name = property.withoutTicks
-    guard let reason = Names.takenProperties[name] else { return }
-    let advice = column ? ", and its column with @Column(\"\(name)\")" : ""
+    guard let reason = Names.takenProperties[property] else { return }
+    let advice = column ? ", and its column with @Column(\"\(property)\")" : ""
     misuses.add("name", "\(reason); call this one otherwise\(advice)", at: place)
   }
 
   private func checkName(of column: Column, _ misuses: inout Misuses) {
     // Of what is in a group, that says it.
-    if column.path == column.property {
-      let isNamed = column.name == column.property.withoutTicks
+    if column.group == nil {
+      let isNamed = column.name == column.property
       Self.checkTaken(column.property, column.place, column: isNamed, &misuses)
     }
     guard !Names.isPlain(column.name) else { return }
     // At the attribute, where that names it: the compiler knows no places inside of attributes.
     let attribute = column.variable.attributes.named("Column")
     let message = "`\(column.name)` cannot name a column: \(Names.rule)"
-    if let attribute, column.name != column.property.withoutTicks {
+    if let attribute, column.name != column.property {
       misuses.add("name", message, at: attribute)
     } else {
       misuses.add(
@@ -112,7 +111,7 @@ extension TableDeclaration {
     }
     var others: [String: Relationship] = [:]
     for relationship in relationships {
-      let name = relationship.property.withoutTicks.lowercased()
+      let name = relationship.property.lowercased()
       if let column = seen[name] {
         misuses.add(
           "sameName",
@@ -136,7 +135,7 @@ extension TableDeclaration {
     let parts = Dictionary(key.columns.map { ($0.property, $0) }) { first, _ in first }
     let others =
       stored.map { ($0.property, $0.variable?.bindings, $0.columns.map(\.name)) }
-      + relationships.map { ($0.property, $0.place, [$0.property.withoutTicks]) }
+      + relationships.map { ($0.property, $0.place, [$0.property]) }
     for (property, place, names) in others {
       // Of those that would be one column, that is said.
       guard let place, let part = parts[property],

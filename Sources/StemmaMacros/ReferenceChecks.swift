@@ -28,7 +28,7 @@ extension TableDeclaration {
     guard relationship.kind == .belongsTo || relationship.target == name else { return true }
     var areOwn = true
     for field in relationship.fields {
-      guard let column = column(ofProperty: field), column.path != field,
+      guard let column = column(ofProperty: field), column.group != nil,
         !key.columns.contains(where: { $0.property == field }),
         let group = stored.first(where: { $0.columns.contains { $0.path == column.path } })
       else { continue }

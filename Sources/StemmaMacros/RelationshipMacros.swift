@@ -48,7 +48,7 @@ extension TableDeclaration.Relationship {
 
   /// The reference fields, for the compiler to compare with the key on the other side.
   fileprivate var reference: String {
-    let fields = fields.map { "$0.\($0)" }
+    let fields = fields.map { "$0.\($0.inCode)" }
     return " { \(fields.count == 1 ? fields[0] : "(\(fields.joined(separator: ", ")))") }"
   }
 }

@@ -27,7 +27,7 @@ struct SelectionMacro {
         MemberReader.checkConstant(column, isKey, &misuses)
         MemberReader.checkMarks(ofPart: column, &misuses)
         TableDeclaration.checkTaken(
-          column.property, column.place, column: isOfTable && column.name == column.property.withoutTicks,
+          column.property, column.place, column: isOfTable && column.name == column.property,
           &misuses)
       }
       parts += columns
@@ -106,9 +106,9 @@ extension SelectionMacro: MemberMacro {
     of name: String, _ parts: [TableDeclaration.Column], _ access: String, _ misuses: Misuses
   ) -> DeclSyntax {
     let parameters = parts.map { part in
-      "\(part.property): some Stemma.ExpressionProtocol<\(part.representation ?? part.type)>"
+      "\(part.property.inCode): some Stemma.ExpressionProtocol<\(part.representation ?? part.type)>"
     }
-    let selected = parts.map { "Stemma.SelectedColumn(\($0.property))" }.joined(separator: ", ")
+    let selected = parts.map { "Stemma.SelectedColumn(\($0.property.inCode))" }.joined(separator: ", ")
     let made = misuses.hasErrors ? refused : ["self.selected = [\(selected)]"]
     return """
       \(raw: access)struct Columns: Stemma.SelectionColumns {
@@ -143,7 +143,7 @@ extension SelectionMacro: ExtensionMacro {
     guard !parts.isEmpty else { return [] }
     // Everything is read before anything is stored, as in a table.
     let read = parts.enumerated().map { "let value\($0) = \($1.reading($0))" }
-    let stored = parts.enumerated().map { "self.\($1.property) = value\($0)" }
+    let stored = parts.enumerated().map { "self.\($1.property.inCode) = value\($0)" }
     let reading = try ExtensionDeclSyntax(
       """
       extension \(type.trimmed): Stemma.Selection {
@@ -166,13 +166,13 @@ extension SelectionMacro: ExtensionMacro {
   ) throws -> ExtensionDeclSyntax {
     let types = parts.map(\.type).joined(separator: ", ")
     let optionalTypes = parts.map { "\($0.type)?" }.joined(separator: ", ")
-    let values = parts.map { "self.\($0.property)" }.joined(separator: ", ")
+    let values = parts.map { "self.\($0.property.inCode)" }.joined(separator: ", ")
     let unwrapped = parts.indices.map {
       "let part\($0) = optionalParts\(parts.count == 1 ? "" : ".\($0)")"
     }
-    let assigned = parts.enumerated().map { "self.\($1.property) = part\($0)" }
+    let assigned = parts.enumerated().map { "self.\($1.property.inCode) = part\($0)" }
     let made = ["guard \(unwrapped.joined(separator: ", ")) else {", "  return nil", "}"] + assigned
-    let written = parts.map { "record.key(self.\($0.property))" }
+    let written = parts.map { "record.key(self.\($0.property.inCode))" }
     return try ExtensionDeclSyntax(
       """
       extension \(type.trimmed): Stemma.TableKey {

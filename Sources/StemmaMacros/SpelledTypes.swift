@@ -52,12 +52,12 @@ enum SpelledTypes {
   static func outside(_ type: String, as name: String) -> String {
     let (inner, isOptional) = unwrapped(type)
     guard !common.contains(inner) else { return type }
-    return "_Types.\(name)\(isOptional ? "?" : "")"
+    return "_Types.\(name.inCode)\(isOptional ? "?" : "")"
   }
 
   /// The name for a column's type.
   private static func name(_ column: TableDeclaration.Column) -> String {
-    column.path.replacing(".", with: "__")
+    (column.group.map { "\($0)__" } ?? "") + column.property
   }
 
   /// The column as an extension spells it.
@@ -74,7 +74,7 @@ enum SpelledTypes {
   /// `typealias level = Level`; nil for a type that everybody has.
   static func alias(_ type: String, as name: String) -> String? {
     let inner = unwrapped(type).type
-    return common.contains(inner) ? nil : "typealias \(name) = \(inner)"
+    return common.contains(inner) ? nil : "typealias \(name.inCode) = \(inner)"
   }
 
   static func aliases(of columns: [TableDeclaration.Column]) -> [String] {
@@ -112,14 +112,14 @@ extension TableDeclaration {
   /// The other side of a relationship, or a join model, as the conformance spells it.
   func outside(_ model: String) -> String {
     guard isNested, let name = modelNames[model] else { return model }
-    return "_Types.\(name)"
+    return "_Types.\(name.inCode)"
   }
 
   /// The models that relationships name, and what `_Types` calls them.
   private var modelNames: [String: String] {
     var names: [String: String] = [:]
     for relationship in relationships {
-      names[relationship.target] = names[relationship.target] ?? "\(relationship.property)"
+      names[relationship.target] = names[relationship.target] ?? relationship.property
       if let join = relationship.join { names[join] = names[join] ?? "\(relationship.property)__join" }
     }
     return names
@@ -128,7 +128,7 @@ extension TableDeclaration {
   /// Names for the types that the conformance of a nested model names.
   var types: [DeclSyntax] {
     guard isNested else { return [] }
-    let models = modelNames.sorted { $0.value < $1.value }.map { "typealias \($0.value) = \($0.key)" }
+    let models = modelNames.sorted { $0.value < $1.value }.map { "typealias \($0.value.inCode) = \($0.key)" }
     return SpelledTypes.declaration(
       of: SpelledTypes.aliases(of: key.columns + columns) + models, "private ")
   }

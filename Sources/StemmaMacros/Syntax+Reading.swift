@@ -137,11 +137,8 @@ extension VariableDeclSyntax {
 }
 
 extension PatternBindingSyntax {
-  var name: String? {
-    let name = pattern.as(IdentifierPatternSyntax.self)?.identifier.text
-    // The one word that may be declared without ticks, and means something else wherever it is used.
-    return name == "await" ? "`await`" : name
-  }
+  /// What it declares, without ticks.
+  var name: String? { pattern.as(IdentifierPatternSyntax.self)?.identifier.text.withoutTicks }
 
   /// Whether it has storage: no accessors, or only observers.
   var isStored: Bool {
@@ -158,7 +155,7 @@ extension ExprSyntax {
   /// The text of a string literal, or the last name of a key path.
   var fieldName: String? {
     if let literal = self.as(StringLiteralExprSyntax.self) { return literal.representedLiteralValue }
-    return self.as(KeyPathExprSyntax.self)?.components.last?.component.trimmedDescription
+    return self.as(KeyPathExprSyntax.self)?.components.last?.component.trimmedDescription.withoutTicks
   }
 
   /// The type of a literal, or of a call of an initialiser.

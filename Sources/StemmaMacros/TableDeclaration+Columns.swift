@@ -1,10 +1,11 @@
 import SwiftDiagnostics
+import SwiftParser
 import SwiftSyntax
 
 extension TableDeclaration {
   /// A stored property that is a column, or a property of a group that is.
   struct Column {
-    /// What it is called where it is declared.
+    /// What it is called where it is declared, without ticks.
     var property: String
     /// The column's name, which differs where `@Column("name")` says so.
     var name: String
@@ -13,14 +14,18 @@ extension TableDeclaration {
     var representation: String?
     var defaultValue: ExprSyntax?
     var isVariable: Bool
-    /// How a row spells it: `title`, or `address.street` inside of a group.
-    var path: String
+    /// The property of the group that it is in.
+    var group: String?
     var place: Syntax
     var variable: VariableDeclSyntax
     /// Whether it is a part of a key, or of a reference to one.
     var isIdentity = false
 
     var isOptional: Bool { type.isOptionalType }
+    /// `title`, or `address.street` inside of a group.
+    var path: String { (group.map { "\($0)." } ?? "") + property }
+    /// The same as a row spells it.
+    var pathInCode: String { (group.map { "\($0.inCode)." } ?? "") + property.inCode }
   }
 
   /// A stored property whose type is a nested `@Selection`: its properties are columns of the table.
@@ -111,9 +116,9 @@ extension TableDeclaration {
       let attribute = variable.attributes.named("Column")
       columns.append(
         Column(
-          property: name, name: attribute?.strings.first ?? name.withoutTicks, type: text,
+          property: name, name: attribute?.strings.first ?? name, type: text,
           representation: attribute?.expression("as")?.metatypeName, defaultValue: value,
-          isVariable: variable.bindingSpecifier.tokenKind == .keyword(.var), path: name,
+          isVariable: variable.bindingSpecifier.tokenKind == .keyword(.var),
           place: Syntax(binding), variable: variable))
     }
     return columns.reversed()
@@ -155,7 +160,7 @@ extension TableDeclaration.Column {
   /// written: here the compiler is told the property's type by a closure that nobody calls, so that it has no error of its own.
   func readingOfTable(_ index: Int) -> String {
     let read = reading(index)
-    return representation == nil ? read : "\(read) { (own: Self) in own.\(path) }"
+    return representation == nil ? read : "\(read) { (own: Self) in own.\(pathInCode) }"
   }
 
   /// A statement that writes it. `isChecked`: it is the only one that compares property and representation.
@@ -167,7 +172,7 @@ extension TableDeclaration.Column {
   /// An element of the model's description.
   var description: String {
     var text = ".init(\"\(name)\", \(codec).self"
-    if name != property { text += ", property: \"\(property.withoutTicks)\"" }
+    if name != property { text += ", property: \"\(property)\"" }
     if representation == nil, let literal = defaultValue, literal.isLiteral {
       text += ", defaultValue: \(literal)"
     }
@@ -190,8 +195,17 @@ extension String {
   /// `default` for `` `default` ``.
   var withoutTicks: String { replacing("`", with: "") }
 
-  /// In front of an argument, where all keywords but one are names like others.
-  var asLabel: String { self == "`inout`" ? self : withoutTicks }
+  /// A name as code spells it: in ticks if it is a word of the language.
+  var inCode: String {
+    // The one word that may be declared without ticks, and means something else wherever it is used.
+    let isPlain =
+      self != "await" && isValidSwiftIdentifier(for: .variableName)
+      && isValidSwiftIdentifier(for: .memberAccess)
+    return isPlain ? self : "`\(self)`"
+  }
+
+  /// The same in front of an argument, where all keywords but one are names like others.
+  var asLabel: String { Names.isPlain(self) && self != "inout" ? self : inCode }
 }
 
 extension ExprSyntax {

@@ -52,7 +52,7 @@ struct TableDeclaration {
   }
 
   let name: String
-  /// The model's name in the schema: the type's, unless `model:` says otherwise.
+  /// The model's name in the schema: the type's without ticks, unless `model:` says otherwise.
   let modelName: String
   let access: String
   let tableName: String?
@@ -89,7 +89,7 @@ struct TableDeclaration {
     self.declaration = declaration
     self.isNested = isNested
     name = declaration.name.text
-    modelName = node.label("model") ?? name
+    modelName = node.label("model") ?? name.withoutTicks
     access = declaration.modifiers.accessPrefix
     tableName = node.strings.first
     policies = ["policy", "deletes"].compactMap { label in

@@ -71,10 +71,10 @@ extension TableDeclaration {
   private var writing: [String] {
     [
       key.selection == nil
-        ? "record.key(self.\(key.property))" : "self.\(key.property).write(to: &record)"
+        ? "record.key(self.\(key.property.inCode))" : "self.\(key.property.inCode).write(to: &record)"
     ]
       + stored.flatMap { stored in
-        stored.columns.map { outside($0).writing($0.path, isChecked: !stored.isTracked) }
+        stored.columns.map { outside($0).writing($0.pathInCode, isChecked: !stored.isTracked) }
       }
   }
 

@@ -71,7 +71,7 @@ extension TableDeclaration {
       "\(raw: access)static let relationships = Relationships()",
     ]
     if key.property != "primaryKey" {
-      parts.append("\(raw: access)var primaryKey: \(raw: key.type) { self.\(raw: key.property) }")
+      parts.append("\(raw: access)var primaryKey: \(raw: key.type) { self.\(raw: key.property.inCode) }")
     }
     return parts
   }
@@ -92,8 +92,8 @@ extension TableDeclaration {
   }
 
   private var readingInitializer: DeclSyntax {
-    let parameters = declared.map { "\($0.property): \($0.type)" } + ["_record: Stemma.RecordHandle"]
-    let names = declared.map(\.property) + ["_record"]
+    let parameters = declared.map { "\($0.property.inCode): \($0.type)" } + ["_record: Stemma.RecordHandle"]
+    let names = declared.map(\.property.inCode) + ["_record"]
     return """
       fileprivate init(\(raw: parameters.joined(separator: ", "))) {
         \(raw: Self.lines(names.map { "self.\($0) = \($0)" }, 2))
@@ -107,21 +107,21 @@ extension TableDeclaration {
       case .column(let column):
         let standard =
           column.defaultValue?.description ?? (column.isOptional && column.isVariable ? "nil" : nil)
-        return "\(column.property): \(column.type)\(standard.map { " = \($0)" } ?? "")"
+        return "\(column.property.inCode): \(column.type)\(standard.map { " = \($0)" } ?? "")"
       case .group(let group):
-        return "\(group.property): \(group.selection)\(group.defaultValue.map { " = \($0)" } ?? "")"
+        return "\(group.property.inCode): \(group.selection)\(group.defaultValue.map { " = \($0)" } ?? "")"
       }
     }
     return """
       \(raw: stored.map { $0.access(access) }.narrowest(access))init(\(raw: parameters.joined(separator: ", "))) {
-        \(raw: lines(stored.map { "self.\($0.property) = \($0.property)" }, 2))
+        \(raw: lines(stored.map { "self.\($0.property.inCode) = \($0.property.inCode)" }, 2))
       }
       """
   }
 
   var columnsDeclaration: DeclSyntax {
     var lines = (key.columns + self.columns).filter {
-      !$0.path.contains(".") || key.columns.map(\.path).contains($0.path)
+      $0.group == nil || key.columns.map(\.path).contains($0.path)
     }
     .map { declaration(of: $0) }
     var groups = stored.compactMap { stored -> Group? in
@@ -133,7 +133,7 @@ extension TableDeclaration {
     }
     for group in groups {
       lines += [
-        "\(Stored.group(group).access(access))let \(group.property) = \(group.selection)()",
+        "\(Stored.group(group).access(access))let \(group.property.inCode) = \(group.selection)()",
         "\(access)struct \(group.selection): Stemma.ColumnGroup {",
       ]
       lines += group.columns.map { "  " + declaration(of: $0) } + ["  \(access)init() {}", "}"]
@@ -148,12 +148,12 @@ extension TableDeclaration {
   private func declaration(of column: Column) -> String {
     let codec = column.representation ?? column.type
     return
-      "\(column.access(access))let \(column.property) = Stemma.TableColumn<\(name), \(codec)>(\"\(column.name)\")"
+      "\(column.access(access))let \(column.property.inCode) = Stemma.TableColumn<\(name), \(codec)>(\"\(column.name)\")"
   }
 
   var relationshipsDeclaration: DeclSyntax {
     let paths = relationships.map {
-      "\($0.access(access))let \($0.property) = Stemma.RelationshipPath<\(name), \($0.target), \($0.value)>(\"\($0.property)\")"
+      "\($0.access(access))let \($0.property.inCode) = Stemma.RelationshipPath<\(name), \($0.target), \($0.value)>(\"\($0.property)\")"
     }
     return """
       \(raw: access)struct Relationships: Sendable {
@@ -166,7 +166,7 @@ extension TableDeclaration {
   var keyForwarders: [DeclSyntax] {
     guard key.selection != nil else { return [] }
     return key.columns.filter { members[$0.property] == nil }.map { part in
-      "\(raw: access)var \(raw: part.property): \(raw: part.type) { self.\(raw: key.property).\(raw: part.property) }"
+      "\(raw: access)var \(raw: part.property.inCode): \(raw: part.type) { self.\(raw: part.pathInCode) }"
     }
   }
 
@@ -184,7 +184,7 @@ extension TableDeclaration {
         [parts(of: relationship)] + checks(of: relationship, fixed)
         + relationship.assignments(without: fixed)
       return """
-        \(raw: relationship.access(access))mutating func \(raw: relationship.setterName)(_ \(raw: name): \(raw: relationship.parameterType))\(raw: fixed.isEmpty ? "" : " throws(Stemma.StoreError)") {
+        \(raw: relationship.access(access))mutating func \(raw: relationship.setterName)(_ \(raw: name.inCode): \(raw: relationship.parameterType))\(raw: fixed.isEmpty ? "" : " throws(Stemma.StoreError)") {
           \(raw: Self.lines(body, 2))
         }
         """
@@ -196,10 +196,10 @@ extension TableDeclaration {
     relationship.fields.enumerated().flatMap { index, field -> [String] in
       guard fixed.contains(field) else { return [] }
       let name = relationship.property
-      let own = key.selection == nil ? field : "\(key.property).\(field)"
+      let own = key.columns.first { $0.property == field }?.pathInCode ?? field
       let condition = "\(relationship.part(index)) != self.\(own)"
       return [
-        "if \(relationship.isOptional ? "\(name) != nil, " : "")\(condition) {",
+        "if \(relationship.isOptional ? "\(name.inCode) != nil, " : "")\(condition) {",
         "  throw .fixedReference(model: Self.modelName, relationship: \"\(name)\", field: \"\(field)\")",
         "}",
       ]
@@ -212,7 +212,7 @@ extension TableDeclaration.Relationship {
   var parameterType: String { isOptional ? "\(target)?" : target }
 
   /// What the parts of the key are called that a given record has.
-  private var partsName: String { "_\(property.withoutTicks)" }
+  private var partsName: String { "_\(property)" }
 
   /// One of them; nil where no record is given.
   func part(_ index: Int) -> String { fields.count == 1 ? partsName : "\(partsName).\(index)" }
@@ -220,7 +220,7 @@ extension TableDeclaration.Relationship {
   /// Sets the reference fields, but for some, from them.
   func assignments(without fixed: Set<String>) -> [String] {
     fields.enumerated().compactMap { index, field in
-      fixed.contains(field) ? nil : "self.\(field) = \(part(index))"
+      fixed.contains(field) ? nil : "self.\(field.inCode) = \(part(index))"
     }
   }
 
@@ -228,7 +228,7 @@ extension TableDeclaration.Relationship {
   func naming(_ types: [String]) -> String {
     let types = types.map { SpelledTypes.unwrapped($0).type + (isOptional ? "?" : "") }
     let type = types.count == 1 ? types[0] : "(\(types.joined(separator: ", ")))"
-    return "let \(partsName): \(type) = Stemma.ReferenceParts.of(\(property))"
+    return "let \(partsName): \(type) = Stemma.ReferenceParts.of(\(property.inCode))"
   }
 }
 

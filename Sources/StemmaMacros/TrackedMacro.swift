@@ -16,12 +16,13 @@ struct TrackedMacro: AccessorMacro {
     else { return [] }
     // A property with a `didSet` of its own takes no other, and may set itself once more there.
     let observer = binding.observers.contains("didSet") ? "willSet" : "didSet"
-    let old = observer == "didSet" ? "oldValue" : "self.\(name)"
+    let old = observer == "didSet" ? "oldValue" : "self.\(name.inCode)"
     var notes = node.strings.enumerated().map { place, part in
       let words = part.split(separator: ":", maxSplits: 1)
       let representation = words.count > 1 ? String(words[1]) : nil
       return note(
-        first + place, "\(old).\(words[0])", representation, representation == nil ? "notePart" : "noteSet")
+        first + place, "\(old).\(String(words[0]).inCode)", representation,
+        representation == nil ? "notePart" : "noteSet")
     }
     if notes.isEmpty {
       notes = [

@@ -19,7 +19,8 @@ package enum Models {
     KeyValueModel.self, TableModel.self,
     ColumnModel.self, ID2.self, Foundation.self, Optional.self, Array.self, Result.self, Error.self,
     Store.self, Transaction.self, Void.self, Never.self, Character.self, Data.self, Decimal.self,
-    TypeModel.self, ProtocolModel.self, KeyModel.self, Words.self, SwiftModel.self,
+    TypeModel.self, ProtocolModel.self, KeyModel.self, Class.self, Student.self, Mail.self, Words.self,
+    SwiftModel.self,
   ]
 }
 

@@ -320,6 +320,38 @@ struct KeyModel {
 }
 
 @Table
+struct Class {
+  @Column(primaryKey: true) let `for`: String.ID
+  @HasMany("classId") var `default`: Related<Student>
+  @HasOne("switch") var `while`: Student?
+}
+
+@Table
+@Index("switch", "classId", name: "byClass")
+struct Student {
+  let id: String.ID
+  var classId: String.ID?
+  var `switch`: String.ID?
+  @BelongsTo("classId") var `class`: Class?
+  @BelongsTo("switch") var `repeat`: Class?
+  // `await` leads to Class; Swift has no property of that name.
+}
+
+@Table(partition: ["in", "case"])
+@Index("as", "to", name: "byAs")
+struct Mail {
+  @Selection struct ID: Hashable {
+    let `in`: String.ID
+    let `case`: String
+    let number: Int
+  }
+  let id: ID
+  var to: Int?
+  var `as`: String?
+  @BelongsTo("in") var `class`: Class
+}
+
+@Table
 struct Words {
   let id: String.ID
   var Array: Int?

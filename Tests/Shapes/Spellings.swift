@@ -70,3 +70,53 @@ func pauses(_ store: Store) async throws -> [Awaited] {
   return try await Pause.where { $0.`await` && $0.span.`await` == 1 }
     .select { Awaited.Columns(await: $0.`await`, `inout`: $0.span.`await`) }.fetchAll(store)
 }
+
+/// Words of the language as what relationships, reference fields, indexes, partitions and models name.
+@Table
+@Index("switch", "for")
+struct `default` {
+  @Column(primaryKey: true) let `for`: UUID
+  var `switch`: UUID?
+  @Index("switch") var await: Int
+  var `defer`: UUID?
+  @BelongsTo("switch") var `class`: `default`?
+  @BelongsTo(\`default`.`defer`) var `in`: `default`?
+  @HasMany("switch") var `repeat`: Related<`default`>
+  @HasOne(\`default`.`switch`) var `while`: `default`?
+}
+
+enum Words {
+  enum Case: String, KeyValue, CaseIterable { case first }
+
+  @Table(partition: ["in", "case"]) struct Verb {
+    @Selection struct ID: Hashable {
+      let `in`: String
+      let `case`: Case
+      let `for`: UUID
+    }
+    @Selection struct Span {
+      var `where`: Case
+      @Column("guarded", as: Date.UnixTimeRepresentation.self) var `guard`: Date
+    }
+    let id: ID
+    var `as`: Case?
+    var `is`: Span
+    @BelongsTo("for") var `class`: `default`
+    @BelongsTo("in", "case", "else") var await: Verb?
+    var `else`: UUID?
+    @HasMany("in", "case", "else") var `repeat`: Related<Verb>
+  }
+}
+
+func words(_ store: Store, _ first: `default`) async throws {
+  var second = try await store.insert(`default`.Draft(for: UUID(), await: 1, class: first, in: first))
+  second.setClass(nil)
+  second.setIn(first)
+  _ = try await (second.class, second.in, second.while, second.repeat.count())
+  _ = try await `default`.where { $0.await == 1 && $0.switch == nil }.fetchAll(store)
+  let span = Words.Verb.Span(where: .first, guard: Date())
+  var verb = try await store.insert(Words.Verb.Draft(in: "a", case: .first, is: span, class: second))
+  try verb.setAwait(verb)
+  verb.is.guard = Date()
+  try await store.update(verb)
+}

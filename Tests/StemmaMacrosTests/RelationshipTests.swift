@@ -111,4 +111,132 @@ struct RelationshipExpansionTests {
         }
         """)
   }
+
+  /// With ticks, such a name was no column for what names it, and setters and strings had ticks in them.
+  @Test("words of the language have ticks in code only, and names in strings and setters have none")
+  func words() {
+    expectExpansion(
+      of: """
+        @Table
+        @Index("switch", "for")
+        struct `default` {
+          @Column(primaryKey: true) let `for`: Int
+          var `switch`: Int?
+          @Index("switch") var await: Int
+          @BelongsTo("switch") var `class`: `default`?
+          @HasMany(\\`default`.`switch`) var `in`: Related<`default`>
+        }
+        """,
+      as: """
+        struct `default` {
+          let `for`: Int
+          @Stemma._Tracked(0)
+          var `switch`: Int?
+          @Stemma._Tracked(1) var await: Int
+          var `class`: `default`? {
+            get async throws {
+              try await self._record.parent(`default`.self, "class", of: self) {
+                $0.`switch`
+              }
+            }
+          }
+          var `in`: Related<`default`> {
+            get {
+              Stemma.Related<`default`>(of: self, "in") {
+                $0.`switch`
+              }
+            }
+          }
+
+          var _record: Stemma.RecordHandle = Stemma.RecordHandle()
+
+          static let columns = Columns()
+
+          static let relationships = Relationships()
+
+          var primaryKey: Int {
+            self.`for`
+          }
+
+          struct Draft: Stemma.TableDraft {
+            var `for`: Int
+            var `switch`: Int?
+            var `await`: Int
+            init(`for`: Int, `switch`: Int? = nil, `await`: Int) {
+              self.`for` = `for`
+              self.`switch` = `switch`
+              self.`await` = `await`
+            }
+            @_disfavoredOverload
+            init(`for`: Int, `await`: Int, `class`: `default`? = nil) {
+              let _class: Int? = Stemma.ReferenceParts.of(`class`)
+              self.`for` = `for`
+              self.`await` = `await`
+              self.`switch` = _class
+            }
+            init(_ row: `default`) {
+              self.`for` = row.`for`
+              self.`switch` = row.`switch`
+              self.`await` = row.`await`
+            }
+            func write(to record: inout Stemma.RecordWriter) {
+              record.key(self.`for`)
+              record.value(self.`switch`)
+              record.value(self.`await`)
+            }
+          }
+
+          struct Columns: Sendable {
+            let `for` = Stemma.TableColumn<`default`, Int>("for")
+            let `switch` = Stemma.TableColumn<`default`, Int?>("switch")
+            let `await` = Stemma.TableColumn<`default`, Int>("await")
+            init() {
+            }
+          }
+
+          struct Relationships: Sendable {
+            let `class` = Stemma.RelationshipPath<`default`, `default`, `default`?>("class")
+            let `in` = Stemma.RelationshipPath<`default`, `default`, [`default`]>("in")
+            init() {
+            }
+          }
+
+          mutating func setClass(_ `class`: `default`?) {
+            let _class: Int? = Stemma.ReferenceParts.of(`class`)
+            self.`switch` = _class
+          }
+        }
+
+        extension `default`: Stemma.Table {
+          static var modelName: String {
+            "default"
+          }
+          static let description = Stemma.ModelDescription(
+            "default", table: nil, indexes: [.init(["switch", "for"]), .init(["await", "switch"])],
+            key: [
+              .init("for", Int.self),
+            ],
+            columns: [
+              .init("switch", (Int?).self),
+              .init("await", Int.self),
+            ],
+            relationships: [
+              .belongsTo("class", `default`.self, fields: ["switch"], isRequired: false),
+              .hasMany("in", `default`.self, fields: ["switch"]),
+            ])
+          init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            let value0 = try Int.read(row, 0)
+            let value1 = try (Int?).read(row, 1)
+            let value2 = try Int.read(row, 2)
+            let value3 = try row.record(3)
+            self.init(for: value0, switch: value1, await: value2, _record: value3)
+          }
+          func write(to record: inout Stemma.RecordWriter) {
+            record.key(self.`for`)
+            record.value(self.`switch`)
+            record.value(self.`await`)
+          }
+        }
+        """)
+  }
 }
