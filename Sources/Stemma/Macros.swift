@@ -66,7 +66,7 @@ public macro Index(_ fields: String..., name: String = "") =
 
 /// Makes a struct a ``Selection``: a group of columns of the table that it is nested in, or what a statement selects. A
 /// Hashable one without optional properties can be the table's key.
-@attached(member, names: named(init), named(Columns), named(_Types))
+@attached(member, names: named(init), named(Columns), named(_Types), named(_Defaults))
 @attached(
   extension, conformances: TableKey, Selection, names: named(init), named(parts), named(write))
 public macro Selection() = #externalMacro(module: "StemmaMacros", type: "SelectionMacro")

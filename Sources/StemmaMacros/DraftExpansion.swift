@@ -24,7 +24,9 @@ struct DraftExpansion {
   /// A key part that is named `id` may be absent: it is minted then. Of a type that may be another name for one that is minted
   /// the compiler decides, where a draft leaves it out.
   private func keyField(_ part: TableDeclaration.Column) -> Field {
-    var (type, value) = (part.type, part.defaultValue?.description)
+    let owner = table.name + (table.key.selection.map { ".\($0)" } ?? "")
+    var type = part.type
+    var value = TableDeclaration.Stored.column(part).parameterDefault(owner, table.access)
     let short = SpelledTypes.short(type)
     if part.name == "id", ["UUID", "Int", "String", "String.ID"].contains(short) {
       (type, value) = ("\(type)?", "nil")
@@ -39,10 +41,11 @@ struct DraftExpansion {
   }
 
   private func field(_ stored: TableDeclaration.Stored) -> Field {
+    let value = stored.parameterDefault(table.name, table.access)
     switch stored {
     case .group(let group):
       return Field(
-        name: group.property, type: group.selection, defaultValue: group.defaultValue?.description,
+        name: group.property, type: group.selection, defaultValue: value,
         source: group.property.inCode, access: stored.access(table.access),
         writing: group.columns.map { $0.writing($0.pathInCode) })
     case .column(let column):
@@ -50,7 +53,7 @@ struct DraftExpansion {
       let type = column.isMaintained && !column.isOptional ? "\(column.type)?" : column.type
       return Field(
         name: column.property, type: type,
-        defaultValue: column.defaultValue?.description ?? (type.isOptionalType ? "nil" : nil),
+        defaultValue: value ?? (type.isOptionalType ? "nil" : nil),
         source: column.property.inCode, access: stored.access(table.access),
         writing: [column.writing(column.property.inCode)])
     }

@@ -32,6 +32,8 @@ struct MemberReader {
     self.plain = plain
   }
 
+  private var name: String { declaration.name.text }
+
   mutating func read(_ misuses: inout Misuses) throws {
     for member in declaration.memberBlock.members {
       note(member.decl)
@@ -39,11 +41,11 @@ struct MemberReader {
       guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { continue }
       misuses.checkArguments(of: variable.attributes)
       TableDeclaration.checkMarks(variable, &misuses)
-      let relationship = try misuses.collect { try TableDeclaration.Relationship(variable) }
+      let relationship = try misuses.collect { try TableDeclaration.Relationship(variable, of: name) }
       if let relationship { relationships.append(relationship) }
       if variable.isRelationship { continue }
       TableDeclaration.checkTracking(variable, &misuses)
-      let columns = try misuses.collect { try TableDeclaration.columns(variable) } ?? []
+      let columns = try misuses.collect { try TableDeclaration.columns(variable, of: name) } ?? []
       for column in columns { try add(column, variable, &misuses) }
     }
   }
@@ -51,6 +53,8 @@ struct MemberReader {
   private mutating func add(
     _ column: TableDeclaration.Column, _ variable: VariableDeclSyntax, _ misuses: inout Misuses
   ) throws {
+    var column = column
+    if let short = selections.keys.first(where: { column.type == "\(name).\($0)" }) { column.type = short }
     let isMarked = variable.attributes.named("Column")?.flag("primaryKey") ?? false
     if isMarked { marked.append(column) }
     let isKey = isMarked || column.isInferredKey
@@ -70,7 +74,7 @@ struct MemberReader {
     }
     Self.checkGroup(column, &misuses)
     var inner = Misuses()
-    let parts = try SelectionMacro.parts(of: selection, isOfTable: true, &inner)
+    let parts = try SelectionMacro.parts(of: selection, "\(name).\(column.type)", isOfTable: true, &inner)
     // Its own attribute says them.
     misuses.follow(inner)
     for part in parts { checkPart(part, of: selection, &misuses) }

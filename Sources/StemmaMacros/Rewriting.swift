@@ -54,6 +54,25 @@ extension FixIt.Change {
   }
 }
 
+/// Puts a type's name in the place of `Self`, which in another type would be that.
+private final class SelfRewriter: SyntaxRewriter {
+  private let owner: String
+
+  init(owner: String) {
+    self.owner = owner
+    super.init()
+  }
+
+  override func visit(_ token: TokenSyntax) -> TokenSyntax {
+    token.tokenKind == .keyword(.Self) ? token.with(\.tokenKind, .identifier(owner)) : token
+  }
+}
+
+extension SyntaxProtocol {
+  /// The same as what stands in another type spells it. It stands in no file.
+  func spelled(outside owner: String) -> Syntax { SelfRewriter(owner: owner).rewrite(self) }
+}
+
 extension WithAttributesSyntax {
   /// The same without some of its attributes.
   func without(_ attributes: [AttributeSyntax]) -> Self {

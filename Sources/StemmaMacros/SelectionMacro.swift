@@ -7,11 +7,15 @@ import SwiftSyntaxMacros
 struct SelectionMacro {
   /// Its stored properties, and what is wrong with them.
   ///
-  /// - Parameter isOfTable: whether it is nested in a table, and so may be its key even if it does not say that it is
-  ///   Hashable: it will be told to.
+  /// - Parameters:
+  ///   - owner: how its name is spelled where they are asked for.
+  ///   - isOfTable: whether it is nested in a table, and so may be its key even if it does not say that it is
+  ///     Hashable: it will be told to.
   static func parts(
-    of declaration: some DeclGroupSyntax, isOfTable: Bool, _ misuses: inout Misuses
+    of declaration: some DeclGroupSyntax, _ owner: String? = nil, isOfTable: Bool,
+    _ misuses: inout Misuses
   ) throws -> [TableDeclaration.Column] {
+    let owner = owner ?? declaration.as(StructDeclSyntax.self)?.name.text ?? "Self"
     let isKey = declaration.as(StructDeclSyntax.self)?.isHashable ?? false
     var parts: [TableDeclaration.Column] = []
     for member in declaration.memberBlock.members {
@@ -21,7 +25,10 @@ struct SelectionMacro {
         !variable.isRelationship
       else { continue }
       misuses.checkArguments(of: variable.attributes)
-      let columns = try misuses.collect { try TableDeclaration.columns(variable, isOfGroup: true) } ?? []
+      let columns =
+        try misuses.collect {
+          try TableDeclaration.columns(variable, of: owner, isOfGroup: true)
+        } ?? []
       for column in columns {
         MemberReader.checkOptional(column, mayBeKey: isKey || isOfTable, &misuses)
         MemberReader.checkConstant(column, isKey, &misuses)
@@ -80,10 +87,13 @@ extension SelectionMacro: MemberMacro {
     let hasOwn = declaration.memberBlock.members.contains { $0.decl.is(InitializerDeclSyntax.self) }
     var members = SpelledTypes.declaration(of: parts, nested: !context.lexicalContext.isEmpty, access)
     // The memberwise initialiser that Swift gives is internal at most.
-    if !access.isEmpty, !hasOwn, !misuses.hasErrors {
-      members.append(TableDeclaration.memberwise(access, parts.map(TableDeclaration.Stored.column)))
+    let name = declaration.as(StructDeclSyntax.self)?.name.text
+    if let name, !access.isEmpty, !misuses.hasErrors {
+      let stored = parts.map(TableDeclaration.Stored.column)
+      members += TableDeclaration.Stored.keptDefaults(stored, access)
+      if !hasOwn { members.append(TableDeclaration.memberwise(of: name, access, stored)) }
     }
-    if let name = declaration.as(StructDeclSyntax.self)?.name.text, !parts.isEmpty,
+    if let name, !parts.isEmpty,
       !MemberReader.declaredNames(declaration).contains("Columns")
     {
       members.append(columns(of: name, parts, access, misuses))

@@ -89,8 +89,10 @@ extension TableDeclaration {
     }
   }
 
-  /// The stored properties of one declaration; none if it is computed, or marked `@Ephemeral`.
-  static func columns(_ variable: VariableDeclSyntax, isOfGroup: Bool = false) throws -> [Column] {
+  /// The stored properties of one declaration in the type `owner`; none if it is computed, or marked `@Ephemeral`.
+  static func columns(
+    _ variable: VariableDeclSyntax, of owner: String, isOfGroup: Bool = false
+  ) throws -> [Column] {
     guard variable.attributes.named("Ephemeral") == nil else { return [] }
     var columns: [Column] = []
     // `var a, b: Int`: a name without a type has that of the next.
@@ -103,21 +105,22 @@ extension TableDeclaration {
         type = nil
       }
       guard binding.isStored, let name = binding.name else { continue }
-      let value = binding.initializer?.value.trimmed
+      let value = binding.initializer?.value.trimmed.spelled(outside: owner).as(ExprSyntax.self)
       if let type {
         try check(type, of: name, isOfGroup: isOfGroup)
         try checkDepth(type, of: name, variable)
       }
+      let spelled = type?.spelled(outside: owner).as(TypeSyntax.self)
       // One that can be nil in more ways than one is refused, unless it cannot be at all.
-      let single = type.flatMap { $0.isOddOptional ? "\($0.bare.trimmedDescription)?" : nil }
-      guard let text = single ?? type?.plainText ?? value?.literalType else {
+      let single = spelled.flatMap { $0.isOddOptional ? "\($0.bare.trimmedDescription)?" : nil }
+      guard let text = single ?? spelled?.plainText ?? value?.literalType else {
         throw untyped(name, binding)
       }
       let attribute = variable.attributes.named("Column")
       columns.append(
         Column(
           property: name, name: attribute?.strings.first ?? name, type: text,
-          representation: attribute?.expression("as")?.metatypeName, defaultValue: value,
+          representation: attribute?.expression("as")?.metatypeName(in: owner), defaultValue: value,
           isVariable: variable.bindingSpecifier.tokenKind == .keyword(.var),
           place: Syntax(binding), variable: variable))
     }
@@ -216,6 +219,9 @@ extension ExprSyntax {
     }
     return access.base?.trimmedDescription
   }
+
+  /// The same as what stands in another type than `owner` spells it.
+  func metatypeName(in owner: String) -> String? { spelled(outside: owner).as(ExprSyntax.self)?.metatypeName }
 
   /// Whether it is a number, a text without interpolation, `true` or `false`: the same for every row.
   var isLiteral: Bool {

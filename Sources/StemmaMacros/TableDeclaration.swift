@@ -143,8 +143,8 @@ struct TableDeclaration {
 }
 
 extension TableDeclaration.Relationship {
-  /// Nil for a property that is no relationship.
-  init?(_ variable: VariableDeclSyntax) throws {
+  /// Nil for a property that is no relationship. `owner`: how the type that it stands in is spelled.
+  init?(_ variable: VariableDeclSyntax, of owner: String = "Self") throws {
     for kind in [Kind.belongsTo, .hasMany, .hasOne, .manyToMany] {
       guard let attribute = variable.attributes.named(kind.rawValue) else { continue }
       guard let binding = variable.bindings.first, let name = binding.name,
@@ -156,10 +156,12 @@ extension TableDeclaration.Relationship {
       self.kind = kind
       fields = attribute.strings
       deleteRule = attribute.expression("onDelete")?.deleteRule
-      join = attribute.expression("through")?.metatypeName
+      join = attribute.expression("through")?.metatypeName(in: owner)
       joinRelationship = attribute.label("by")
       isOptional = type.wrapped != nil
-      target = try Self.target(type, kind, isOptional: kind != .belongsTo || variable.hasOptional(fields))
+      let isOptional = kind != .belongsTo || variable.hasOptional(fields)
+      let target = try Self.target(type, kind, isOptional: isOptional)
+      self.target = target == "Self" ? owner : target
       return
     }
     return nil

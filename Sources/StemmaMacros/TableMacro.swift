@@ -25,6 +25,7 @@ extension TableMacro: MemberMacro {
     for warning in table.warnings { context.diagnose(warning) }
     return [record]
       + table.types + table.initializers + table.parts
+      + TableDeclaration.Stored.keptDefaults(table.declared, table.access)
       + [DraftExpansion(table: table).declaration, table.columnsDeclaration, table.relationshipsDeclaration]
       + table.keyForwarders + table.setters
   }
@@ -88,7 +89,7 @@ extension TableDeclaration {
             property: key.property, selection: $0, columns: key.columns, defaultValue: nil, isVariable: false)
         )
       } ?? .column(key.columns[0])
-    return (hasOwn ? [] : [Self.memberwise(access, [keyed] + stored)]) + [readingInitializer]
+    return (hasOwn ? [] : [Self.memberwise(of: name, access, [keyed] + stored)]) + [readingInitializer]
   }
 
   private var readingInitializer: DeclSyntax {
@@ -101,16 +102,13 @@ extension TableDeclaration {
       """
   }
 
-  static func memberwise(_ access: String, _ stored: [Stored]) -> DeclSyntax {
+  /// The one of the type `owner`.
+  static func memberwise(of owner: String, _ access: String, _ stored: [Stored]) -> DeclSyntax {
     let parameters = stored.map { stored -> String in
-      switch stored {
-      case .column(let column):
-        let standard =
-          column.defaultValue?.description ?? (column.isOptional && column.isVariable ? "nil" : nil)
-        return "\(column.property.inCode): \(column.type)\(standard.map { " = \($0)" } ?? "")"
-      case .group(let group):
-        return "\(group.property.inCode): \(group.selection)\(group.defaultValue.map { " = \($0)" } ?? "")"
-      }
+      let standard =
+        stored.parameterDefault(owner, access)
+        ?? (stored.type.isOptionalType && stored.isTracked ? "nil" : nil)
+      return "\(stored.property.inCode): \(stored.type)\(standard.map { " = \($0)" } ?? "")"
     }
     return """
       \(raw: stored.map { $0.access(access) }.narrowest(access))init(\(raw: parameters.joined(separator: ", "))) {

@@ -71,3 +71,26 @@ extension Consignment {
       shed: nil)
   }
 }
+
+// Default values that name what only their own module knows.
+
+let usualWeight = 3
+
+@Table public struct Parcel {
+  @Selection public struct Size {
+    public var width: Int = usualWeight
+  }
+  static let limit = 4
+  public let id: UUID
+  public var weight: Int = usualWeight
+  public var count: Int? = Self.limit
+  public var size = Size(width: usualWeight)
+  public var labels: [String] = []
+  var grade: Grade = .low
+  var rank: Int = usualWeight + 1
+}
+
+extension Parcel {
+  /// One without values.
+  public static func draft() -> Draft { Draft() }
+}

@@ -120,3 +120,35 @@ func words(_ store: Store, _ first: `default`) async throws {
   verb.is.guard = Date()
   try await store.update(verb)
 }
+
+/// `Self`, which the types that are written say again.
+@Table struct Volume {
+  enum Kind: Int, ColumnValue { case plain, bound }
+  struct Mark: Codable, Hashable { var text: String }
+  @Selection struct ID: Hashable {
+    typealias Part = Int
+    let number: Self.Part
+  }
+  @Selection struct Size {
+    enum Unit: Int, ColumnValue { case page }
+    var width: Int
+    var unit: Self.Unit
+  }
+  static let limit = 3
+  let id: Self.ID
+  var kind: Self.Kind = Self.Kind.bound
+  var kinds: [Self.Kind] = [Self.Kind.plain]
+  var size: Self.Size
+  var pages: Int = Self.limit
+  @Column(as: Self.Mark?.JSONRepresentation.self) var mark: Self.Mark?
+  var parentNumber: Int?
+  @BelongsTo("parentNumber") var parent: Self?
+  @HasMany("parentNumber") var parts: Related<Self>
+}
+
+func volumes(_ parent: Volume) -> some Any {
+  let size = Volume.Size(width: 1, unit: .page)
+  _ = Volume.Draft(id: Volume.ID(number: 1), size: size, parentNumber: nil)
+  _ = Volume.Draft(number: 2, size: size, parent: parent)
+  return Volume.where { $0.kind == .plain && $0.size.unit == .page }
+}

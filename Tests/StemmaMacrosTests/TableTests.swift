@@ -531,4 +531,135 @@ struct TableTests {
         }
         """)
   }
+
+  /// `Self` was the draft, where its initialiser had the default value, and parameters of a public initialiser cannot have one
+  /// that names what is not public.
+  @Test("types and default values that say `Self` name the model, and those of a public model are its own")
+  func selves() {
+    expectExpansion(
+      of: """
+        @Table public struct Note {
+          static let limit = 3
+          public let id: Int
+          public var size: Int = Self.limit
+          public var kinds: [Self.Kind] = []
+          var count: Self.Kind = Self.Kind.plain
+        }
+        """,
+      as: """
+        public struct Note {
+          static let limit = 3
+          public let id: Int
+          @Stemma._Tracked(0)
+          public var size: Int = Self.limit
+          @Stemma._Tracked(1)
+          public var kinds: [Self.Kind] = []
+          @Stemma._Tracked(2)
+          var count: Self.Kind = Self.Kind.plain
+
+          public var _record: Stemma.RecordHandle = Stemma.RecordHandle()
+
+          init(id: Int, size: Int = Note._Defaults.size, kinds: [Note.Kind] = [], count: Note.Kind = Note.Kind.plain) {
+            self.id = id
+            self.size = size
+            self.kinds = kinds
+            self.count = count
+          }
+
+          fileprivate init(id: Int, size: Int, kinds: [Note.Kind], count: Note.Kind, _record: Stemma.RecordHandle) {
+            self.id = id
+            self.size = size
+            self.kinds = kinds
+            self.count = count
+            self._record = _record
+          }
+
+          public static let columns = Columns()
+
+          public static let relationships = Relationships()
+
+          public var primaryKey: Int {
+            self.id
+          }
+
+          public enum _Defaults {
+            public static var size: Int {
+              Note.limit
+            }
+          }
+
+          public struct Draft: Stemma.TableDraft {
+            public var id: Int?
+            public var size: Int
+            public var kinds: [Note.Kind]
+            var count: Note.Kind
+            init(id: Int? = nil, size: Int = Note._Defaults.size, kinds: [Note.Kind] = [], count: Note.Kind = Note.Kind.plain) {
+              self.id = id
+              self.size = size
+              self.kinds = kinds
+              self.count = count
+            }
+            public init(_ row: Note) {
+              self.id = row.id
+              self.size = row.size
+              self.kinds = row.kinds
+              self.count = row.count
+            }
+            public func write(to record: inout Stemma.RecordWriter) {
+              record.key(self.id)
+              record.value(self.size)
+              record.value(self.kinds)
+              record.value(self.count)
+            }
+          }
+
+          public struct Columns: Sendable {
+            public let id = Stemma.TableColumn<Note, Int>("id")
+            public let size = Stemma.TableColumn<Note, Int>("size")
+            public let kinds = Stemma.TableColumn<Note, [Note.Kind]>("kinds")
+            let count = Stemma.TableColumn<Note, Note.Kind>("count")
+            public init() {
+            }
+          }
+
+          public struct Relationships: Sendable {
+            public init() {
+            }
+          }
+        }
+
+        extension Note: Stemma.Table {
+          public static var modelName: String {
+            "Note"
+          }
+          public static let description = Stemma.ModelDescription(
+            "Note", table: nil,
+            key: [
+              .init("id", Int.self),
+            ],
+            columns: [
+              .init("size", Int.self),
+              .init("kinds", [Note.Kind].self),
+              .init("count", Note.Kind.self),
+            ],
+            relationships: [
+
+            ])
+          public init(_ row: Stemma.RowReader) throws(Stemma.StoreError) {
+            let value0 = try Int.read(row, 0)
+            let value1 = try Int.read(row, 1)
+            let value2 = try row.value(2, as: [Note.Kind].self)
+            let value3 = try row.value(3, as: Note.Kind.self)
+            let value4 = try row.record(4)
+            self.init(id: value0, size: value1, kinds: value2, count: value3, _record: value4)
+          }
+          public func write(to record: inout Stemma.RecordWriter) {
+            record.key(self.id)
+            record.value(self.size)
+            record.value(self.kinds)
+            record.value(self.count)
+          }
+        }
+        """)
+  }
 }
