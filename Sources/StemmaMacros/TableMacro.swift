@@ -137,7 +137,7 @@ extension TableDeclaration {
       lines += group.columns.map { "  " + declaration(of: $0) } + ["  \(access)init() {}", "}"]
     }
     return """
-      \(raw: access)struct Columns: Sendable {
+      \(raw: access)struct Columns: Swift.Sendable {
         \(raw: Self.lines(lines + ["\(access)init() {}"], 2))
       }
       """
@@ -154,7 +154,7 @@ extension TableDeclaration {
       "\($0.access(access))let \($0.property.inCode) = Stemma.RelationshipPath<\(name), \($0.target), \($0.value)>(\"\($0.property)\")"
     }
     return """
-      \(raw: access)struct Relationships: Sendable {
+      \(raw: access)struct Relationships: Swift.Sendable {
         \(raw: Self.lines(paths + ["\(access)init() {}"], 2))
       }
       """

@@ -88,6 +88,12 @@ struct `default` {
 enum Words {
   enum Case: String, KeyValue, CaseIterable { case first }
 
+  /// What the structs of columns beside it are by Swift's protocol of the name.
+  @Table struct Sendable {
+    let id: UUID
+    var text: String
+  }
+
   @Table(partition: ["in", "case"]) struct Verb {
     @Selection struct ID: Hashable {
       let `in`: String

@@ -66,13 +66,13 @@ struct RelationshipExpansionTests {
             }
           }
 
-          struct Columns: Sendable {
+          struct Columns: Swift.Sendable {
             let id = Stemma.TableColumn<Person, Int>("id")
             init() {
             }
           }
 
-          struct Relationships: Sendable {
+          struct Relationships: Swift.Sendable {
             let cart = Stemma.RelationshipPath<Person, Cart, Cart?>("cart")
             let staff = Stemma.RelationshipPath<Person, Employee, [Employee]>("staff")
             let rated = Stemma.RelationshipPath<Person, Article, [Article]>("rated")
@@ -186,7 +186,7 @@ struct RelationshipExpansionTests {
             }
           }
 
-          struct Columns: Sendable {
+          struct Columns: Swift.Sendable {
             let `for` = Stemma.TableColumn<`default`, Int>("for")
             let `switch` = Stemma.TableColumn<`default`, Int?>("switch")
             let `await` = Stemma.TableColumn<`default`, Int>("await")
@@ -194,7 +194,7 @@ struct RelationshipExpansionTests {
             }
           }
 
-          struct Relationships: Sendable {
+          struct Relationships: Swift.Sendable {
             let `class` = Stemma.RelationshipPath<`default`, `default`, `default`?>("class")
             let `in` = Stemma.RelationshipPath<`default`, `default`, [`default`]>("in")
             init() {

@@ -53,7 +53,7 @@ struct TableTests {
             }
           }
 
-          struct Columns: Sendable {
+          struct Columns: Swift.Sendable {
             let id = Stemma.TableColumn<Reminder, UUID>("id")
             let title = Stemma.TableColumn<Reminder, String>("title")
             let isDone = Stemma.TableColumn<Reminder, Bool>("isDone")
@@ -61,7 +61,7 @@ struct TableTests {
             }
           }
 
-          struct Relationships: Sendable {
+          struct Relationships: Swift.Sendable {
             init() {
             }
           }
@@ -210,7 +210,7 @@ struct TableTests {
             }
           }
 
-          struct Columns: Sendable {
+          struct Columns: Swift.Sendable {
             let tenant = Stemma.TableColumn<Order, String>("tenant")
             let id = Stemma.TableColumn<Order, UUID>("id")
             let number = Stemma.TableColumn<Order, Int?>("number")
@@ -219,7 +219,7 @@ struct TableTests {
             }
           }
 
-          struct Relationships: Sendable {
+          struct Relationships: Swift.Sendable {
             let customer = Stemma.RelationshipPath<Order, Customer, Customer?>("customer")
             let seller = Stemma.RelationshipPath<Order, Seller, Seller?>("seller")
             let lines = Stemma.RelationshipPath<Order, Line, [Line]>("lines")
@@ -409,7 +409,7 @@ struct TableTests {
             }
           }
 
-          public struct Columns: Sendable {
+          public struct Columns: Swift.Sendable {
             public let code = Stemma.TableColumn<Note, String>("code")
             public let title = Stemma.TableColumn<Note, String>("headline")
             public let tags = Stemma.TableColumn<Note, [String].JSONRepresentation>("tags")
@@ -425,7 +425,7 @@ struct TableTests {
             }
           }
 
-          public struct Relationships: Sendable {
+          public struct Relationships: Swift.Sendable {
             public init() {
             }
           }
@@ -613,7 +613,7 @@ struct TableTests {
             }
           }
 
-          public struct Columns: Sendable {
+          public struct Columns: Swift.Sendable {
             public let id = Stemma.TableColumn<Note, Int>("id")
             public let size = Stemma.TableColumn<Note, Int>("size")
             public let kinds = Stemma.TableColumn<Note, [Note.Kind]>("kinds")
@@ -622,7 +622,7 @@ struct TableTests {
             }
           }
 
-          public struct Relationships: Sendable {
+          public struct Relationships: Swift.Sendable {
             public init() {
             }
           }
