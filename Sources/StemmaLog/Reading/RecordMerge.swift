@@ -6,8 +6,8 @@ package struct RecordFiles: Sendable {
   fileprivate let views: [FileView]
   fileprivate let fileSystem: any FileSystem
 
-  /// Opens every file, if these are not more than `LogLimits.openSegments`. Memory: two blocks for each
-  /// segment, and the journals.
+  /// Opens every file, if these are not more than `LogLimits.openSegments`. Memory: a block for each
+  /// segment, sixteen more, and the journals.
   package func open() throws(LogError) -> RecordMerge { try RecordMerge(views, fileSystem) }
 }
 
@@ -35,6 +35,7 @@ package final class RecordMerge {
   }
 
   private let sources: [BlockSource]
+  private let ahead: BlocksAhead
   /// The partitions and models of all blocks.
   private let runs: RunNames
   /// Binary heap of all sources by record, those at their end last.
@@ -49,6 +50,7 @@ package final class RecordMerge {
   fileprivate init(_ views: [FileView], _ fileSystem: any FileSystem) throws(LogError) {
     let runs = RunNames()
     var sources: [BlockSource] = []
+    let ahead = BlocksAhead()
     func add(_ blocks: any KeyedBlocks) throws(LogError) {
       if let source = try BlockSource(blocks, number: sources.count, runs) { sources.append(source) }
     }
@@ -59,11 +61,12 @@ package final class RecordMerge {
         let segment = try Segment(
           path: path, header: header, fileSystem: fileSystem, staysOpen: views.count <= LogLimits.openSegments
         )
-        try add(try SegmentBlocks(segment: segment, entries: try segment.footer().blocks))
+        try add(try SegmentBlocks(segment: segment, entries: try segment.footer().blocks, ahead: ahead))
       case .journal(let journal): try add(JournalBlocks(try journal.contents().events, path: journal.path))
       }
     }
     self.sources = sources
+    self.ahead = ahead
     self.runs = runs
     heap = .allocate(capacity: sources.count)
     members = .allocate(capacity: sources.count)
@@ -116,6 +119,7 @@ package final class RecordMerge {
     let numbers = first.map { Int(heap[$0].source) }.sorted()
     precondition(order.prefix(memberCount).elementsEqual(numbers), "they are given by number")
     precondition(given <= memberCount, "only they are given")
+    ahead.checkInvariants()
   }
 
   /// Of the sources of the current record: in all blocks, a run of keys with one partition and model has one number.
@@ -216,31 +220,40 @@ private protocol KeyedBlocks {
   mutating func next() throws(LogError) -> BlockCursor?
 }
 
-/// Unpacks the next block on another thread while one is read. Files are read on the reader's own, in order.
-private struct SegmentBlocks: KeyedBlocks {
+/// A segment's blocks in key order, each opened by `ahead` before its turn, or when it comes.
+private final class SegmentBlocks: KeyedBlocks {
   private let segment: Segment
-  private let entries: [BlockEntry]
-  private var index = 0
+  /// Blocks to come, the next one last.
+  private var waiting: [BlockEntry]
+  private let ahead: BlocksAhead
   private var following: MadeAhead<Result<BlockCursor, LogError>>?
 
-  init(segment: Segment, entries: [BlockEntry]) throws(LogError) {
+  init(segment: Segment, entries: [BlockEntry], ahead: BlocksAhead) throws(LogError) {
     self.segment = segment
-    self.entries = entries
-    try readAhead()
+    waiting = entries.reversed()
+    self.ahead = ahead
+    try ahead.enter(self)
   }
 
-  mutating func next() throws(LogError) -> BlockCursor? {
-    guard let block = following?.take() else { return nil }
-    let cursor = try block.get()
-    try readAhead()
+  /// Where the next block begins; nil behind the last one.
+  var nextKey: RecordKey? { waiting.last?.firstKey }
+  var isBegun: Bool { following != nil }
+
+  func next() throws(LogError) -> BlockCursor? {
+    guard !waiting.isEmpty else { return nil }
+    ahead.leave(self)
+    if following == nil { try begin() }
+    let block = following?.take()
+    following = nil
+    waiting.removeLast()
+    let cursor = try block?.get()
+    try ahead.enter(self)
     return cursor
   }
 
-  private mutating func readAhead() throws(LogError) {
-    following = nil
-    guard index < entries.count else { return }
-    let entry = entries[index]
-    index += 1
+  /// Reads the next block here, and has it unpacked on another thread.
+  func begin() throws(LogError) {
+    guard let entry = waiting.last else { return }
     let bytes = try segment.bytes(of: entry)
     following = MadeAhead { [path = segment.path] in
       Result { () throws(LogError) in
@@ -248,6 +261,47 @@ private struct SegmentBlocks: KeyedBlocks {
         return try decoding(path, entry.offset) { () throws(EventsError) in try block.cursor(.key) }
       }
     }
+  }
+}
+
+/// Has blocks unpacked on other threads while those before them are read: of all files the few whose turn comes first,
+/// so that many files do not hold two blocks each. Files are read on the reader's own thread.
+private final class BlocksAhead {
+  /// A file whose next block nobody unpacks yet. It owns this, not the other way round.
+  private struct Waiting {
+    var key: RecordKey
+    weak var file: SegmentBlocks?
+  }
+
+  private static let limit = 16
+  /// The first one by key last.
+  private var waiting: [Waiting] = []
+  private var begun = 0
+
+  /// To be called when the next block of a file is another one.
+  func enter(_ file: SegmentBlocks) throws(LogError) {
+    if let key = file.nextKey {
+      let place = waiting.firstIndex { $0.key < key } ?? waiting.count
+      waiting.insert(Waiting(key: key, file: file), at: place)
+    }
+    while begun < Self.limit, let first = waiting.popLast() {
+      guard let file = first.file else { continue }
+      try file.begin()
+      begun += 1
+    }
+  }
+
+  /// To be called when the turn of a file's next block has come.
+  func leave(_ file: SegmentBlocks) {
+    if file.isBegun { begun -= 1 } else { waiting.removeAll { $0.file === file } }
+  }
+
+  /// Traps if too many blocks are made ahead, or others than the first ones.
+  func checkInvariants() {
+    precondition((0...Self.limit).contains(begun), "few blocks are made ahead")
+    precondition(waiting.isEmpty || begun == Self.limit, "as many as may be")
+    precondition(zip(waiting, waiting.dropFirst()).allSatisfy { !($0.key < $1.key) }, "the first is last")
+    precondition(waiting.allSatisfy { $0.file?.isBegun == false }, "what waits is not begun")
   }
 }
 
