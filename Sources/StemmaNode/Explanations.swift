@@ -275,7 +275,9 @@ package enum Explanations {
     if error.isRefusalToOpen {
       return "\(path): \(says); see that it and its folder may be written to, and try again"
     }
-    if error.isOfTheFiles { return "\(path): \(says); see that its disk is well, and try again" }
+    if error.isOfTheFiles {
+      return "\(path): \(says); see that its disk is well and files may grow (`ulimit -f`), and try again"
+    }
     return "\(path): \(says)"
   }
 

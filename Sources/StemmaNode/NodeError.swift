@@ -72,7 +72,7 @@ package enum NodeError: Error {
   var isRefusalToWrite: Bool {
     switch self {
     case .log(.system(_, _, let code)), .tables(.io(_, _, let code)):
-      [EACCES, EPERM, EROFS, ENOSPC, EDQUOT].contains(code)
+      [EACCES, EPERM, EROFS, ENOSPC, EDQUOT, EFBIG].contains(code)
     case .tables(let error): error.isDiskFull
     default: false
     }

@@ -150,6 +150,32 @@ struct DiskFaultTests {
     #expect(!FileManager.default.fileExists(atPath: work.file("node/tables.sqlite")))
   }
 
+  @Test("a limit on the size of files is an error in words, and nothing is lost by it")
+  func filesMayNotGrow() throws {
+    let work = try Workplace()
+    try work.write("lines.ndjson", Rows.lines(Self.fittingCount))
+    try work.rows("node")
+    try work.stemma("-C", "node", "import", "lines.ndjson")
+    let events = try work.events("node")
+    /// With files of at most 20 KiB, which log and tables exceed.
+    func limited(_ arguments: [String]) throws -> Tool.Result {
+      try Tool.run(
+        "/bin/sh", ["-c", "ulimit -f 40; exec \"$@\"", "sh", Tool.path, "-C", "node"] + arguments,
+        in: work.path)
+    }
+    for arguments in [
+      ["create", "Row", "tenant=x", "n=1", "text=x"], ["rebuild"], ["import", "lines.ndjson"],
+      ["list", "Row", "--limit", "2"],
+    ] {
+      let refused = try limited(arguments)
+      #expect(refused.status == 74, "\(arguments): \(refused.status) \(refused.errors)")
+      #expect(refused.errors.contains("try again"), "\(arguments): \(refused.errors)")
+      #expect(try work.events("node") == events, "\(arguments)")
+    }
+    try work.stemma("-C", "node", "create", "Row", "tenant=x", "n=1", "text=x")
+    #expect(try work.events("node") == events + 1)
+  }
+
   @Test("a directory that vanishes under a reader and a writer is an error, and nothing is made in its place")
   func aDirectoryVanishes() throws {
     let work = try Workplace()

@@ -9,7 +9,7 @@ import Testing
   @Test func whatSQLiteRefusesSaysWhatToDo() {
     let cases: [(Int32, String, String)] = [
       (13, "database or disk is full", "make room there and try again"),
-      (2_570, "disk I/O error", "see that its disk is well, and try again"),
+      (2_570, "disk I/O error", "see that its disk is well and files may grow (`ulimit -f`), and try again"),
       (4_874, "disk I/O error", "make room there and try again"),
       (
         8, "attempt to write a readonly database",

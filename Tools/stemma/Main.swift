@@ -55,6 +55,8 @@ struct Stemma: ParsableCommand {
       arguments.removeFirst(2)
     }
     signal(SIGPIPE, SIG_DFL)
+    // A file that may not grow any more is an error like a full disk, and no reason to die without a word.
+    signal(SIGXFSZ, SIG_IGN)
     do {
       arguments = joiningNegativeNumbers(arguments)
       if let script = try Completions.script(arguments) {
