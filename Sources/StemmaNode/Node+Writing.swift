@@ -7,6 +7,7 @@ extension Node {
   /// One commit that is asked for: who, why, and what it does.
   package struct CommitRequest {
     package var note: CommitNote
+    /// Called once more if it, or that of another commit of its group, meets damage of the tables.
     package var body: (WriteTransaction) throws(NodeError) -> Void
 
     package init(_ note: CommitNote, _ body: @escaping (WriteTransaction) throws(NodeError) -> Void) {
@@ -24,14 +25,6 @@ extension Node {
   package func write<Result>(
     _ note: CommitNote = CommitNote(), _ body: (WriteTransaction) throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
-    do throws(NodeError) { return try writeOnce(note, body) } catch .tables(.rebuilt) {
-      return try writeOnce(note, body)
-    }
-  }
-
-  private func writeOnce<Result>(
-    _ note: CommitNote, _ body: (WriteTransaction) throws(NodeError) -> Result
-  ) throws(NodeError) -> Result {
     // `write` calls every body before it returns; the compiler cannot know.
     try withoutActuallyEscaping(body) { body throws(NodeError) in
       var result: Result?
@@ -47,31 +40,47 @@ extension Node {
   /// Makes several commits that share one sync. Each is all or nothing by itself: one that throws leaves the
   /// others as they are.
   ///
+  /// Where one of them meets damage of the tables, even if its body says nothing of it, all are taken back before anything is
+  /// appended, the tables are made anew, and every body is called once more. Who meets damage then is told.
+  /// - Parameter takingBack: called before the bodies are called again.
   /// - Returns: for each request, why it was not made, if it was not.
   /// - Throws: if the group could not be stored; then none of it is there.
-  package func write(_ requests: [CommitRequest]) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
+  package func write(
+    _ requests: [CommitRequest], takingBack: () -> Void = {}
+  ) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
     try lockedForEvents { () throws(NodeError) in
-      var durable: [Swift.Result<Void, NodeError>]?
-      do throws(NodeError) {
-        try transact(requests, &durable)
-        applied = log.token
-      } catch {
-        // Once the log has synced the events, the commit stands: whoever comes next brings the tables up to it.
-        guard durable != nil else { throw error }
-        applied = nil
-        notices.append("the tables are behind the log: \(Explanations.text(of: error))")
+      let outcomes: [Swift.Result<Void, NodeError>]
+      do throws(NodeError) { outcomes = try store(requests, endsAtDamage: true) } catch {
+        guard case .tables(.needsRebuild) = error else { throw error }
+        let told = mended(error)
+        // Those that need nothing of what cannot be mended are made.
+        guard told.isOfRebuiltTables || requests.count > 1 else { throw told }
+        takingBack()
+        outcomes = try store(requests, endsAtDamage: false)
       }
       if log.wantsSealing { sealOrNote() }
-      var remade: NodeError?
-      return (durable ?? []).map { outcome in
-        guard case .failure(let error) = outcome else { return outcome }
-        // Once for all that met the damage.
-        if let remade, case .tables(.needsRebuild) = error { return .failure(remade) }
-        let told = mended(error)
-        if case .tables(.rebuilt) = told { remade = told }
-        return .failure(told)
+      return outcomes
+    }
+  }
+
+  /// `endsAtDamage`: whether nothing is stored if a body meets damage of the tables, of which the error is then.
+  private func store(
+    _ requests: [CommitRequest], endsAtDamage: Bool
+  ) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
+    var durable: [Swift.Result<Void, NodeError>]?
+    do throws(NodeError) {
+      try transact(requests, endsAtDamage: endsAtDamage, &durable)
+      applied = log.token
+    } catch {
+      // Once the log has synced the events, the commit stands, and is shown by tables that are made from it; otherwise
+      // whoever comes next brings them up to it.
+      guard durable != nil else { throw error }
+      applied = nil
+      if !mended(error).isOfRebuiltTables {
+        notices.append("the tables are behind the log: \(Explanations.text(of: error))")
       }
     }
+    return durable ?? []
   }
 
   /// Seals after a commit that stands whether or not this succeeds; it is tried again after the next one.
@@ -120,7 +129,7 @@ extension Node {
 
   /// `durable` gets the outcomes as soon as the events are synced.
   private func transact(
-    _ requests: [CommitRequest], _ durable: inout [Swift.Result<Void, NodeError>]?
+    _ requests: [CommitRequest], endsAtDamage: Bool, _ durable: inout [Swift.Result<Void, NodeError>]?
   ) throws(NodeError) {
     try tables.write(NodeError.tables) { transaction throws(NodeError) in
       var outcomes: [Swift.Result<Void, NodeError>] = []
@@ -138,10 +147,13 @@ extension Node {
           take(write)
           if !write.events.isEmpty { commits.append(Commit(write.events, note: write.note)) }
         } catch {
+          write.note(error)
+          if endsAtDamage, let damage = write.tableDamage { throw .tables(damage) }
           // A lone commit takes the transaction with it.
           if requests.count == 1 { throw error }
           outcomes.append(.failure(error))
         }
+        if endsAtDamage, let damage = write.tableDamage { throw .tables(damage) }
       }
       if !commits.isEmpty { try beginDueOrigin() }
       do throws(LogError) { try log.append(commits, sharingFrames: true) } catch { throw .log(error) }

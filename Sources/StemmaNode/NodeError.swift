@@ -59,6 +59,9 @@ package enum NodeError: Error {
   /// Whether another process holds the writer lock.
   var isInUse: Bool { if case .log(.inUse) = self { true } else { false } }
 
+  /// Whether the tables were damaged, and have been made anew.
+  var isOfRebuiltTables: Bool { if case .tables(.rebuilt) = self { true } else { false } }
+
   /// Whether there was no room for what was to be written.
   var isDiskFull: Bool {
     switch self {

@@ -33,6 +33,8 @@ package final class WriteTransaction {
   /// Tells the partitions that lost events to damage: their records can only be read.
   var isDamaged: (Partition) -> Bool = { _ in false }
   package private(set) var events: [Event] = []
+  /// That of the tables that a reader or the body met, whatever became of the error.
+  private(set) var tableDamage: TablesError?
 
   /// What the commit that is being made looks like from a record's side: the state before the next event.
   private var cause: EventName?
@@ -90,6 +92,15 @@ package final class WriteTransaction {
     do {
       return try schema.key(json, of: model, mint: mints ? { self.mintedPart(of: model) } : nil)
     } catch { throw .mutation(.value(error)) }
+  }
+
+  /// Says what the body, or who reads for it, met: damage of the tables is none that it could know how to go on from.
+  package func note(_ error: any Error) {
+    switch error {
+    case let error as TablesError: if case .needsRebuild = error { tableDamage = error }
+    case NodeError.tables(let error): note(error)
+    default: break
+    }
   }
 
   // MARK: Recording

@@ -51,8 +51,13 @@ extension Store {
     @usableFromInline
     final func read<Result>(_ text: StatementText, _ body: (RowCursor) throws -> Result) throws -> Result {
       try checkIsOpen()
-      return try prepared(text.sql).read(text, store, in: openCommit, body)
+      let statement = try prepared(text.sql)
+      defer { if let damage = statement.damage { note(damage) } }
+      return try statement.read(text, store, in: openCommit, body)
     }
+
+    /// Says what a statement met, of which its reader was told in words.
+    func note(_ damage: TablesError) {}
   }
 
   /// Lets `body` make several reads that see the same committed state, whatever is written meanwhile.

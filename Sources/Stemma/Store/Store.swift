@@ -159,18 +159,18 @@ public final class Store: Sendable {
   /// - Parameters:
   ///   - by: who makes the change.
   ///   - note: why.
-  ///   - body: makes the changes, on the thread that writes.
+  ///   - body: makes the changes, on the thread that writes. It is called once more if it, or a commit that shares its sync,
+  ///     meets damage of the tables: these are made anew from the log, and nothing is left of the first call.
   /// - Returns: what `body` returned. The commit is durable then, and every read that begins later shows it.
   @discardableResult
   public func write<Result: Sendable>(
     by: String? = nil, note: String? = nil, _ body: @escaping @Sendable (Transaction) throws -> Result
   ) async throws -> Result {
     if options.isReadOnly { throw StoreError.readOnly }
-    let recorded = RecordedSettings()
     let result: Result
     do {
-      result = try await writer.commit(CommitNote(by: by, note: note), recorded) {
-        [self] write, schemaChanges in
+      result = try await writer.commit(CommitNote(by: by, note: note)) {
+        [self] write, recorded, schemaChanges in
         takeIn(write.schema, schemaChanges)
         let transaction = Transaction(self, write, recorded)
         defer { transaction.end() }

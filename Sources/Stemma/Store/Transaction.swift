@@ -16,14 +16,24 @@ extension Store {
       self.recorded = recorded
       self.write = write
       memory = RowSource(store)
-      super.init(store) { sql in try StoreError.wrapping { () throws(NodeError) in try write.prepare(sql) } }
+      super.init(store) { sql in
+        do throws(NodeError) { return try write.prepare(sql) } catch {
+          write.note(error)
+          throw StoreError(error)
+        }
+      }
     }
 
     /// Does something to the commit at the node's level; its errors in the store's words.
     func writing<Result>(_ body: (WriteTransaction) throws -> Result) throws -> Result {
       try checkIsOpen()
-      do { return try body(write) } catch { throw StoreError.translated(error) }
+      do { return try body(write) } catch {
+        write.note(error)
+        throw StoreError.translated(error)
+      }
     }
+
+    override func note(_ damage: TablesError) { write.note(damage) }
 
     override var openCommit: RecordedSettings? { write.events.isEmpty ? nil : recorded }
 

@@ -20,25 +20,40 @@ actor Writer {
 
   /// A commit that is asked for, and what came of it.
   private final class PendingCommit: Sendable {
-    typealias Body = @Sendable (WriteTransaction, _ schemaChanges: Int) throws(NodeError) -> Void
+    typealias Body =
+      @Sendable (WriteTransaction, RecordedSettings, _ schemaChanges: Int) throws(NodeError) -> Void
 
     let note: CommitNote
-    let recorded: RecordedSettings
-    let body: Body
+    private let body: Body
+    /// What the body has recorded from values when it was called last.
+    private let recorded = Mutex(RecordedSettings())
     private let result = Mutex<Result<Void, NodeError>?>(nil)
 
-    init(_ note: CommitNote, _ recorded: RecordedSettings, _ body: @escaping Body) {
+    init(_ note: CommitNote, _ body: @escaping Body) {
       self.note = note
-      self.recorded = recorded
       self.body = body
     }
 
     var outcome: Result<Void, NodeError>? { result.withLock { $0 } }
 
+    func make(_ write: WriteTransaction, _ schemaChanges: Int) throws(NodeError) {
+      try body(write, recorded.withLock { $0 }, schemaChanges)
+    }
+
+    /// Before the body is called once more; as `end`.
+    func takeBack() {
+      recorded.withLock { recorded in
+        recorded.takeBack()
+        recorded = RecordedSettings()
+      }
+    }
+
     /// On the thread that writes, before the body of any later commit runs there: that must not take for recorded what
     /// this one has failed to record. Of a group the last one first, as each gives back what it found.
     func end(_ outcome: Result<Void, NodeError>) {
-      if case .success = outcome { recorded.confirm() } else { recorded.takeBack() }
+      recorded.withLock { recorded in
+        if case .success = outcome { recorded.confirm() } else { recorded.takeBack() }
+      }
       result.withLock { $0 = outcome }
     }
   }
@@ -126,14 +141,18 @@ actor Writer {
 
   /// Makes one commit; it is durable when this returns.
   ///
-  /// - Parameter recorded: what the body records from values, taken back if the commit is not made.
+  /// - Parameter body: called once more if the tables turn out to be damaged. What it notes in `recorded` is taken back if the
+  ///   commit is not made.
   nonisolated func commit<Result: Sendable>(
-    _ note: CommitNote, _ recorded: RecordedSettings,
-    _ body: @escaping @Sendable (_ write: WriteTransaction, _ schemaChanges: Int) throws -> Result
+    _ note: CommitNote,
+    _ body:
+      @escaping @Sendable (
+        _ write: WriteTransaction, _ recorded: RecordedSettings, _ schemaChanges: Int
+      ) throws -> Result
   ) async throws -> Result {
     let result = Outcome<Result>()
-    let pending = PendingCommit(note, recorded) { transaction, schemaChanges throws(NodeError) in
-      do { result.set(.success(try body(transaction, schemaChanges))) } catch {
+    let pending = PendingCommit(note) { transaction, recorded, schemaChanges throws(NodeError) in
+      do { result.set(.success(try body(transaction, recorded, schemaChanges))) } catch {
         recorded.takeBack()
         result.set(.failure(error))
         throw .abandoned
@@ -159,11 +178,14 @@ actor Writer {
     do throws(NodeError) {
       let requests = group.map { [rows] pending in
         Node.CommitRequest(pending.note) { write throws(NodeError) in
-          try pending.body(write, node.schemaChanges)
+          try pending.make(write, node.schemaChanges)
           rows.read(write)
         }
       }
-      let outcomes = try node.write(requests)
+      let outcomes = try node.write(requests) {
+        rows.settle(isDurable: false)
+        for pending in group.reversed() { pending.takeBack() }
+      }
       for (pending, outcome) in zip(group, outcomes).reversed() { pending.end(outcome) }
       rows.settle(isDurable: true)
     } catch {

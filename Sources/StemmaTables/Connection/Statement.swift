@@ -119,6 +119,8 @@ final class KeptStatements {
 package final class Statement {
   package let handle: OpaquePointer
   let connection: Connection
+  /// That of the file, if it was met when the statement was run last: for who is told of it in other words.
+  package private(set) var damage: TablesError?
 
   init(_ connection: Connection, _ sql: String) throws(TablesError) {
     var handle: OpaquePointer?
@@ -146,6 +148,7 @@ package final class Statement {
       return false
     }
     let failure = connection.failure(code)
+    if case .needsRebuild = failure { damage = failure }
     sqlite3_reset(handle)
     throw failure
   }
