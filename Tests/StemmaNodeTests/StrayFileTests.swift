@@ -236,7 +236,8 @@ import Testing
 
   /// Such a file made all numbers before it missing, for which a repair wrote empty files, or forbade to write.
   @Test(
-    arguments: ["1.segment", "95.segment", "1.journal", "95.journal"], ["empty", "zeros", "noise"])
+    arguments: ["1.segment", "95.segment", "1.journal", "95.journal"],
+    ["empty", "zeros", "noise", "four bytes of a frame"])
   func aFileWithNothingInItAboveTheLogsNumbersCountsForNothing(name: String, kind: String) throws {
     let pair = try Pair()
     let parts = name.split(separator: ".").map(String.init)
@@ -265,8 +266,33 @@ import Testing
     switch kind {
     case "empty": return Data()
     case "zeros": return Data(repeating: 0, count: 5000)
+    case "four bytes of a frame": return Data("FRM1".utf8)
     default: return Data((0..<5000).map { _ in UInt8(truncatingIfNeeded: random.next()) })
     }
+  }
+
+  /// Each opening read all of such a file.
+  @Test(arguments: ["95.journal", "95.segment"]) func aLargeFileWithNothingInItIsNotReadWhole(name: String)
+    throws
+  {
+    let pair = try Pair()
+    let parts = name.split(separator: ".").map(String.init)
+    let path = pair.path(Self.name(try #require(UInt64(parts[0])), parts[1]))
+    func read() throws -> UInt64 {
+      let id = try pair.bench.open("a", .read).mark.logID
+      return try Log.open(
+        in: pair.bench.path("a/log"), id: id, fileSystem: POSIXFileSystem(),
+        options: Log.Options(mode: .readOnly)
+      ).bytesRead
+    }
+    let before = try read()
+    try Self.rubbish("noise").write(to: URL(fileURLWithPath: path))
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+    try handle.truncate(atOffset: 64 << 20)
+    try handle.close()
+    #expect(try read() - before < 8 << 20)
+    let report = try pair.verify()
+    #expect(report.damage.map(\.file) == [path] && !report.isDamaged)
   }
 
   /// What the log has come to is lost, whatever stands there now; and what can be read is not noise.

@@ -18,10 +18,12 @@ package struct BlockScan {
     }
   }
 
-  /// Where the next block begins that decodes; nil if there is none.
-  package func next(from start: UInt64, before end: UInt64) throws(LogError) -> UInt64? {
-    guard start < end else { return nil }
-    return try source.first(BlockReader.beginning, in: start..<end) { (place) throws(LogError) in
+  /// Where the next block begins that decodes; nil if there is none. `limit`: where it begins at last.
+  package func next(
+    from start: UInt64, before end: UInt64, beginningBefore limit: UInt64 = .max
+  ) throws(LogError) -> UInt64? {
+    guard start < min(end, limit) else { return nil }
+    return try source.first(BlockReader.beginning, in: start..<min(end, limit)) { (place) throws(LogError) in
       guard let size = try size(at: place, before: end) else { return false }
       return BlockReader(inspecting: try source.bytes(at: place, count: size)) != nil
     }
