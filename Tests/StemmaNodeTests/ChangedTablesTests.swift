@@ -267,6 +267,26 @@ import Testing
     #expect(try bench.open("a", .read).conflictTexts == listed)
   }
 
+  /// What a commit ends is not where the tables should list it: it was told to have failed, when it was in the log.
+  @Test func aCommitThatEndsAConflictWhoseRowWasChangedIsMade() throws {
+    let bench = try Bench(seed: 22)
+    let nodes = [try bench.node("a", Self.schema), try bench.node("b", Self.schema)]
+    try nodes[0].commit(Self.row(1))
+    try nodes[0].sync(nodes[1])
+    func update(_ text: String) -> String {
+      #"{"op":"update","model":"Row","key":{"tenant":"t1","n":1},"fields":{"text":"\#(text)"}}"#
+    }
+    for (node, text) in zip(nodes, ["x", "y"]) { try node.commit(update(text)) }
+    try nodes[0].sync(nodes[1])
+    try edit(bench.path("a/tables.sqlite"), "UPDATE _stemma_conflicts SET key = key || x'00'")
+    let node = try bench.open("a")
+    try node.commit(update("z"))
+    #expect(node.notices.contains { $0.contains("rebuilt from the log") }, "\(node.notices)")
+    #expect(try node.conflictTexts == [])
+    #expect(try node.fields("Row", #"{"tenant":"t1","n":1}"#)?.contains("\"z\"") == true)
+    try node.checkInvariants()
+  }
+
   /// `status` counted what was left, and said nothing.
   @Test(
     arguments: [

@@ -18,7 +18,10 @@ struct WriteOptions: ParsableArguments {
     }
     for notice in node.notices.dropFirst(told) { Output.warning(notice) }
     guard let model = node.schema.model(named: mutation.model) else { return }
-    for event in events { try warnOfDangling(event, isNamed: event.key == outcome.key, node) }
+    // The commit stands, whatever can still be read.
+    do throws(NodeError) {
+      for event in events { try warnOfDangling(event, isNamed: event.key == outcome.key, node) }
+    } catch { Output.warning(Explanation(error).message) }
     let key = node.schema.json(of: outcome.key, model: model)
     if format.isJSON {
       let revision: JSON = try node.state(of: outcome.key, in: model).map { .string($0.revision) } ?? .null
@@ -44,7 +47,7 @@ struct WriteOptions: ParsableArguments {
 extension WriteOptions {
   /// Says which of the references that an event wrote lead to no record that is here. They may be on their way, so that
   /// is no error. `isNamed`: whether the command names the event's record, and not the other side of a relationship.
-  private func warnOfDangling(_ event: Event, isNamed: Bool, _ node: Node) throws {
+  private func warnOfDangling(_ event: Event, isNamed: Bool, _ node: Node) throws(NodeError) {
     guard let model = node.schema.models.first(where: { $0.storedName == event.model }) else { return }
     var filter = ConflictFilter(model: model)
     filter.key = event.key

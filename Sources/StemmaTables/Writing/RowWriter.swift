@@ -155,6 +155,14 @@ final class RowWriter {
     text.begin(key.bytes.count)
     try bind(key, to: statement)
     try statement.run()
+    try checkDeleted(layout.model.tableName)
+  }
+
+  /// Throws `needsRebuild` unless there was what was just deleted: what was read at its place before is not what stands there.
+  private func checkDeleted(_ table: String) throws(TablesError) {
+    guard connection.changedRows == 1 else {
+      throw .needsRebuild(path: connection.path, .damaged("\(table): a row is missing"))
+    }
   }
 
   /// The state of a record that has a row, nil if it has none.
@@ -191,6 +199,7 @@ final class RowWriter {
   func deleteTombstone(_ key: Key) throws(TablesError) {
     try runNamed(
       prepared(&removeTombstone, "DELETE FROM _stemma_tombstones WHERE model = ? AND key = ?"), key)
+    try checkDeleted("_stemma_tombstones")
   }
 
   func tombstone(_ key: Key) throws(TablesError) -> RecordState? {
@@ -211,6 +220,7 @@ final class RowWriter {
 
   func deleteConflict(_ key: Key) throws(TablesError) {
     try runNamed(prepared(&removeConflict, "DELETE FROM _stemma_conflicts WHERE model = ? AND key = ?"), key)
+    try checkDeleted("_stemma_conflicts")
   }
 
   /// Runs a statement whose first parameters are the model and the encoded key.
