@@ -256,7 +256,8 @@ package final class Node {
     try recordDamage(log.recovery.damage)
     if mark.damage == nil {
       do throws(NodeError) {
-        return try Self.wrapping { try follow() }
+        try Self.wrapping { try follow() }
+        if mark.damage == nil { return }
       } catch {
         guard let damage = error.logDamage else { throw error }
         try recordDamage([damage])
@@ -281,6 +282,9 @@ package final class Node {
         try token == .start && (end.position.file > 1 || log.files().contains { $0.kind == .segment })
       let fits = try log.matches(token)
       if isFar || !fits {
+        let held = try tables.read { reader throws(TablesError) in try reader.knowledge() }
+        let forgotten = try Self.forgotten(by: log, held: held)
+        guard forgotten.isEmpty else { return try recordForgotten(forgotten) }
         try remakeTables()
       } else {
         var reader = log.events(from: token.position)
