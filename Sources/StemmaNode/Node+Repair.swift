@@ -88,20 +88,29 @@ extension Node {
     let found = try Self.wrapping { try log.verify() }
     guard !found.isEmpty || mark.damage != nil || !renamed.isEmpty else { return false }
     // What was known of files under other names is not true of them any more.
-    let survey = try self.survey(found, withKnown: renamed.isEmpty)
-    let salvage = try Self.wrapping { try log.salvage(survey) }
+    var survey = try self.survey(found, withKnown: renamed.isEmpty)
+    var salvage = try Self.wrapping { try log.salvage(survey) }
+    let unwitnessed = survey.unwitnessedLikenesses(salvage)
     var offers: [Offer] = []
     var strangers: [String] = []
     var unconcerned: Set<String> = []
     let wanted = salvage.missing + salvage.told + salvage.unnoted
     for (name, peer) in peers {
-      let offer = try peer.offer(of: wanted)
+      let offer = try peer.offer(of: wanted, like: unwitnessed)
       if !wanted.isEmpty, offer.events.isEmpty {
         strangers.append(name)
         let scope = peer.mark.scope
         if !wanted.contains(where: { scope.contains($0.partition) }) { unconcerned.insert(name) }
       }
       offers.append(offer)
+    }
+    let own = try offer(of: [], like: unwitnessed)
+    let read = survey.withoutMisread(salvage, knowing: (offers + [own]).flatMap(\.events))
+    if read.lost != survey.lost {
+      // What was misread may be more than what is known to be lost.
+      report.isVague = true
+      survey = read
+      salvage = try Self.wrapping { try log.salvage(read) }
     }
     if report.files.isEmpty { (report.strangers, report.unconcerned) = (strangers, unconcerned) }
     var mended = try Self.wrapping {
@@ -196,17 +205,21 @@ extension Node {
     return peer
   }
 
-  /// The events of some ranges, as far as this node has them, with the notes of their commits.
-  private func offer(of ranges: [LostRange]) throws(NodeError) -> Offer {
-    guard !ranges.isEmpty else { return Offer([]) }
+  /// The events of some ranges, and others that are alike, as far as this node has them, with the notes of their commits.
+  private func offer(
+    of ranges: [LostRange], like likenesses: Set<EventLikeness>
+  ) throws(NodeError) -> Offer {
+    if ranges.isEmpty, likenesses.isEmpty { return Offer([]) }
     let wanted = LostNames(ranges)
     let partitions = Set(ranges.map(\.partition))
     return try Self.wrapping {
       var events: [Event] = []
       var notes: [CommitID: CommitNote] = [:]
-      var reader = log.events(partitions: { partitions.contains($0) }, around: Omissions())
+      var reader = log.events(
+        partitions: { !likenesses.isEmpty || partitions.contains($0) }, around: Omissions())
       while let event = try reader.next()?.event {
-        guard wanted.contains(EventName(event)) else { continue }
+        let isLike = !likenesses.isEmpty && likenesses.contains(EventLikeness(event))
+        guard isLike || wanted.contains(EventName(event)) else { continue }
         events.append(event)
         if let note = reader.note { notes[event.commit] = note }
       }

@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  @Test(arguments: (1...36) + [64, 175, 182, 251] as [UInt64]) func whatWasToldIsToldAfterAnyRepair(
+  @Test(arguments: (1...36) + [64, 175, 182, 251, 1312] as [UInt64]) func whatWasToldIsToldAfterAnyRepair(
     seed: UInt64
   )
     throws

@@ -291,6 +291,33 @@ import Testing
     try bytes.prefix(footer + 9).write(to: URL(fileURLWithPath: path))
   }
 
+  /// A block of which no checksum is left has a wrong byte in its origin: it tells events that nobody ever wrote. The peer
+  /// that had the real ones was told that it lacked some, the file stayed as it was, and `--without-notes` took both in.
+  @Test(arguments: [false, true]) func eventsOfAnOriginThatWasMisreadAreNotLost(areTablesLost: Bool) throws {
+    let pair = try Pair(3)
+    let before = try pair.bench.open("a").history
+    let segment = try #require(try pair.logFiles(".segment").first)
+    let url = URL(fileURLWithPath: pair.bench.path("a/log/" + segment))
+    try cutFooter(of: url.path)
+    var bytes = [UInt8](try Data(contentsOf: url))
+    let origin = try pair.bench.open("a", .read).mark.origin.rawValue
+    let place = try #require(
+      bytes.indices.first { index in
+        bytes[index...].starts(with: (0..<8).map { UInt8(truncatingIfNeeded: origin >> (56 - 8 * $0)) })
+      })
+    bytes[place + 6] ^= 4
+    try Data(bytes).write(to: url)
+    if areTablesLost { try pair.removeTables() }
+    let alone = try pair.repair(from: [])
+    #expect(!alone.isWhole && alone.files.isEmpty)
+    let repaired = try pair.repair()
+    #expect(repaired.isWhole && repaired.unnoted == 0 && repaired.strangers.isEmpty, "\(repaired)")
+    #expect(try pair.verify("a").damage.isEmpty)
+    let a = try pair.bench.open("a")
+    try a.checkInvariants()
+    #expect(try a.digestTexts == pair.digests && Set(a.history) == Set(before))
+  }
+
   @Test func notesThatNothingProvesAreGivenUpInSoManyWords() throws {
     let pair = try Pair(40)
     let segment = try #require(try pair.logFiles(".segment").first)

@@ -59,7 +59,7 @@ package struct Salvage: Sendable {
   }
 
   /// Events of blocks of which no checksum is left.
-  private func unprovenEvents(at place: UInt64) -> [Event] {
+  func unprovenEvents(at place: UInt64) -> [Event] {
     let checked = Set((placed[place]?.events ?? []).map { EventName($0.event) })
     return (unplaced[place] ?? []).filter { !checked.contains(EventName($0)) }
   }
