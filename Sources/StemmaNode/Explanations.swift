@@ -276,7 +276,10 @@ package enum Explanations {
         + (message.hasPrefix("no such table")
           ? "; `stemma query 'SELECT name FROM sqlite_schema'` lists what there is" : "")
     }
-    if error.isDiskFull { return "\(path): \(says); make room there and try again" }
+    if error.isDiskFull {
+      return "\(path): \(says); make room there, or, if there is room, see that its disk is well; "
+        + "then try again"
+    }
     if error.isRefusalToOpen {
       return "\(path): \(says); see that it and its folder may be written to, and try again"
     }
