@@ -19,7 +19,7 @@ extension Log {
         guard try isUnused(try fileSystem.open(path, .read)) else { throw .logExists(path: directory) }
         leftBehind.append(path)
       case .segment, .journal: throw .logExists(path: directory)
-      case .watermark, .partial, .aside, .other: break
+      case .watermark, .cut, .partial, .aside, .other: break
       }
     }
     for path in leftBehind { try fileSystem.remove(path) }
@@ -348,7 +348,7 @@ extension Log {
     guard let open = journals.last else { return }
     let total = try open.file.size()
     if open.flaw != nil {
-      let path = LogFileName.digits(open.number) + ".cut" + String(listing.keptTails.count)
+      let path = LogFileName.digits(open.number) + LogFileName.cutSuffix + String(listing.keptTails.count)
       let bytes = try copyTail(of: open, to: total, aside: directory + "/" + path)
       try open.file.truncate(to: open.size)
       try poisoning { () throws(LogError) in try open.file.sync() }

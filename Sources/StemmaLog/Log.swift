@@ -169,7 +169,7 @@ package struct Recovery: Sendable {
   /// with those that it has acted on, and so misses none if it died in between.
   package var keptTails: [String] = []
   /// Paths of journals that had the names of others, and got their own.
-  package var renamed: [String] = []
+  package var renamed: [(from: String, to: String)] = []
   /// Files that are damaged or missing, as far as opening sees it: damage inside of a segment is found when it
   /// is read. The log can be read up to there and around it, and appended to; `Survey` says what is lost.
   package var damage: [Damage] = []

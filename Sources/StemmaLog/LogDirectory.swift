@@ -11,6 +11,8 @@ struct LogDirectory {
   /// By number: paths of journals that have the names of others, while no other file has theirs. They are read where
   /// they are.
   var renamedJournals: [UInt64: String] = [:]
+  /// Paths of journals that claim the number of one of these, and hold what it does not.
+  private var rivals: Set<String> = []
   /// Files that are no longer needed: partial, replaced, or sealed.
   var obsolete: [String] = []
   var damage: [(place: UInt64, Damage)] = []
@@ -38,7 +40,7 @@ struct LogDirectory {
 
   var hasWatermark: Bool { names.contains(LogFileName.watermarkName) }
 
-  var keptTails: [String] { names.filter { $0.dropFirst(8).hasPrefix(".cut") } }
+  var keptTails: [String] { names.filter { LogFileName($0) == .cut } }
 
   init() {}
 
@@ -63,7 +65,7 @@ struct LogDirectory {
       case .journal(let number): journalNumbers.append(number)
       case .partial: obsolete.append(directory + "/" + name)
       case .aside: outsiders.append(.aside(directory + "/" + name))
-      case .watermark, .other: break
+      case .watermark, .cut, .other: break
       }
     }
     if segments.isEmpty, journalNumbers.isEmpty, !hasWatermark { throw .noLog(path: directory) }
@@ -159,10 +161,18 @@ struct LogDirectory {
       journalNumbers.removeAll { $0 == number }
     }
     var claimed = Set(segments).union(replaced).union(journalNumbers.filter { copies[$0] == nil })
-    for (name, own) in copies.sorted(by: { $0.key < $1.key }) where claimed.insert(own).inserted {
-      copies[name] = nil
-      renamedJournals[own] = LogFileName.journal(name, in: directory)
-      journalNumbers.removeAll { $0 == name }
+    for (own, names) in Dictionary(grouping: copies.keys.sorted(), by: { copies[$0] ?? 0 })
+    where claimed.insert(own).inserted {
+      let paths = names.map { LogFileName.journal($0, in: directory) }
+      let choice =
+        paths.count == 1
+        ? (path: paths[0], different: [])
+        : try RivalJournals(paths, number: own, in: directory, log: log, fileSystem).choice
+      guard let choice, let index = paths.firstIndex(of: choice.path) else { continue }
+      copies[names[index]] = nil
+      renamedJournals[own] = choice.path
+      rivals.formUnion(choice.different)
+      journalNumbers.removeAll { $0 == names[index] }
     }
     journalNumbers = (journalNumbers + renamedJournals.keys).sorted()
     return copies
@@ -208,12 +218,16 @@ struct LogDirectory {
     }
     for (number, header) in strays where isOutside(number, journals) {
       let path = LogFileName.segment(number, in: directory)
-      outsiders.append(.outsider(path, named: LogFileName.digits(header.number) + ".segment"))
+      outsiders.append(
+        replaced.contains(header.number)
+          ? .comeBack(path) : .outsider(path, named: LogFileName.digits(header.number) + ".segment"))
       strays[number] = nil
     }
     for (number, own) in copies where isOutside(number, segments) {
-      let path = LogFileName.journal(number, in: directory)
-      outsiders.append(.outsider(path, named: LogFileName.digits(own) + ".journal"))
+      let (path, name) = (LogFileName.journal(number, in: directory), LogFileName.digits(own) + ".journal")
+      outsiders.append(
+        replaced.contains(own)
+          ? .comeBack(path) : rivals.contains(path) ? .rival(path, of: name) : .outsider(path, named: name))
       journalNumbers.removeAll { $0 == number }
     }
     for found in nothing {
@@ -336,6 +350,14 @@ extension Damage {
     let what =
       "this is a copy of \(name) under a number that is not its own, which nobody reads; take it away, or put it in that "
       + "one's place if that is damaged"
+    return Damage(path: path, offset: 24, flaw: .disagreement(what))
+  }
+
+  /// A journal that has the number of another one, and other events.
+  fileprivate static func rival(_ path: String, of name: String) -> Damage {
+    let what =
+      "this claims to be \(name), and so does another file, which is read; this one holds events that the other lacks; nobody "
+      + "reads it; look at both (`stemma inspect`) before you take it away"
     return Damage(path: path, offset: 24, flaw: .disagreement(what))
   }
 

@@ -11,11 +11,13 @@ package struct LogID: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// What a file in `log/` is, by its name: eight digits and the kind.
-enum LogFileName {
+enum LogFileName: Equatable {
   case segment(UInt64)
   case journal(UInt64)
   case watermark
-  /// Something that was being written when a process ended: `….partial`.
+  /// A torn tail: `00000001.cut0`.
+  case cut
+  /// One of these that was being written when a process ended: `….partial`.
   case partial
   /// What stood where a file was to get its name: `….aside0`. Nobody reads it.
   case aside
@@ -24,9 +26,10 @@ enum LogFileName {
   static let watermarkName = "watermark"
   static let partialSuffix = ".partial"
   static let asideSuffix = ".aside"
+  static let cutSuffix = ".cut"
 
   init(_ name: String) {
-    func number(_ suffix: String) -> UInt64? {
+    func number(_ suffix: String, of name: String) -> UInt64? {
       guard name.hasSuffix(suffix), name.utf8.count == 8 + suffix.utf8.count,
         name.utf8.prefix(8).allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
         let number = UInt64(name.prefix(8)), number > 0
@@ -36,16 +39,25 @@ enum LogFileName {
     if name == Self.watermarkName {
       self = .watermark
     } else if name.hasSuffix(Self.partialSuffix) {
-      self = .partial
-    } else if name.contains(Self.asideSuffix) {
+      // Whatever else ends so was put there by somebody.
+      self = Self(String(name.dropLast(Self.partialSuffix.count))) == .other ? .other : .partial
+    } else if Self.uncounted(name).hasSuffix(Self.asideSuffix) {
       self = .aside
-    } else if let number = number(".segment") {
+    } else if number(Self.cutSuffix, of: Self.uncounted(name)) != nil {
+      self = .cut
+    } else if let number = number(".segment", of: name) {
       self = .segment(number)
-    } else if let number = number(".journal") {
+    } else if let number = number(".journal", of: name) {
       self = .journal(number)
     } else {
       self = .other
     }
+  }
+
+  /// A name without the number at its end.
+  private static func uncounted(_ name: String) -> String {
+    let digits = name.utf8.reversed().prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
+    return digits > 0 ? String(name.dropLast(digits)) : ""
   }
 
   static func digits(_ number: UInt64) -> String {

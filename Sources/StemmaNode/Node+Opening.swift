@@ -304,7 +304,11 @@ extension Node {
     for cut in log.recovery.cuts {
       notices.append("a torn tail of \(cut.bytes) bytes was cut from \(cut.path) and kept at \(cut.keptAt)")
     }
-    notices += log.recovery.renamed.map { "\($0) had another name, and got its own back" }
+    for (old, new) in log.recovery.renamed {
+      notices.append("\(new) had another name, and got its own back")
+      guard mark.damage?.rename(old, to: new) == true else { continue }
+      try saveMark()
+    }
     if let damage = mark.damage, tablesRemember { notices += damage.sentences }
     var reasons: [String] = []
     if !Set(log.recovery.keptTails).isSubset(of: mark.keptTails) { reasons.append("a torn tail was cut") }

@@ -42,6 +42,9 @@ extension Node {
     return (files.reduce(0) { $0 + $1.storedBytes }, files.count)
   }
 
+  /// How many files a notice names.
+  private static let straysInWords = 3
+
   package func status() throws(NodeError) -> NodeStatus {
     let files = try Self.wrapping { try log.filesThatAreThere() }
     let contents = try reading { try $0.partitions() }
@@ -66,6 +69,14 @@ extension Node {
       notices.append(
         "the journal grows and is not sealed as long as the log is damaged; `stemma verify` says what mends it"
       )
+    }
+    let strays = log.outsiders.map { String($0.path.split(separator: "/").last ?? "") }
+    if !strays.isEmpty {
+      let names = strays.prefix(Self.straysInWords).joined(separator: ", ")
+      notices.append(
+        "\(counted(UInt64(strays.count), "file")) in log/ \(strays.count == 1 ? "is" : "are") none of the log's "
+          + "(\(names)\(strays.count > Self.straysInWords ? " and so on" : "")); `stemma verify` says what "
+          + (strays.count == 1 ? "it is" : "they are"))
     }
     notices += mark.givenUp.map(\.sentence)
     var clock = HybridClock()

@@ -95,10 +95,13 @@ extension Node {
         .init(file: missing, what: Explanations.missing(unless: other), remedy: .repair)
       }
       finding.report.damage += finding.damage.map { damage in
-        .init(
+        let isHarmless = log.isHarmless([damage])
+        let isAnotherThing = isHarmless && damage.flaw.isNotAFile
+        return .init(
           file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
-          what: damage.flaw.description,
-          remedy: !log.isHarmless([damage]) ? .repair : damage.flaw.isNotAFile ? .rename : .none)
+          what: damage.flaw.description
+            + (isAnotherThing ? "; the next write moves it aside, and makes the file anew" : ""),
+          remedy: !isHarmless ? .repair : isAnotherThing ? .rename : .none)
       }
       finding.report.damage += log.outsiders.map { outsider in
         .init(file: outsider.path, what: outsider.flaw.description, remedy: .remove)

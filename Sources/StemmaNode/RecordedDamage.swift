@@ -66,6 +66,15 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
     if stored.has("areTablesPartial") { areTablesPartial = try stored.flag("areTablesPartial") }
   }
 
+  /// What is known of a file is true of it under its new name. Returns whether anything is.
+  mutating func rename(_ old: String, to new: String) -> Bool {
+    let before = self
+    let (old, new) = (Self.name(of: old), Self.name(of: new))
+    for index in places.indices where places[index].file == old { places[index].file = new }
+    for index in losses.indices where losses[index].file == old { losses[index].file = new }
+    return self != before
+  }
+
   static func place(_ damage: Damage) -> Place {
     Place(file: name(of: damage.path), offset: damage.offset, what: damage.flaw.description)
   }

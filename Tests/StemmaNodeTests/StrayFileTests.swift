@@ -73,6 +73,8 @@ import Testing
     let bytes = try pair.bytes(stray)
     let before = try pair.verify()
     #expect(before.damage.map(\.file) == [pair.path(stray)] && !before.isDamaged)
+    let notices = try pair.bench.open("a", .read).status().notices
+    #expect(notices == ["1 file in log/ is none of the log's (\(stray)); `stemma verify` says what it is"])
     do {
       let a = try pair.bench.open("a")
       for number in 10..<16 {
@@ -127,6 +129,107 @@ import Testing
     #expect(try a.digestTexts == pair.digests && pair.names.contains(journal.name))
   }
 
+  /// The journal and an older copy of it, both under names of others: the first by name counted, and what came later was lost.
+  @Test(arguments: [true, false]) func ofTwoRenamedJournalsTheOneThatHoldsMoreCounts(isCopyFirst: Bool) throws
+  {
+    let pair = try Pair()
+    let journal = try pair.journal
+    let older = try pair.bytes(journal.name)
+    try pair.bench.open("a").commit(Self.row(20))
+    let a = try pair.bench.open("a")
+    let (digests, history) = (try a.digestTexts, try a.history)
+    let names = [90, 91].map { Self.name($0, "journal") }
+    try FileManager.default.moveItem(
+      atPath: pair.path(journal.name), toPath: pair.path(names[isCopyFirst ? 1 : 0]))
+    try older.write(to: URL(fileURLWithPath: pair.path(names[isCopyFirst ? 0 : 1])))
+    let report = try pair.verify()
+    #expect(!report.isDamaged && report.events == UInt64(history.count), "\(report.damage)")
+    #expect(report.damage.contains { $0.what.contains("this is a copy of \(journal.name)") })
+    #expect(try pair.bench.open("a", .read).history == history)
+    let again = try pair.bench.open("a")
+    #expect(try again.digestTexts == digests && pair.names.contains(journal.name))
+    try again.checkInvariants()
+    #expect(try again.commit(Self.row(21)).count == 1)
+  }
+
+  /// Where neither of them is a part of the other, one counts, and nobody is told that the other one is a copy of it.
+  @Test func ofTwoJournalsThatDifferTheOtherIsNamed() throws {
+    let pair = try Pair()
+    let journal = try pair.journal
+    try pair.bench.copy("a", to: "c")
+    try pair.bench.open("a").commit(Self.row(20))
+    let history = try pair.bench.open("a").history
+    try pair.bench.open("c").commit(#"{"op":"create","model":"Row","key":{"tenant":"t8","n":1}}"#)
+    let names = [90, 91].map { Self.name($0, "journal") }
+    try FileManager.default.moveItem(
+      atPath: pair.bench.path("c/log/" + journal.name), toPath: pair.path(names[0]))
+    try FileManager.default.moveItem(atPath: pair.path(journal.name), toPath: pair.path(names[1]))
+    let report = try pair.verify()
+    let other = try #require(report.damage.first { $0.what.contains("holds events that the other lacks") })
+    #expect(names.map(pair.path).contains(other.file) && !report.isDamaged, "\(report.damage)")
+    #expect(try pair.bench.open("a").history.count == history.count)
+  }
+
+  /// The copy has an event that the other lost to damage.
+  @Test func anOlderCopyOfADamagedJournalIsKept() throws {
+    let pair = try Pair()
+    let journal = try pair.journal
+    let older = try pair.bytes(journal.name)
+    for number in 20..<23 {
+      try pair.bench.open("a").commit(
+        #"{"op":"create","model":"Row","key":{"tenant":"t9","n":\#(number)}}"#)
+    }
+    var bytes = try pair.bytes(journal.name)
+    let place = try #require(bytes.range(of: Data("FRM1".utf8))).upperBound + 40
+    for index in place..<place + 8 { bytes[index] ^= 0x5A }
+    try FileManager.default.removeItem(atPath: pair.path(journal.name))
+    let names = [90, 91].map { Self.name($0, "journal") }
+    try older.write(to: URL(fileURLWithPath: pair.path(names[0])))
+    try bytes.write(to: URL(fileURLWithPath: pair.path(names[1])))
+    let report = try pair.verify()
+    #expect(
+      report.damage.contains {
+        $0.file == pair.path(names[0]) && $0.what.contains("holds events that the other lacks")
+      }, "\(report.damage)")
+    // Of four in the journal one cannot be read.
+    #expect(report.isDamaged && report.events == UInt64(pair.history.count + 2), "\(report.events)")
+  }
+
+  /// What was known of the damage of a journal was known of its old name for good, beside the new one.
+  @Test func damageOfARenamedJournalIsNamedByItsOwnName() throws {
+    let pair = try Pair()
+    let journal = try pair.journal
+    try pair.bench.open("a").commit(Self.row(20))
+    var bytes = try pair.bytes(journal.name)
+    let place = try #require(bytes.range(of: Data("FRM1".utf8))).upperBound + 20
+    for index in place..<place + 8 { bytes[index] ^= 0x5A }
+    try bytes.write(to: URL(fileURLWithPath: pair.path(journal.name)))
+    let other = Self.name(journal.number + 2, "journal")
+    try FileManager.default.moveItem(atPath: pair.path(journal.name), toPath: pair.path(other))
+    #expect(try pair.verify().isDamaged)
+    let read = try pair.bench.open("a", .read).mark.damage
+    #expect(read?.places.map(\.file) == [other])
+    let damage = try #require(try pair.bench.open("a").mark.damage)
+    #expect(damage.places.map(\.file) == [journal.name])
+    #expect(damage.losses.allSatisfy { $0.file == journal.name } && !damage.losses.isEmpty)
+  }
+
+  /// Only what has the name of a file of the log is taken for one that was left half written, or was moved aside.
+  @Test func filesOfOthersInTheLogsDirectoryStay() throws {
+    let pair = try Pair()
+    let names = ["report.partial", "notes.aside.txt", "00000001.cutting"]
+    for name in names { try Data(name.utf8).write(to: URL(fileURLWithPath: pair.path(name))) }
+    try make("directory", at: pair.path("folder.partial"))
+    try Data().write(to: URL(fileURLWithPath: pair.path("00000009.segment.partial")))
+    #expect(try pair.verify().damage.isEmpty)
+    let a = try pair.bench.open("a")
+    #expect(a.notices.isEmpty && a.mark.origins.count == 1, "\(a.notices)")
+    #expect(try a.commit(Self.row(20)).count == 1)
+    for name in names { #expect(try pair.bytes(name) == Data(name.utf8)) }
+    let left = try pair.names
+    #expect(left.contains("folder.partial") && !left.contains("00000009.segment.partial"))
+  }
+
   /// Files that were copied before a purge wrote them anew: their events were there twice, or again, and every write was
   /// refused as if the node had been set back.
   @Test(arguments: [
@@ -154,6 +257,8 @@ import Testing
       to: URL(fileURLWithPath: path(name + "." + (kind == "noise" ? "journal" : kind))))
     let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
     #expect(report.damage.allSatisfy { $0.remedy == .remove }, "\(report.damage)")
+    // Whoever put it in the place of the other, as was advised, saw it vanish.
+    #expect(report.damage.allSatisfy { !$0.what.contains("put it in") }, "\(report.damage)")
     let again = try bench.open("a")
     #expect(try again.digestTexts == digests)
     #expect(try again.history == history)
@@ -349,6 +454,7 @@ import Testing
     try make(kind, at: pair.path("watermark"))
     let report = try pair.verify()
     #expect(report.damage.map(\.file) == [pair.path("watermark")] && !report.isDamaged, "\(report.damage)")
+    #expect(report.damage[0].what.hasSuffix("; the next write moves it aside, and makes the file anew"))
     #expect(try pair.bench.open("a", .read).history == pair.history)
     let a = try pair.bench.open("a")
     #expect(try a.commit(Self.row(20)).count == 1)

@@ -29,7 +29,7 @@ package enum LogFileFormat: String, Sendable {
     case .segment: self = .segment
     case .journal: self = .journal
     case .watermark: self = .watermark
-    case .partial, .aside, .other:
+    case .cut, .partial, .aside, .other:
       // The last letter tells the formats apart, so at most two of the others may be wrong.
       let near = formats.first { format in
         format.1.last == start.last && zip(format.1, start).count(where: { $0 == $1 }) >= 6

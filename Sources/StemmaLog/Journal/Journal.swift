@@ -1,7 +1,7 @@
 import StemmaEvents
 
 /// Where a frame stands and what it holds.
-struct FrameMark: Equatable, Sendable {
+struct FrameMark: Hashable, Sendable {
   var offset: UInt64
   /// Behind its last byte.
   var end: UInt64

@@ -26,7 +26,8 @@ extension Log {
       pending[name] = own
     }
     try restoreNames(pending, LogFileName.journal(_:in:))
-    recovery.renamed += renamed.keys.sorted().map { LogFileName.journal($0, in: directory) }
+    recovery.renamed += renamed.sorted { $0.key < $1.key }
+      .map { (from: $0.value, to: LogFileName.journal($0.key, in: directory)) }
     return true
   }
 
@@ -37,7 +38,7 @@ extension Log {
     let taken = listing.names.compactMap { name -> UInt64? in
       switch LogFileName(name) {
       case .segment(let number), .journal(let number): number
-      case .watermark, .partial, .aside, .other: nil
+      case .watermark, .cut, .partial, .aside, .other: nil
       }
     }
     let spare = max(taken.max() ?? 0, listing.highestNumber) + 1
