@@ -27,21 +27,25 @@ extension Log {
       try makeJournal(after: open.token(frames: open.marks.count))
     }
     guard journals.count > 1 else { return nil }
-    let header = SegmentHeader(
-      log: id, number: journals[0].number, place: journals[0].number, predecessor: try lastDigest())
+    let header = try header(at: journals[0].number)
     return Sealing(
-      journal: journals[0], header: header, path: LogFileName.segment(journals[0].number, in: directory),
+      journal: journals[0], header: header, path: LogFileName.segment(header.number, in: directory),
       level: options.level, fileSystem: fileSystem)
   }
 
-  /// The last part of sealing: gives the segment its name and removes the journal.
+  /// The last part of sealing: gives the segment its name and removes the journal. Nothing happens if the journal is gone,
+  /// or if somebody has given the number meanwhile that a segment got of its own: then it must be made again.
   package func finish(_ sealing: Sealing, _ trailer: SealedSegment) throws(LogError) {
     try checkWritable()
-    guard journals.count > 1, journals[0].number == sealing.header.number else { return }
+    let number = sealing.header.number
+    guard journals.count > 1, journals[0].number == sealing.header.place,
+      number == sealing.header.place || number > listing.highestNumber
+    else { return }
     try moveAside(sealing.path)
     try fileSystem.rename(sealing.aside, to: sealing.path)
     try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
-    listing.headers[sealing.header.number] = sealing.header
+    listing.headers[number] = sealing.header
+    listing.highestNumber = max(listing.highestNumber, number)
     let journal = journals.removeFirst()
     try fileSystem.remove(journal.path)
     try relist()

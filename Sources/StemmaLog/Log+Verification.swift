@@ -30,8 +30,7 @@ extension Log {
           previous = nil
           let segment = try segment(header)
           // First: without it a segment of which other parts are damaged would seem to break the chain.
-          let digests = [segment.trailer.digest] + header.replaced.map(\.digest)
-          defer { previous = digests }
+          defer { previous = segment.names }
           guard before?.contains(header.predecessor) ?? true else {
             throw .damaged(
               path: segment.path, offset: 40, .disagreement("it does not name the file before it"))

@@ -144,9 +144,8 @@ extension Log {
   ) throws(LogError) -> String {
     var end = contents.events.last.map { $0.arrival + 1 } ?? 0
     var chain: UInt32?
-    var number = place
+    var former: SegmentHeader?
     var replaced: [ReplacedFile] = []
-    var predecessor = try digest(before: place)
     let old: String?
     switch file.kind {
     case .journal(let journal):
@@ -155,45 +154,37 @@ extension Log {
     case .segment(let segment, _):
       end = max(end, segment.trailer.end)
       chain = segment.trailer.chain
-      predecessor = segment.header.predecessor
+      former = segment.header
       replaced = segment.header.replaced
       replaced.append(ReplacedFile(number: segment.header.number, digest: segment.trailer.digest))
-      number = listing.highestNumber + 1
       old = segment.path
     case .nothing(let path):
       old = try isFile(path) ? path : nil
-      let digest = digestNamed(after: place)
+      let digest = nameGiven(behind: place) ?? .none
       if let old, case .segment(let found) = LogFileName(String(old.dropFirst(directory.count + 1))) {
-        if let header = listing.headers[found] {
-          predecessor = header.predecessor
-          replaced = header.replaced
-        } else {
-          replaced = (place..<max(place, found)).filter(isUnaccounted).map {
+        former = listing.headers[found]
+        replaced =
+          former?.replaced
+          ?? (place..<max(place, found)).filter(isUnaccounted).map {
             ReplacedFile(number: $0, digest: digest)
           }
-        }
         replaced.append(ReplacedFile(number: found, digest: digest))
-      } else if digest != .none {
-        replaced = [ReplacedFile(number: place, digest: digest)]
       }
-      if !replaced.isEmpty { number = listing.highestNumber + 1 }
     }
     let lacking = gaps.values.reduce(0) { $0 + $1.events }
     // Room for what may still be put back; and tables that stand in the middle of the file begin anew.
     end = max(end, UInt64(contents.events.count) + lacking)
     if lacking > 0 { chain = nil }
-    try LogLimits.check("replaced files", replaced.count, LogLimits.replaced)
-    let header = SegmentHeader(
-      log: id, number: number, place: place, predecessor: predecessor, replaced: replaced)
-    let path = LogFileName.segment(number, in: directory)
+    let header = try header(at: place, former: former, replacing: replaced, around: Omissions())
+    let path = LogFileName.segment(header.number, in: directory)
     _ = try install(path) { (file) throws(LogError) in
       try SegmentWriter.write(
         contents, header: header, end: end, chain: chain, level: options.level, gaps: gaps, to: file)
     }
     try poisoning { () throws(LogError) in
-      listing.highestNumber = max(listing.highestNumber, number)
-      listing.headers[number] = header
-      for file in replaced { listing.headers[file.number] = nil }
+      listing.highestNumber = max(listing.highestNumber, header.number)
+      listing.headers[header.number] = header
+      for file in header.replaced { listing.headers[file.number] = nil }
       journals.removeAll { $0.number == place }
       if let old, old != path { try fileSystem.remove(old) }
       try relist()
@@ -216,21 +207,6 @@ extension Log {
   private func isUnaccounted(_ number: UInt64) -> Bool {
     listing.headers[number] == nil && !journals.contains { $0.number == number }
       && !listing.headers.values.contains { $0.replaced.contains { $0.number == number } }
-  }
-
-  /// The digest of the segment before a place, as far as it can be read.
-  private func digest(before place: UInt64) throws(LogError) -> SegmentDigest {
-    guard let header = listing.headers.values.filter({ $0.place < place }).max(by: { $0.place < $1.place })
-    else { return .none }
-    return try Omissions?.some(Omissions()).reading { () throws(LogError) in
-      try segment(header).trailer.digest
-    } ?? .none
-  }
-
-  /// The digest that the segment after a place says the one before it had: that one must be named by whatever
-  /// stands in for it.
-  private func digestNamed(after place: UInt64) -> SegmentDigest {
-    listing.headers.values.filter { $0.place > place }.min { $0.place < $1.place }?.predecessor ?? .none
   }
 }
 

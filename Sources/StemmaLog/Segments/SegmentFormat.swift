@@ -16,7 +16,8 @@ import StemmaEvents
 //             replaces others; then the place of the first of them
 //     40  32  digest of the file at the place before this one (zeros: there is none)
 //     72   4  r, how many files it replaces
-//     76  40r for each its number (8) and its digest (32); all of them, also those that its forerunners did
+//     76  40r for each its number (8) and its digest (32); all of them, also those that its forerunners did; and
+//             its own place with what the file behind it calls it (`Log.header`)
 //      …   4  CRC32C of all before
 //
 // Footer (varints; texts and names with their length before them):
