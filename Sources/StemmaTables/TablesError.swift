@@ -74,7 +74,9 @@ extension TablesError {
   /// Whether SQLite was let down by the file system, and not by what it was asked.
   package var isOfTheFiles: Bool {
     guard case .sqlite(_, let code, _) = self else { return false }
-    return [SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY].contains(code & 0xff)
+    // Locks that fail end as the fourth, and what a failure has ended before as the last.
+    return [SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_PROTOCOL, SQLITE_READONLY, SQLITE_ABORT]
+      .contains(code & 0xff)
   }
 }
 

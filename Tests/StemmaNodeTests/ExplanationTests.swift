@@ -4,8 +4,8 @@ import Testing
 
 /// What people read when something fails.
 @Suite struct ExplanationTests {
-  /// A number was all that was said. The codes are FULL, IOERR_FSTAT, IOERR_SHMSIZE, READONLY and ERROR of
-  /// https://sqlite.org/rescode.html.
+  /// A number was all that was said. The codes are FULL, IOERR_FSTAT, IOERR_SHMSIZE, PROTOCOL, ABORT, READONLY and
+  /// ERROR of https://sqlite.org/rescode.html.
   @Test func whatSQLiteRefusesSaysWhatToDo() {
     // SQLite says FULL, too, where a write wrote nothing and gave no reason.
     let full = "make room there, or, if there is room, see that its disk is well; then try again"
@@ -13,6 +13,8 @@ import Testing
       (13, "database or disk is full", full),
       (2_570, "disk I/O error", "see that its disk is well and files may grow (`ulimit -f`), and try again"),
       (4_874, "disk I/O error", full),
+      (15, "locking protocol", "see that its disk is well and files may grow (`ulimit -f`), and try again"),
+      (4, "Transaction was aborted", "see that its disk is well and files may grow (`ulimit -f`), and try again"),
       (
         8, "attempt to write a readonly database",
         "see that it and its folder may be written to, and try again"
