@@ -158,7 +158,8 @@ extension Log {
         limit = next.header.damagedBelow
         journals[index].confirm(limit)
       }
-      let isClosed = next != nil || places.contains { $0 > number }
+      // That is so also where the next file is gone, and only the watermark tells of it.
+      let isClosed = next != nil || places.contains { $0 > number } || watermark?.journal ?? 0 > number
       do throws(LogError) { try journals[index].settle(isClosed: isClosed, upTo: limit) } catch {
         guard let damage = error.damage else { throw error }
         listing.damage.append((number, damage))

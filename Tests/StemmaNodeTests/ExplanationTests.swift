@@ -14,7 +14,10 @@ import Testing
       (2_570, "disk I/O error", "see that its disk is well and files may grow (`ulimit -f`), and try again"),
       (4_874, "disk I/O error", full),
       (15, "locking protocol", "see that its disk is well and files may grow (`ulimit -f`), and try again"),
-      (4, "Transaction was aborted", "see that its disk is well and files may grow (`ulimit -f`), and try again"),
+      (
+        4, "Transaction was aborted",
+        "see that its disk is well and files may grow (`ulimit -f`), and try again"
+      ),
       (
         8, "attempt to write a readonly database",
         "see that it and its folder may be written to, and try again"

@@ -515,6 +515,59 @@ import Testing
     #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).losses.map(\.count) == [2])
   }
 
+  /// The open journal is gone, while the one before it waits to be sealed, and the tables were behind both: only the
+  /// watermark tells of it. A repair took it for whole when the tables had followed, and so did giving up.
+  @Test func aJournalOfWhichOnlyTheWatermarkTellsIsNotForgiven() throws {
+    let bench = try Bench(seed: 52)
+    let tables = bench.path("a/tables.sqlite")
+    func commit(_ numbers: Range<Int>) throws {
+      let node = try bench.open("a")
+      for number in numbers { try node.commit(Self.row("t0", number)) }
+    }
+    _ = try bench.node("a", Self.rows)
+    try commit(0..<5)
+    let behind = try ["", "-wal"].filter { FileManager.default.fileExists(atPath: tables + $0) }
+      .map { (tables + $0, try Data(contentsOf: URL(fileURLWithPath: tables + $0))) }
+    try commit(5..<8)
+    let first = URL(fileURLWithPath: bench.path("a/log/00000001.journal"))
+    let journal = try Data(contentsOf: first)
+    try bench.seal("a")
+    try commit(8..<12)
+    let digests = try bench.open("a").digestTexts
+    try bench.node("b", Self.rows).sync(try bench.open("a"))
+    for name in ["00000001.segment", "00000002.journal"] {
+      try FileManager.default.removeItem(atPath: bench.path("a/log/" + name))
+    }
+    try journal.write(to: first)
+    try Self.removeTables(bench)
+    for (path, data) in behind { try data.write(to: URL(fileURLWithPath: path)) }
+    try bench.copy("a", to: "lost")
+    func expectLoss() throws {
+      let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+      #expect(report.isVague && report.losses.isEmpty && report.events == 8 && report.unconfirmed == 0)
+      #expect(report.damage.map { $0.file.hasPrefix(bench.path("a/log/00000002.")) } == [true])
+    }
+    try expectLoss()
+    for _ in 0..<2 {
+      let report = try bench.open("a").repair(from: []) { _, _ in }
+      #expect(!report.isWhole && report.isVague && report.files.isEmpty)
+      try expectLoss()
+    }
+    let peer = RemotePeer(name: "b", address: bench.path("b"))
+    #expect(try bench.open("a").repair(from: [peer]) { _, _ in }.isWhole)
+    #expect(try bench.open("a").digestTexts == digests)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+
+    try bench.replace("a", with: "lost")
+    let plan = try bench.open("a", .read, leavesFiles: true).giveUp(isDryRun: true) { _, _ in }
+    let given = try bench.open("a").giveUp(isDryRun: false) { _, _ in }
+    #expect(plan.record?.isVague == true && given.record?.isVague == true)
+    // The file in its place names the one before it, when that is sealed, too.
+    try bench.seal("a")
+    let after = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(after.damage.isEmpty && after.events == 8 && after.givenUp.map(\.isVague) == [true])
+  }
+
   /// A log that has lost its first file, and has no other events, stands at its start. The tables were once taken for
   /// new and empty ones then, and made anew: the second opening took what the first had kept.
   @Test func aLogThatLostItsBeginningDoesNotEmptyTheTables() throws {
