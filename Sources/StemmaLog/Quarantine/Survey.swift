@@ -58,6 +58,15 @@ package struct Survey: Sendable {
   var readable: [StreamName: StreamHead] = [:]
   /// What was remembered.
   var held: Knowledge?
+  /// What can be read of each stream, and in which files.
+  var standing: [StreamName: [StandingRun]] = [:]
+}
+
+/// A run of events of one stream in a file.
+struct StandingRun: Sendable {
+  var from: UInt64
+  var to: UInt64
+  var place: UInt64
 }
 
 /// A stream: a partition and an origin.
@@ -132,10 +141,12 @@ extension Log {
     let damage = Set(found + recovery.damage)
     let paths = Set(damage.map(\.path))
     var placed: Set<Damage> = []
+    var standIns: [String: [UInt64]] = [:]
     surveyor.survey.damage = damage.sorted()
     for view in views {
       switch view {
       case .damaged(let damage, let place):
+        standIns[damage.path, default: []].append(place)
         // Frames of a journal may stand in the same place, whole; and one file with a header that cannot be read
         // stands for every number that is not accounted for.
         if surveyor.survey.files[place] == nil, placed.insert(damage).inserted {
@@ -158,6 +169,9 @@ extension Log {
         try surveyor.add(header, path, isDamaged: paths.contains(path), self)
       }
     }
+    for (path, places) in standIns.sorted(by: { $0.key < $1.key }) {
+      surveyor.settle(path, standingIn: places) { LogFileName.segment($0, in: directory) }
+    }
     surveyor.disownFooters()
     for place in surveyor.survey.files.keys { try addTold(of: place, to: &surveyor) }
     surveyor.conclude()
@@ -168,6 +182,7 @@ extension Log {
       surveyor.conclude()
     }
     surveyor.joinDisorder()
+    surveyor.noteStanding()
     return surveyor.survey
   }
 
@@ -177,6 +192,7 @@ extension Log {
     else { return }
     let (placed, unplaced, _) = try inspectedContents(of: file)
     surveyor.addTold(placed.events.map(\.event) + unplaced, place)
+    surveyor.see(placed.events.map(\.event))
     if file.path.hasSuffix(".journal") {
       surveyor.toldEnds[place] = placed.events.map { $0.arrival + 1 }.max()
     }
@@ -184,11 +200,7 @@ extension Log {
 }
 
 private struct Surveyor {
-  private struct Run {
-    var from: UInt64
-    var to: UInt64
-    var place: UInt64
-  }
+  private typealias Run = StandingRun
 
   var survey = Survey()
   /// What can be read of each stream, in the order of places.
@@ -199,6 +211,8 @@ private struct Surveyor {
   var readableCounts: [UInt64: UInt64] = [:]
   /// What can be made out of damaged files of which nobody knows what they held, and ordinary reading goes around.
   private var told: [StreamName: [Run]] = [:]
+  /// The highest number of each stream that an event has seen: nothing is stored before what it has seen.
+  private var seen: [StreamName: UInt64] = [:]
   private var digester = EventDigester()
   /// Up to where the tables remember; nil: to the end.
   private let end: Position?
@@ -225,6 +239,10 @@ private struct Surveyor {
           add(name, from: run.from.rawValue, to: run.to.rawValue, place)
           note(name, run.to, run.hash)
         }
+        // What the tables have taken in they remember.
+        if survey.held == nil || end.map({ $0.file <= place }) ?? false {
+          see(try segment.contents(around: Omissions()).events.map(\.event))
+        }
         return
       }
       survey.files[place] = file
@@ -237,7 +255,41 @@ private struct Surveyor {
     }
   }
 
+  mutating func see(_ events: [Event]) {
+    for event in events {
+      for entry in event.context.entries {
+        let name = StreamName(partition: event.partition, origin: entry.origin)
+        seen[name] = max(seen[name] ?? 0, entry.sequence.rawValue)
+      }
+    }
+  }
+
+  mutating func noteStanding() { survey.standing = present }
+
+  /// A file whose header cannot be read, and which stands for several numbers that are not accounted for, has the place that
+  /// fits what it says it held, if that is one. Then others are missing.
+  mutating func settle(_ path: String, standingIn places: [UInt64], _ missing: (UInt64) -> String) {
+    guard places.count > 1, let first = places.first, let file = survey.files[first], file.path == path,
+      file.tellsAll, file.hasUnreadHeader, places.dropFirst().allSatisfy({ survey.files[$0] == nil })
+    else { return }
+    let fitting = places.filter { place in
+      file.claims.allSatisfy { name, claim in
+        (present[name] ?? []).allSatisfy { run in
+          run.place < place ? run.to < claim.from.rawValue : run.place > place && run.from > claim.to.rawValue
+        }
+      }
+    }
+    guard fitting.count == 1 else { return }
+    for place in places {
+      let damage = Damage(path: missing(place), offset: 0, flaw: .missing)
+      survey.files[place] = place == fitting[0] ? file : DamagedFile(kind: .nothing(path: damage.path))
+      if place != fitting[0] { survey.damage = (survey.damage + [damage]).sorted() }
+    }
+    ambiguous.remove(path)
+  }
+
   mutating func add(_ contents: NumberedEvents, place: UInt64) {
+    see(contents.events.map(\.event))
     for event in contents.events.map(\.event) {
       let name = StreamName(partition: event.partition, origin: event.dot.origin)
       add(name, from: event.dot.sequence.rawValue, to: event.dot.sequence.rawValue, place)
@@ -282,7 +334,7 @@ private struct Surveyor {
   mutating func conclude() {
     survey.lost = []
     survey.outOfOrder = []
-    var names = Set(present.keys).union(told.keys)
+    var names = Set(present.keys).union(told.keys).union(seen.keys)
     for file in survey.files.values { names.formUnion(file.claims.keys) }
     for (partition, streams) in survey.held?.partitions ?? [:] {
       for (origin, head) in streams where head.sequence > .zero {
@@ -404,6 +456,7 @@ private struct Surveyor {
         file.claims[name].map { Run(from: $0.from.rawValue, to: $0.to.rawValue, place: place) }
       }
     var highest = survey.held?[name.partition, name.origin].sequence.rawValue ?? 0
+    highest = max(highest, seen[name] ?? 0)
     for run in runs { highest = max(highest, run.to) }
     for claim in claims.dropFirst(told.count) { highest = max(highest, claim.to) }
     // Tables may be behind the log, or gone: then nobody else tells how far it went. A number that is further behind a hole
