@@ -60,7 +60,12 @@ struct LogDirectory {
     var notFiles: [Damage] = []
     var headless: [Damage] = []
     for name in names {
-      switch LogFileName(name) {
+      let file = LogFileName(name)
+      // Whose header tells nothing is not of the log: it has never given that number.
+      if file.number == 0, try LogFileName(inHeaderOf: directory + "/" + name, log: log, fileSystem) == nil {
+        continue
+      }
+      switch file {
       case .segment(let number): segments.append(number)
       case .journal(let number): journalNumbers.append(number)
       case .partial: obsolete.append(directory + "/" + name)
@@ -80,9 +85,12 @@ struct LogDirectory {
           if header.number == number { headers[number] = header } else { strays[number] = header }
         }
       } catch .damaged(_, let offset, let flaw) {
-        let found = Damage(path: path, offset: offset, flaw: flaw)
+        var found = Damage(path: path, offset: offset, flaw: flaw)
+        if flaw == .notThisFormat, let own = try LogFileName(inHeaderOf: path, log: log, fileSystem) {
+          found = own.misnamed(path)
+        }
         damage.append((number, found))
-        if flaw.isNotAFile { notFiles.append(found) } else { headless.append(found) }
+        if flaw.isNotAFile || found.isMisnamed { notFiles.append(found) } else { headless.append(found) }
       }
     }
     let copies = try settleJournals(segments, journals, &notFiles, &headless, directory, log, fileSystem)
@@ -98,7 +106,7 @@ struct LogDirectory {
   }
 
   /// Those of files whose events other files hold now, without what was purged.
-  private var replacedNumbers: Set<UInt64> { Set(headers.values.flatMap { $0.replaced.map(\.number) }) }
+  var replacedNumbers: Set<UInt64> { Set(headers.values.flatMap { $0.replaced.map(\.number) }) }
 
   private func isWhole(
     _ header: SegmentHeader, _ directory: String, _ fileSystem: any FileSystem
@@ -147,7 +155,9 @@ struct LogDirectory {
         let file = try fileSystem.open(path, .read)
         let own = try JournalHeader.number(of: file, log: log)
         if let own, own != number { copies[number] = own }
-        if own == nil {
+        if own == nil, let other = try LogFileName(inHeaderOf: path, log: log, fileSystem) {
+          notFiles.append(other.misnamed(path))
+        } else if own == nil {
           let flaw = try file.size() == 0 ? Flaw.empty : .notThisFormat
           headless.append(Damage(path: path, offset: 0, flaw: flaw))
         }
@@ -214,7 +224,7 @@ struct LogDirectory {
     let (files, journals, highest) = counted(without: nothing)
     highestNumber = highest ?? segments.max() ?? journalNumbers.max() ?? 0
     func isOutside(_ number: UInt64, _ others: [UInt64]) -> Bool {
-      number > highestNumber || others.contains(number) || replaced.contains(number)
+      number == 0 || number > highestNumber || others.contains(number) || replaced.contains(number)
     }
     for (number, header) in strays where isOutside(number, journals) {
       let path = LogFileName.segment(number, in: directory)
@@ -305,7 +315,7 @@ struct LogDirectory {
       }
     }
     if highestNumber == 0 { return }
-    let unreadable = damage.filter { strays[$0.place] == nil && !$0.1.flaw.isNotAFile }
+    let unreadable = damage.filter { strays[$0.place] == nil && !$0.1.flaw.isNotAFile && !$0.1.isMisnamed }
       .sorted { $0.place < $1.place }
     for (number, header) in misnamed {
       damage.append((header.place, header.misnamed(LogFileName.segment(number, in: directory))))
@@ -333,6 +343,13 @@ struct LogDirectory {
         (number, found ?? Damage(path: names[number == last ? 1 : 0], offset: 0, flaw: .missing)))
     }
     highestNumber = last
+  }
+
+  /// Whether a file that has the name of another one stands for its own place.
+  func isCountedByHeader(_ damage: Damage) -> Bool {
+    misnamed.contains { name, header in
+      damage.path.hasSuffix("/" + LogFileName.segment(name).text) && header.misnamed(damage.path) == damage
+    }
   }
 
   private func isDamaged(_ number: UInt64, _ directory: String) -> Bool {

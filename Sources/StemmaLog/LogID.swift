@@ -11,7 +11,7 @@ package struct LogID: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// What a file in `log/` is, by its name: eight digits and the kind.
-enum LogFileName: Equatable {
+enum LogFileName: Hashable, Comparable {
   case segment(UInt64)
   case journal(UInt64)
   case watermark
@@ -32,7 +32,7 @@ enum LogFileName: Equatable {
     func number(_ suffix: String, of name: String) -> UInt64? {
       guard name.hasSuffix(suffix), name.utf8.count == 8 + suffix.utf8.count,
         name.utf8.prefix(8).allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-        let number = UInt64(name.prefix(8)), number > 0
+        let number = UInt64(name.prefix(8))
       else { return nil }
       return number
     }
@@ -58,6 +58,29 @@ enum LogFileName: Equatable {
   private static func uncounted(_ name: String) -> String {
     let digits = name.utf8.reversed().prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
     return digits > 0 ? String(name.dropLast(digits)) : ""
+  }
+
+  /// Of a segment or a journal. No file is made with 0; one may get that name.
+  var number: UInt64? {
+    switch self {
+    case .segment(let number), .journal(let number): number
+    case .watermark, .cut, .partial, .aside, .other: nil
+    }
+  }
+
+  var isJournal: Bool { if case .journal = self { true } else { false } }
+
+  /// The segment's name of a journal's number, and the other way round.
+  var other: LogFileName? { number.map { isJournal ? .segment($0) : .journal($0) } }
+
+  /// Of a segment or a journal.
+  var text: String { Self.digits(number ?? 0) + (isJournal ? ".journal" : ".segment") }
+
+  func path(in directory: String) -> String { directory + "/" + text }
+
+  /// By number, the segment of one first.
+  static func < (a: LogFileName, b: LogFileName) -> Bool {
+    (a.number ?? 0, a.isJournal ? 1 : 0) < (b.number ?? 0, b.isJournal ? 1 : 0)
   }
 
   static func digits(_ number: UInt64) -> String {

@@ -31,10 +31,10 @@ package struct RepairReport: Sendable {
   /// Names of the peers that had events that were put back.
   package var givers: Set<String> = []
 
-  /// Whether some file stays damaged.
-  package var isLeftDamaged = false
+  /// Names of the files that stay damaged, in `log/`.
+  package var damaged: [String] = []
 
-  package var isWhole: Bool { missing.isEmpty && !isLeftDamaged }
+  package var isWhole: Bool { missing.isEmpty && damaged.isEmpty }
 }
 
 extension Node {
@@ -88,7 +88,7 @@ extension Node {
     let found = try Self.wrapping { try log.verify() }
     guard !found.isEmpty || mark.damage != nil || !renamed.isEmpty else { return false }
     // What was known of files under other names is not true of them any more.
-    var survey = try self.survey(found, withKnown: renamed.isEmpty)
+    var survey = try self.survey(found, withKnown: renamed.isEmpty && log.recovery.renamed.isEmpty)
     var salvage = try Self.wrapping { try log.salvage(survey) }
     let unwitnessed = survey.unwitnessedLikenesses(salvage)
     var offers: [Offer] = []
@@ -139,7 +139,7 @@ extension Node {
       report.missing = []
       report.waiting = 0
       report.rescuable = []
-      report.isLeftDamaged = false
+      report.damaged = []
       try finishRepair(wasVague: report.isVague, progress)
       return false
     }
@@ -148,12 +148,12 @@ extension Node {
     let stillMissing = LostNames(missing.filter { !report.refused.contains($0.partition.description) })
     report.waiting = stillMissing.count(in: offered)
     report.rescuable = toll.rescuable
-    report.isLeftDamaged = !left.isEmpty
+    report.damaged = Set(left.map { String($0.path.split(separator: "/").last ?? "") }).sorted()
     return mended.events > 0
   }
 
   /// Notes what is still damaged after a mending, and takes into the tables what it brought.
-  private func keepDamage(
+  @discardableResult func keepDamage(
     _ left: [Damage], isVague: Bool
   ) throws(NodeError) -> (toll: DamageToll, missing: [LostRange]) {
     let areTablesPartial = areTablesPartial

@@ -103,8 +103,11 @@ extension Node {
             + (isAnotherThing ? "; the next write moves it aside, and makes the file anew" : ""),
           remedy: !isHarmless ? .repair : isAnotherThing ? .rename : .none)
       }
+      let misnamed = try log.misnamedFiles()
       finding.report.damage += log.outsiders.map { outsider in
-        .init(file: outsider.path, what: outsider.flaw.description, remedy: .remove)
+        .init(
+          file: outsider.path, what: outsider.flaw.description,
+          remedy: misnamed.contains(outsider.path) ? .repair : .remove)
       }
       finding.report.damage += log.renamedJournals.map { journal in
         .init(file: journal.path, what: journal.flaw.description, remedy: .rename)

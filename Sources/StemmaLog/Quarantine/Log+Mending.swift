@@ -160,6 +160,8 @@ extension Log {
       replaced.append(ReplacedFile(number: segment.header.number, digest: segment.trailer.digest))
       old = segment.path
     case .nothing(let path):
+      // A copy of another file has nothing of this one, and nobody takes it away but a person.
+      if listing.outsiders.contains(where: { $0.path == path }) { try moveAside(path) }
       old = try isFile(path) ? path : nil
       let digest = nameGiven(behind: place) ?? .none
       if let old, case .segment(let found) = LogFileName(String(old.dropFirst(directory.count + 1))) {

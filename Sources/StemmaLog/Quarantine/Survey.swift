@@ -150,7 +150,7 @@ extension Log {
         // Frames of a journal may stand in the same place, whole; and one file with a header that cannot be read
         // stands for every number that is not accounted for.
         if surveyor.survey.files[place] == nil, placed.insert(damage).inserted {
-          let isStray = damage.flaw == .missing || listing.strays[place]?.misnamed(damage.path) == damage
+          let isStray = damage.flaw == .missing || damage.isMisnamed && !listing.isCountedByHeader(damage)
           surveyor.survey.files[place] = DamagedFile(
             kind: .nothing(path: damage.path), footer: isStray ? nil : try inspectedFooter(of: damage.path))
         } else {

@@ -121,8 +121,7 @@ struct SegmentHeader: Equatable, Sendable {
 
   /// What is wrong with a file that has this header and the name of another one.
   func misnamed(_ path: String) -> Damage {
-    let name = LogFileName.digits(number) + ".segment"
-    return Damage(path: path, offset: 24, flaw: .disagreement("this is \(name) under another name"))
+    LogFileName.segment(number).misnamed(path)
   }
 
   /// Reads the header of an open file, whatever its name.

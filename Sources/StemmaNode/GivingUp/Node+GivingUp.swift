@@ -30,6 +30,12 @@ extension Node {
   ) throws(NodeError) -> GivingUpReport {
     if isDryRun { return try planGivingUp()?.report ?? GivingUpReport() }
     return try locked { () throws(NodeError) in
+      let renamed = try Self.wrapping { try log.restoreNames() }
+      if !renamed.isEmpty || !log.recovery.renamed.isEmpty {
+        // What was known of files under other names is not true of them any more.
+        let left = try Self.wrapping { try log.verify() }
+        if !left.isEmpty { try keepDamage(left, isVague: false) }
+      }
       guard var plan = try planGivingUp() else {
         // Somebody put a file back.
         if mark.damage != nil { try finishRepair(wasVague: false, progress) }
