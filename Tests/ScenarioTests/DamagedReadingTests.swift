@@ -324,6 +324,23 @@ struct DamagedReadingTests {
   }
 
   @Test(
+    "files that are missing one after the other are told in one line, and do not hide what else is damaged")
+  func manyMissing() throws {
+    let work = try fourFiles()
+    var bytes = try work.bytes("shop/log/00000002.segment")
+    bytes[30] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: work.file("shop/log/00000099.segment")))
+    let lines = try work.attempt("-C", "shop", "verify").output.split(separator: "\n")
+    #expect(
+      lines.contains {
+        $0.contains("log/00000006.segment to 00000098.segment: the file is missing, unless 00000099.segment")
+      }, "\(lines)")
+    #expect(lines.count { $0.contains("/log/") } == 2)
+    let report = try work.attempt("-C", "shop", "verify", "--json").object()
+    #expect(report.array("damage").count == 94)
+  }
+
+  @Test(
     "two neighbouring losses are told apart, and nothing is said of which file held an event that either may have"
   )
   func neighbours() throws {

@@ -81,6 +81,7 @@ struct Repair: ParsableCommand {
           ("missing", .array(report.missing.map(\.json))), ("waiting", .int(Int64(report.waiting))),
           ("rescuable", .array(report.rescuable.map(\.json))),
           ("refused", .array(report.refused.map { .string($0) })),
+          ("damaged", .array(report.damaged.map { .string($0) })),
         ]))
     } else {
       for partition in report.refused {
@@ -110,6 +111,9 @@ struct Repair: ParsableCommand {
         if !report.files.isEmpty { Output.line(summary(report)) }
         if self.from.isEmpty, !report.missing.isEmpty || report.isVague {
           Output.line("what is missing: stemma repair --from PEER, or if nobody has it, --give-up")
+        } else if report.missing.isEmpty, report.rescuable.isEmpty, report.unnoted == 0 {
+          let files = report.damaged.joined(separator: ", ")
+          Output.line("still damaged: \(files); `stemma verify` says how, `stemma repair` may do the rest")
         }
       }
     }

@@ -30,8 +30,8 @@ struct Verify: ParsableCommand {
   }
 
   private func write(_ report: Node.VerificationReport) {
-    for damage in report.damage {
-      let place = damage.offset.map { " at byte \($0)" } ?? ""
+    for (damage, last) in DamageRuns.runs(report.damage) {
+      let place = last.map { " to \($0)" } ?? damage.offset.map { " at byte \($0)" } ?? ""
       let part = damage.part.map { " (\($0))" } ?? ""
       let text = "\(damage.file)\(place)\(part): \(printable(damage.what))"
       switch damage.remedy {
@@ -77,5 +77,43 @@ struct Verify: ParsableCommand {
     if report.damage.contains(where: { $0.remedy == .repair }), !report.losses.isEmpty || report.isVague {
       Output.line("if nobody has the lost events: stemma repair --give-up")
     }
+  }
+}
+
+/// Damage of files whose numbers follow each other: of many that are missing, the last is not to hide what else there is.
+enum DamageRuns {
+  /// The first of each run, and the name of the last file if there are several. In a run nothing is said but of whole files,
+  /// and of all the same.
+  static func runs(
+    _ damage: [Node.VerificationReport.Damage]
+  ) -> [(first: Node.VerificationReport.Damage, last: String?)] {
+    var runs: [(first: Node.VerificationReport.Damage, last: String?)] = []
+    var previous: Node.VerificationReport.Damage?
+    for next in damage {
+      if let previous, isNext(next, previous) {
+        runs[runs.count - 1].last = next.file.split(separator: "/").last.map(String.init)
+      } else {
+        runs.append((next, nil))
+      }
+      previous = next
+    }
+    return runs
+  }
+
+  private static func isNext(
+    _ next: Node.VerificationReport.Damage, _ previous: Node.VerificationReport.Damage
+  ) -> Bool {
+    guard next.part == nil, next.offset ?? 0 == 0, next.what == previous.what, next.part == previous.part,
+      next.offset == previous.offset, let (number, folder, kind) = number(next.file),
+      let before = self.number(previous.file)
+    else { return false }
+    return number == before.number + 1 && folder == before.folder && kind == before.kind
+  }
+
+  private static func number(_ path: String) -> (number: UInt64, folder: Substring, kind: Substring)? {
+    let name = path.split(separator: "/").last ?? ""
+    let parts = name.split(separator: ".")
+    guard parts.count == 2, let number = UInt64(parts[0]) else { return nil }
+    return (number, path.dropLast(name.count), parts[1])
   }
 }
