@@ -69,7 +69,9 @@ extension Node {
 
   /// What `found`, and all damage that is known already, has taken.
   /// Not `withKnown`: `found` is all that there is.
-  func survey(_ found: [Damage], withKnown: Bool = true) throws(NodeError) -> Survey {
+  func survey(
+    _ found: [Damage], withKnown: Bool = true, seenBy offered: [Event] = []
+  ) throws(NodeError) -> Survey {
     try Self.wrapping {
       let known = (withKnown ? mark.damage?.places ?? [] : []).map { place in
         Damage(
@@ -77,7 +79,7 @@ extension Node {
           flaw: .disagreement(place.what))
       }
       let all = found + known.filter { old in !found.contains { $0.path == old.path } }
-      if areTablesPartial { return try log.survey(all, held: nil) }
+      if areTablesPartial { return try log.survey(all, held: nil, seenBy: offered) }
       // Where no file is damaged, the tables that told of the loss may be gone by now.
       let forgotten = mark.damage.map { $0.places.isEmpty ? $0.losses : [] } ?? []
       let held = try reading { try $0.knowledge() }.remembering(forgotten)
@@ -88,7 +90,7 @@ extension Node {
         if let damage = mark.damage { damage.isVague ? Position(file: 0, index: 0) : nil } else {
           token.position
         }
-      return try log.survey(all, held: held, upTo: end)
+      return try log.survey(all, held: held, upTo: end, seenBy: offered)
     }
   }
 

@@ -88,21 +88,28 @@ extension Node {
     let found = try Self.wrapping { try log.verify() }
     guard !found.isEmpty || mark.damage != nil || !renamed.isEmpty else { return false }
     // What was known of files under other names is not true of them any more.
-    var survey = try self.survey(found, withKnown: renamed.isEmpty && log.recovery.renamed.isEmpty)
+    let areNamesOld = renamed.isEmpty && log.recovery.renamed.isEmpty
+    var survey = try self.survey(found, withKnown: areNamesOld)
     var salvage = try Self.wrapping { try log.salvage(survey) }
     let unwitnessed = survey.unwitnessedLikenesses(salvage)
     var offers: [Offer] = []
+    while true {
+      let wanted = salvage.missing + salvage.told + salvage.unnoted
+      offers = []
+      for (_, peer) in peers { offers.append(try peer.offer(of: wanted, like: unwitnessed)) }
+      // What is to be put back may have seen more than anybody here remembers.
+      let wider = try self.survey(found, withKnown: areNamesOld, seenBy: offers.flatMap(\.events))
+      if wider.lost == survey.lost { break }
+      survey = wider
+      salvage = try Self.wrapping { try log.salvage(wider) }
+    }
+    let wanted = salvage.missing + salvage.told + salvage.unnoted
     var strangers: [String] = []
     var unconcerned: Set<String> = []
-    let wanted = salvage.missing + salvage.told + salvage.unnoted
-    for (name, peer) in peers {
-      let offer = try peer.offer(of: wanted, like: unwitnessed)
-      if !wanted.isEmpty, offer.events.isEmpty {
-        strangers.append(name)
-        let scope = peer.mark.scope
-        if !wanted.contains(where: { scope.contains($0.partition) }) { unconcerned.insert(name) }
-      }
-      offers.append(offer)
+    for ((name, peer), offer) in zip(peers, offers) where !wanted.isEmpty && offer.events.isEmpty {
+      strangers.append(name)
+      let scope = peer.mark.scope
+      if !wanted.contains(where: { scope.contains($0.partition) }) { unconcerned.insert(name) }
     }
     let own = try offer(of: [], like: unwitnessed)
     let read = survey.withoutMisread(salvage, knowing: (offers + [own]).flatMap(\.events))

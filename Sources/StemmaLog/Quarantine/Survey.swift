@@ -131,13 +131,15 @@ struct DamagedFile: Sendable {
 extension Log {
   /// Says what is lost by `damage`, which `verify` or readers have found, and by what opening found. `held`: what
   /// the tables remember to have taken from the log; without it, the loss at the end of a stream may not show. `end`: up to
-  /// where they have followed it; without it, to where it went. What a file held behind that may be anything.
+  /// where they have followed it; without it, to where it went. What a file held behind that may be anything. `offered`: what is to be
+  /// put back; what it has seen was there, too.
   ///
   /// Reads the footers of whole files, and all of the damaged ones and of the journals.
   package func survey(
-    _ found: [Damage], held: Knowledge?, upTo end: Position? = nil
+    _ found: [Damage], held: Knowledge?, upTo end: Position? = nil, seenBy offered: [Event] = []
   ) throws(LogError) -> Survey {
     var surveyor = Surveyor(held: held, end: end)
+    surveyor.see(offered)
     let damage = Set(found + recovery.damage)
     let paths = Set(damage.map(\.path))
     var placed: Set<Damage> = []
