@@ -88,8 +88,8 @@ extension Node {
     let found = try Self.wrapping { try log.verify() }
     guard !found.isEmpty || mark.damage != nil || !renamed.isEmpty else { return false }
     // What was known of files under other names is not true of them any more.
-    let areNamesOld = renamed.isEmpty && log.recovery.renamed.isEmpty
-    var survey = try self.survey(found, withKnown: areNamesOld)
+    let areNamesSettled = renamed.isEmpty && log.recovery.renamed.isEmpty
+    var survey = try self.survey(found, withKnown: areNamesSettled)
     var salvage = try Self.wrapping { try log.salvage(survey) }
     let unwitnessed = survey.unwitnessedLikenesses(salvage)
     var offers: [Offer] = []
@@ -98,7 +98,7 @@ extension Node {
       offers = []
       for (_, peer) in peers { offers.append(try peer.offer(of: wanted, like: unwitnessed)) }
       // What is to be put back may have seen more than anybody here remembers.
-      let wider = try self.survey(found, withKnown: areNamesOld, seenBy: offers.flatMap(\.events))
+      let wider = try self.survey(found, withKnown: areNamesSettled, seenBy: offers.flatMap(\.events))
       if wider.lost == survey.lost { break }
       survey = wider
       salvage = try Self.wrapping { try log.salvage(wider) }

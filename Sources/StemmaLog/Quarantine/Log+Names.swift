@@ -39,7 +39,13 @@ extension Log {
     let files = listing.names.map(LogFileName.init).filter { $0.number != nil }
     var own: [LogFileName: LogFileName] = [:]
     for name in files {
-      own[name] = try LogFileName(inHeaderOf: name.path(in: directory), log: id, fileSystem)
+      let path = name.path(in: directory)
+      let said = try LogFileName(inHeaderOf: path, log: id, fileSystem)
+      // Of several journals that claim one number, that which holds most is the one.
+      if case .journal(let number)? = said, listing.renamedJournals[number] ?? path != path, said != name {
+        continue
+      }
+      own[name] = said
     }
     return try NamePlan(
       files: files, own: own, replaced: listing.replacedNumbers, highest: watermark?.journal ?? 0,
