@@ -85,9 +85,9 @@ import Testing
 
   enum Exchange: CaseIterable {
     case segmentAndJournal, segmentAsJournal, segmentAsZero, threeSegments, segmentsAndJournal,
-      headerAfterwards
+      headerAfterwards, wholeCopy
 
-    /// What is done to the files. None is lost, and at most one header damaged.
+    /// What is done to the files. None is lost, and at most one damaged.
     fileprivate func perform(on pair: Pair) throws {
       switch self {
       case .segmentAndJournal: try pair.exchange("1.segment", "4.journal")
@@ -102,6 +102,9 @@ import Testing
       case .headerAfterwards:
         try pair.exchange("1.segment", "2.segment")
         try pair.damage("1.segment", at: 16)
+      case .wholeCopy:
+        try pair.copy("2.segment", to: "9.segment")
+        try pair.damage("2.segment", at: 180)
       }
     }
   }
@@ -123,8 +126,9 @@ import Testing
         #expect(try a.repair(from: []) { _, _ in }.isWhole)
       }
     }
+    if exchange == .wholeCopy { try FileManager.default.removeItem(atPath: pair.path("2.segment.aside0")) }
     try pair.checkIsWhole()
-    if exchange != .headerAfterwards { #expect(try pair.names == names) }
+    if ![.headerAfterwards, .wholeCopy].contains(exchange) { #expect(try pair.names == names) }
   }
 
   enum Loss: CaseIterable {

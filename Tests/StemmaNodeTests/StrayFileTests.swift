@@ -40,6 +40,17 @@ import Testing
 
     func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path(name))) }
 
+    /// Of the node that it exchanges with.
+    var foreignJournal: Data {
+      get throws {
+        let folder = bench.path("b/log/")
+        let name = try FileManager.default.contentsOfDirectory(atPath: folder).first {
+          $0.hasSuffix(".journal")
+        }
+        return try Data(contentsOf: URL(fileURLWithPath: folder + #require(name)))
+      }
+    }
+
     func verify() throws -> Node.VerificationReport {
       try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
     }
@@ -342,12 +353,13 @@ import Testing
   /// Such a file made all numbers before it missing, for which a repair wrote empty files, or forbade to write.
   @Test(
     arguments: ["1.segment", "95.segment", "1.journal", "95.journal"],
-    ["empty", "zeros", "noise", "four bytes of a frame"])
+    ["empty", "zeros", "noise", "four bytes of a frame", "journal of another log"])
   func aFileWithNothingInItAboveTheLogsNumbersCountsForNothing(name: String, kind: String) throws {
     let pair = try Pair()
     let parts = name.split(separator: ".").map(String.init)
     let stray = Self.name(try pair.journal.number + #require(UInt64(parts[0])), parts[1])
-    try Self.rubbish(kind).write(to: URL(fileURLWithPath: pair.path(stray)))
+    let rubbish = kind == "journal of another log" ? try pair.foreignJournal : Self.rubbish(kind)
+    try rubbish.write(to: URL(fileURLWithPath: pair.path(stray)))
     let before = try pair.names
     let report = try pair.verify()
     #expect(report.damage.map(\.file) == [pair.path(stray)] && !report.isDamaged && report.losses.isEmpty)
@@ -363,7 +375,7 @@ import Testing
     try a.checkInvariants()
     #expect(try a.history.count == pair.history.count + 6 && !pair.verify().isDamaged)
     let isReached = parts[0] == "1"
-    #expect(try pair.bytes(stray + (isReached ? ".aside0" : "")) == Self.rubbish(kind))
+    #expect(try pair.bytes(stray + (isReached ? ".aside0" : "")) == rubbish)
   }
 
   private static func rubbish(_ kind: String) -> Data {

@@ -83,11 +83,16 @@ struct JournalHeader: Equatable {
 
   /// The number that stands in a whole header of a log's journal, whatever its name; nil: there is none.
   static func number(of file: any File, log: LogID) throws(LogError) -> UInt64? {
+    try whole(of: file).flatMap { $0.log == log ? $0.number : nil }
+  }
+
+  /// The header of any log's journal; nil: there is none that is whole.
+  static func whole(of file: any File) throws(LogError) -> Self? {
     let bytes = try file.read(at: 0, count: size)
     do throws(Flaw) {
       let header = try Self(fields: bytes)
       try header.check(bytes)
-      return bytes.starts(with: FilePreamble.journal) && header.log == log ? header.number : nil
+      return bytes.starts(with: FilePreamble.journal) ? header : nil
     } catch { return nil }
   }
 

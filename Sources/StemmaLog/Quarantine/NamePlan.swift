@@ -1,10 +1,10 @@
 /// Which names the files of a log are to have, whose headers say that they have those of others.
 ///
 /// A file gets its own name, unless another one holds that: the file with this name, or with this number as a file of the
-/// other kind, that says so of itself; or one that cannot be read, and may hold more, as only a whole segment has all that
-/// there was under its name. What else stood there, a copy of a third file or what cannot be read, gets the name that has
-/// become free, where it stands for what is missing then. Each exchange puts one file more in its place, and none that is
-/// there is moved. Nothing is written over.
+/// other kind, that says so of itself, unless that is damaged and this a copy of it that is whole; or one that cannot be
+/// read, and may hold more, as only a whole segment has all that there was under its name. What else stood there, a copy of
+/// a third file or what cannot be read, gets the name that has become free, where it stands for what is missing then. Each
+/// exchange puts one file more in its place, and none that is there is moved, unless it is damaged. Nothing is written over.
 struct NamePlan: Equatable {
   /// By the names that files have: those that they are to have.
   private(set) var names: [LogFileName: LogFileName] = [:]
@@ -19,7 +19,8 @@ struct NamePlan: Equatable {
 
   /// `files`: the segments and journals that are there. `own`: what the headers of those that can be read say.
   /// `replaced`: numbers of files that others replace, which no file gets. `highest`: the number that the log has come to,
-  /// as far as that is known without these files. `isWhole` is asked of files that say that they are others.
+  /// as far as that is known without these files. `isWhole` is asked of segments that say that they are others, and of those
+  /// that these say they are.
   init(
     files present: [LogFileName], own: [LogFileName: LogFileName], replaced: Set<UInt64>, highest: UInt64,
     isWhole: (LogFileName) throws(LogError) -> Bool
@@ -29,9 +30,15 @@ struct NamePlan: Equatable {
     func isHeld(_ name: LogFileName) -> Bool { files[name].map { own[$0] == name } ?? false }
     func exchange() throws(LogError) -> (name: LogFileName, own: LogFileName, occupied: LogFileName?)? {
       for (name, file) in files.sorted(by: { $0.key < $1.key }) {
-        guard let wanted = own[file], !isHeld(wanted), wanted.other.map(isHeld) != true,
+        guard let wanted = own[file], wanted != name, wanted.other.map(isHeld) != true,
           !replaced.contains(wanted.number ?? 0)
         else { continue }
+        if isHeld(wanted) {
+          guard !wanted.isJournal, let holder = files[wanted], !(try isWhole(holder)), try isWhole(file)
+          else {
+            continue
+          }
+        }
         let occupied = [wanted, wanted.other].compactMap { $0 }.first { files[$0] != nil }
         if let occupant = occupied.flatMap({ files[$0] }), own[occupant] == nil, !(try isWhole(file)) {
           continue

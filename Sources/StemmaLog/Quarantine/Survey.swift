@@ -201,7 +201,7 @@ extension Log {
   }
 }
 
-private struct Surveyor {
+struct Surveyor {
   private typealias Run = StandingRun
 
   var survey = Survey()
@@ -500,7 +500,8 @@ private struct Surveyor {
       add(to, candidates.first, isSure: isSure)
     }
     var before = after
-    for claim in claims.sorted(by: { ($0.from, $0.place) < ($1.from, $1.place) }) {
+    // Claims overlap where one is wrong.
+    for claim in claims.sorted(by: { ($0.from, $0.place) < ($1.from, $1.place) }) where next <= to {
       if claim.to >= next, claim.from <= to {
         if claim.from > next { addUnclaimed(claim.from - 1, between: before, and: claim.place) }
         add(min(claim.to, to), claim.place)
