@@ -141,7 +141,7 @@ package enum InspectionLimits {
 package struct InspectedFile: Sendable {
   package let path: String
   package let size: UInt64
-  private let file: any File
+  let file: any File
 
   package init(path: String, fileSystem: any FileSystem) throws(LogError) {
     let file = try fileSystem.open(path, .read)

@@ -8,7 +8,6 @@ enum Noise {
   /// each other from the header on, so that a file which has lost its beginning has some there, unless that is larger than
   /// `probe`. Such a file is not believed to be lost, but neither is it touched; and if it held events, the tables tell.
   static func fills(_ path: String, log: LogID, _ fileSystem: any FileSystem) throws(LogError) -> Bool {
-    if try isForeign(path, log, fileSystem) { return true }
     let source = try InspectedFile(path: path, fileSystem: fileSystem)
     let head = try source.bytes(at: 0, count: 24)
     var id: [UInt8] = []
@@ -24,22 +23,6 @@ enum Noise {
     let last = max(first, source.size - first)
     for range in [0..<first, last..<source.size] where try holdsEvents(source, range) { return false }
     return true
-  }
-
-  /// Whether it is a file of another log: its header is whole, and says so.
-  private static func isForeign(
-    _ path: String, _ log: LogID, _ fileSystem: any FileSystem
-  ) throws(LogError) -> Bool {
-    let file = try fileSystem.open(path, .read)
-    if let journal = try JournalHeader.whole(of: file) { return journal.log != log }
-    do throws(LogError) { _ = try SegmentHeader(of: file, path: path, log: log) } catch {
-      switch error {
-      case .foreignLog: return true
-      case .damaged: return false
-      default: throw error
-      }
-    }
-    return false
   }
 
   /// Whether a frame or a block begins in a part of a file.

@@ -167,6 +167,10 @@ extension Log {
       guard error.isNoFile else { throw error }
       return (NumberedEvents(), [], [])
     }
+    // What another log's file tells is not of this one.
+    if let other = try JournalHeader.whole(of: source.file), other.log != id {
+      return (NumberedEvents(), [], [])
+    }
     let format: LogFileFormat = if case .journal = file.kind { .journal } else { .segment }
     var placed = NumberedEvents()
     var unplaced: [Event] = []
