@@ -153,14 +153,7 @@ extension Log {
   /// What the log holds of every stream: from footers, and by decoding the journals. For rebuilding what the
   /// tables keep; the tables' own copy is what everybody else asks.
   /// Throws `.damaged` if a stream has a hole, does not begin with 1, or has a number twice.
-  package func streams() throws(LogError) -> Knowledge { try streams(in: views) }
-
-  /// As above, with the events that are not known durable, whoever has opened it.
-  package func streamsWithUnconfirmed() throws(LogError) -> Knowledge {
-    try streams(in: views(withUnconfirmed: true))
-  }
-
-  private func streams(in views: [FileView]) throws(LogError) -> Knowledge {
+  package func streams() throws(LogError) -> Knowledge {
     var knowledge = Knowledge()
     for view in views {
       let path: String

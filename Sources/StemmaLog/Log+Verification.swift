@@ -52,11 +52,6 @@ extension Log {
     damage.allSatisfy { $0.path == LogFileName.watermark(in: directory) }
   }
 
-  /// The path of the watermark, if there is none.
-  package var missingWatermark: String? {
-    listing.hasWatermark || watermarkFile != nil ? nil : LogFileName.watermark(in: directory)
-  }
-
   /// Files that have the names of others that the log never had: what they are. They count for nothing.
   package var outsiders: [Damage] {
     listing.outsiders.map { outsider in

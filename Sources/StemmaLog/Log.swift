@@ -106,12 +106,9 @@ package final class Log {
 
   /// All files in the order of their places; damage follows what can be read of its place. In a read-only
   /// log without the frames that are not known durable.
-  var views: [FileView] { views(withUnconfirmed: options.mode == .readWrite) }
-
-  /// As above. `withUnconfirmed`: with all frames, whether or not they are known durable.
-  func views(withUnconfirmed: Bool) -> [FileView] {
+  var views: [FileView] {
     var views = listing.views(in: directory)
-    views += journals.map { .journal(withUnconfirmed ? $0 : $0.durablePart) }
+    views += journals.map { .journal(options.mode == .readWrite ? $0 : $0.durablePart) }
     return views.sorted { ($0.place, $0.isDamaged ? 1 : 0) < ($1.place, $1.isDamaged ? 1 : 0) }
   }
 

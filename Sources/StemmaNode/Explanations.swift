@@ -219,11 +219,6 @@ package enum Explanations {
   package static let unfinishedPeer =
     "it is an unfinished clone, which may lack events; `stemma pull` there goes on with it"
 
-  /// Of a log that can be read.
-  static let missingWatermark =
-    "the watermark is missing: nobody can tell whether the last commits are durable, and whether files behind the last one "
-    + "are gone; the next write makes it anew"
-
   /// Of a file that is not there, where another one may stand in its place.
   static func missing(unless other: String) -> String {
     let name = other.split(separator: "/").last ?? ""

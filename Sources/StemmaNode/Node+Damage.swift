@@ -80,10 +80,7 @@ extension Node {
       }
       let all = found + known.filter { old in !found.contains { $0.path == old.path } }
       if areTablesPartial { return try log.survey(all, held: nil, seenBy: offered) }
-      // Where no file is damaged, the tables that told of the loss may be gone by now.
-      let forgotten = mark.damage.map { $0.places.isEmpty ? $0.losses : [] } ?? []
-      let held = try reading { try $0.knowledge() }.remembering(forgotten)
-      let token = try reading { try $0.token() }
+      let (held, token) = (try reading { try $0.knowledge() }, try reading { try $0.token() })
       // Tables that have followed around damage stand behind it, whatever they had taken in before: the record tells whether
       // that was all.
       let end: Position? =

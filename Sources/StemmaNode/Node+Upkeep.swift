@@ -55,10 +55,7 @@ extension Node {
     return try wrapping {
       if finding.isWhole {
         let isForked = finding.report.damage.contains { $0.remedy == .fork }
-        let isForgotten = !finding.report.losses.isEmpty
-        if finding.report.mark?.damage != nil, !isForked, !isForgotten {
-          try forgetDamage(in: directory, options)
-        }
+        if finding.report.mark?.damage != nil, !isForked { try forgetDamage(in: directory, options) }
       } else {
         let toll = try record(finding.damage, in: directory, options)
         finding.report.losses = toll.missing
@@ -112,10 +109,6 @@ extension Node {
       finding.report.damage += log.renamedJournals.map { journal in
         .init(file: journal.path, what: journal.flaw.description, remedy: .rename)
       }
-      if let missing = log.missingWatermark {
-        finding.report.damage.append(
-          .init(file: missing, what: Explanations.missingWatermark, remedy: .write))
-      }
       finding.report.mark = mark
       finding.report.unconfirmed = log.unconfirmedEvents
       let files = try log.filesThatAreThere()
@@ -132,12 +125,9 @@ extension Node {
       }
       let tables = path(directory, tablesFileName)
       do {
-        let opened = try Tables.open(at: tables, schema: schema, mode: .readOnly)
-        if try compareMemory(of: opened, log, mark, &finding.report) { return finding }
-        try compareTables(opened, schema, log, options, &finding.report)
+        try compareTables(tables, schema, log, options, &finding.report)
       } catch TablesError.needsRebuild(tables, let reason) {
         // Noticed on opening, or only where the damage is read.
-        if try compareMemory(of: nil, log, mark, &finding.report) { return finding }
         if case .damaged(let what) = reason {
           finding.report.damage.append(.init(file: tables, what: what, remedy: .rebuild))
         }
@@ -212,13 +202,7 @@ extension Node {
   /// Throws the damage of the log that is known.
   func checkLogIsWhole() throws(NodeError) {
     if let damage = log.recovery.damage.first { throw .log(damage.error) }
-    guard let damage = mark.damage else { return }
-    guard let place = damage.places.first else {
-      throw .log(
-        .damaged(
-          path: Self.path(directory, Self.logDirectoryName), offset: 0,
-          .disagreement(damage.sentences.joined(separator: "; "))))
-    }
+    guard let place = mark.damage?.places.first else { return }
     throw .log(
       .damaged(
         path: Self.path(directory, Self.logDirectoryName) + "/" + place.file, offset: place.offset,
@@ -228,13 +212,17 @@ extension Node {
   /// Compares the tables with fresh ones. Tables that are behind the log, or missing, are no damage: they catch
   /// up.
   private static func compareTables(
-    _ tables: Tables, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
+    _ path: String, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
     _ report: inout VerificationReport
   ) throws {
-    let token = try tables.read { reader throws(TablesError) in try reader.token() }
+    let tables = try Tables.open(at: path, schema: schema, mode: .readOnly)
+    let (held, token) = try tables.read { reader throws(TablesError) in
+      (try reader.knowledge(), try reader.token())
+    }
     let isBehind = token != log.token
     // Tables that have not followed yet, as after a process that died, show what the log held until then.
     if isBehind {
+      try compareEnd(log, held, &report)
       // Nor do those that have taken in what no watermark confirms any more.
       guard log.tornTail == nil, token != .start, token.position <= log.durableEnd, try log.matches(token)
       else { return }
@@ -253,13 +241,36 @@ extension Node {
     let wanted = try Tables.openForReading(at: fresh, schema: schema)
       .read { reader throws(TablesError) in try reader.summary() }
     for what in found.differences(from: wanted, comparesHeads: !isBehind) {
-      report.damage.append(.init(file: tables.path, what: what, remedy: .rebuild))
+      report.damage.append(.init(file: path, what: what, remedy: .rebuild))
     }
   }
 
   private static func lastPosition(before end: Position) -> Position {
     end.index > 0
       ? Position(file: end.file, index: end.index - 1) : Position(file: max(end.file, 1) - 1, index: .max)
+  }
+
+  /// Tables are never ahead of what was durable. Where they are, and the log ends with bytes that are no frame, those
+  /// held the events: with a watermark that says nothing they look like a torn write.
+  private static func compareEnd(
+    _ log: Log, _ held: Knowledge, _ report: inout VerificationReport
+  ) throws {
+    guard let torn = log.tornTail else { return }
+    let readable = try log.streams()
+    var lost: UInt64 = 0
+    for (partition, streams) in held.partitions {
+      for (origin, head) in streams where head.sequence > readable[partition, origin].sequence {
+        lost += head.sequence.rawValue - readable[partition, origin].sequence.rawValue
+      }
+    }
+    guard lost > 0 else { return }
+    report.damage.append(
+      .init(
+        file: torn.path, offset: torn.offset,
+        what:
+          "\(torn.flaw); the tables hold \(counted(lost, "event")) that cannot be read any "
+          + "more, and the next command takes this for a torn write and forgets them: copy the node first, or pull "
+          + "them from a peer then", remedy: .pull))
   }
 
   // MARK: Schema

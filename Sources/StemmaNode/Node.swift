@@ -256,8 +256,7 @@ package final class Node {
     try recordDamage(log.recovery.damage)
     if mark.damage == nil {
       do throws(NodeError) {
-        try Self.wrapping { try follow() }
-        if mark.damage == nil { return }
+        return try Self.wrapping { try follow() }
       } catch {
         guard let damage = error.logDamage else { throw error }
         try recordDamage([damage])
@@ -282,9 +281,6 @@ package final class Node {
         try token == .start && (end.position.file > 1 || log.files().contains { $0.kind == .segment })
       let fits = try log.matches(token)
       if isFar || !fits {
-        let held = try tables.read { reader throws(TablesError) in try reader.knowledge() }
-        let forgotten = try Self.forgotten(by: log, held: held)
-        guard forgotten.isEmpty else { return try recordForgotten(forgotten) }
         try remakeTables()
       } else {
         var reader = log.events(from: token.position)

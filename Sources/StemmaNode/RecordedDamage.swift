@@ -37,9 +37,6 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
   /// Whether the tables were lost, too, and made anew around the damage: then they lack what it took, and remember less.
   package var areTablesPartial = false
 
-  /// Of events that no file is known to have held.
-  init(losses: [Loss]) { self.losses = losses }
-
   init(_ survey: Survey) {
     places = survey.damage.map { Self.place($0) }
     isVague = !survey.vague.isEmpty

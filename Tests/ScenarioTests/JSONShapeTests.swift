@@ -64,7 +64,6 @@ struct JSONShapeTests {
     stemma -C field create Team id=one name=One
     stemma -C field push source
     cp keep/stemma.json field/
-    rm field/tables.sqlite*
     cp keep/log/* field/log/
     stemma -C field create Team id=two name=Two
     stemma -C field push source

@@ -62,9 +62,8 @@ import Testing
     try bench.replace("a/log", with: "backup")
     let node = try bench.open("a")
     #expect(try node.history == [#"create Note 1 {"stars":3}"#])
-    #expect(node.notices.contains { $0.contains("1 event of partition Note cannot be read") })
-    #expect(try node.fields("Note", #""2""#) != nil)
-    #expect(throws: NodeError.self) { try node.commit(Self.create("3")) }
+    #expect(try node.fields("Note", #""2""#) == nil)
+    #expect(try node.digestTexts.count == 1)
   }
 
   /// The position alone would fit: the restored log has grown by as much as it had lost, with something else.
@@ -80,10 +79,8 @@ import Testing
       try bench.replace("a/" + name, with: "later/" + name)
     }
     let node = try bench.open("a")
-    #expect(node.notices.contains { $0.contains("1 event of partition Note cannot be read") })
-    _ = try node.giveUp(isDryRun: false) { _, _ in }
-    for key in 1...3 { #expect(try node.fields("Note", "\"\(key)\"") != nil) }
-    try node.checkInvariants()
+    #expect(try node.fields("Note", #""2""#) == nil)
+    #expect(try node.fields("Note", #""3""#) != nil)
   }
 
   /// ⚑ Both would go on numbering under one origin.

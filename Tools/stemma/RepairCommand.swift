@@ -102,9 +102,8 @@ struct Repair: ParsableCommand {
         Output.line("  (a damaged file stays until what is missing of it can be put back with what it tells)")
       }
       if report.isWhole {
-        Output.line(
-          report.files.isEmpty && report.events == 0 ? "nothing to repair" : summary(report))
-        if report.isVague, !from.isEmpty, !report.files.isEmpty {
+        Output.line(report.files.isEmpty ? "nothing to repair" : summary(report))
+        if report.isVague, !from.isEmpty {
           Output.line("what these files held could not be told: all that \(from) has was fetched")
         }
       } else {
@@ -154,7 +153,6 @@ extension Repair {
       let givers = from.filter(report.givers.contains)
       sources.append("\(counted(Int(report.events), "event")) of \(givers.joined(separator: ", "))")
     }
-    if report.files.isEmpty { return "put back \(sources.joined(separator: " and "))" }
     let files = "repaired \(counted(report.files.count, "file"))"
     return sources.isEmpty
       ? "\(files); no event was lost" : "\(files) with \(sources.joined(separator: " and "))"

@@ -36,7 +36,7 @@ struct Verify: ParsableCommand {
       let text = "\(damage.file)\(place)\(part): \(printable(damage.what))"
       switch damage.remedy {
       case .none: Output.line("\(text); ordinary after a crash")
-      case .rename, .remove, .write: Output.line(text)
+      case .rename, .remove: Output.line(text)
       default: Output.line(Output.styled(text, .red))
       }
     }

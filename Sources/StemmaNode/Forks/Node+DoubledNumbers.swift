@@ -1,6 +1,5 @@
 import StemmaEvents
 import StemmaLog
-import StemmaTables
 
 // A machine that was set back may have left both of its histories in one log: the numbers of a stream rise to some
 // point, and further on in the log lower ones come again, with other events or the same. Reading goes on, and the
@@ -147,11 +146,6 @@ extension Node {
       try Self.wrapping {
         if !renaming.commits.isEmpty { _ = try log.append(renaming.commits) }
         try log.sync()
-        // The tables first: after an interruption they would remember what has gone from the log.
-        try tables.write { transaction throws(TablesError) in
-          _ = try transaction.purge { partitions.contains($0) }
-          transaction.advance(to: .start)
-        }
         try log.purge({ partitions.contains($0) }) { removed.contains($0.position) }
       }
       report.partitions = partitions.sorted().map(\.description)

@@ -12,10 +12,10 @@ extension Node {
       case rename
       /// Nothing has to be done: a file that is none of the log's may be taken away.
       case remove
-      /// Nothing has to be done: the next write makes it.
-      case write
       case repair
       case rebuild
+      /// The log will cut its end, as after a torn write; whoever has what was in it sends it again.
+      case pull
       /// The log has names of events twice.
       case fork
     }
@@ -51,9 +51,7 @@ extension Node {
     package var mark: NodeMark?
 
     /// Whether there is something that does not mend itself.
-    package var isDamaged: Bool {
-      damage.contains { ![.none, .rename, .remove, .write].contains($0.remedy) }
-    }
+    package var isDamaged: Bool { damage.contains { ![.none, .rename, .remove].contains($0.remedy) } }
 
     /// Whether the node is a clone that has not fetched all that it was to hold.
     package var isUnfinished: Bool { mark?.unfinishedClone != nil }
@@ -70,6 +68,9 @@ extension Node {
         if losses.isEmpty, !isVague, unnoted == 0 { return ["stemma repair"] }
         let peers = remotes.isEmpty ? ["PEER"] : remotes
         return peers.map { "stemma repair --from \($0)" }
+      }
+      if damage.contains(where: { $0.remedy == .pull }) {
+        return (mark?.remotes.map(\.name) ?? []).map { "stemma pull \($0)" }
       }
       if damage.contains(where: { $0.remedy == .fork }) { return ["stemma repair --fork"] }
       return damage.contains { $0.remedy == .rebuild } ? ["stemma rebuild"] : []
