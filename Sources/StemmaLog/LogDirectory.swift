@@ -157,7 +157,8 @@ struct LogDirectory {
         if let own, own != number { copies[number] = own }
         if own == nil, let other = try LogFileName(inHeaderOf: path, log: log, fileSystem) {
           notFiles.append(other.misnamed(path))
-        } else if let other = try JournalHeader.whole(of: file), other.log != log {
+        } else if own == nil, try JournalHeader.whole(of: file) != nil {
+          // Of another log.
           notFiles.append(Damage(path: path, offset: 0, flaw: .notThisFormat))
         } else if own == nil {
           let flaw = try file.size() == 0 ? Flaw.empty : .notThisFormat

@@ -40,9 +40,9 @@ enum LogFileName: Hashable, Comparable {
       self = .watermark
     } else if name.hasSuffix(Self.partialSuffix) {
       // Whatever else ends so was put there by somebody.
-      self = Self(String(name.dropLast(Self.partialSuffix.count))) == .other ? .other : .partial
+      self = Self(String(name.dropLast(Self.partialSuffix.count))).isOfTheLog ? .partial : .other
     } else if Self.uncounted(name).hasSuffix(Self.asideSuffix) {
-      self = .aside
+      self = Self(String(Self.uncounted(name).dropLast(Self.asideSuffix.count))) == .other ? .other : .aside
     } else if number(Self.cutSuffix, of: Self.uncounted(name)) != nil {
       self = .cut
     } else if let number = number(".segment", of: name) {
@@ -53,6 +53,8 @@ enum LogFileName: Hashable, Comparable {
       self = .other
     }
   }
+
+  private var isOfTheLog: Bool { number != nil || self == .watermark }
 
   /// A name without the number at its end.
   private static func uncounted(_ name: String) -> String {

@@ -98,7 +98,8 @@ extension Node {
       offers = []
       for (_, peer) in peers { offers.append(try peer.offer(of: wanted, like: unwitnessed)) }
       // What is to be put back may have seen more than anybody here remembers.
-      let wider = try self.survey(found, withKnown: areNamesSettled, seenBy: offers.flatMap(\.events))
+      let told = (offers + [salvage.checkedOffer]).flatMap(\.events)
+      let wider = try self.survey(found, withKnown: areNamesSettled, seenBy: told)
       if wider.lost == survey.lost { break }
       survey = wider
       salvage = try Self.wrapping { try log.salvage(wider) }

@@ -64,6 +64,13 @@ final class Bench {
     return try Node.open(at: path(name), options)
   }
 
+  /// Makes a segment of a node's journal, whatever its size.
+  func seal(_ name: String) throws {
+    var options = options
+    options.segmentSize = 1
+    try Node.open(at: path(name), options).sealIfWanted()
+  }
+
   func copy(_ name: String, to other: String) throws {
     try FileManager.default.copyItem(atPath: path(name), toPath: path(other))
   }

@@ -132,7 +132,8 @@ import Testing
   }
 
   enum Loss: CaseIterable {
-    case ownNameIsEmpty, ownNameHasNoHeader, journalsNameIsTaken, journalsNameIsCopied, aCopyAndAnExchange
+    case ownNameIsEmpty, ownNameHasNoHeader, journalsNameIsTaken, journalsNameIsCopied, aCopyAndAnExchange,
+      aDamagedCopy
 
     /// The events that are lost.
     fileprivate func perform(on pair: Pair) throws -> UInt64 {
@@ -148,6 +149,9 @@ import Testing
       case .aCopyAndAnExchange:
         try pair.copy("1.segment", to: "2.segment")
         try pair.exchange("1.segment", "3.segment")
+      case .aDamagedCopy:
+        try pair.damage("3.segment", at: 120)
+        try pair.copy("3.segment", to: "1.segment")
       }
       return 1
     }

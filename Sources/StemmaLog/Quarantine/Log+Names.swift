@@ -62,8 +62,8 @@ extension Log {
   }
 
   private func perform(_ plan: NamePlan) throws(LogError) {
-    listing.headers = [:]
     for name in plan.aside.sorted() { try moveAside(name.path(in: directory)) }
+    listing.headers = [:]
     let last = listing.names.compactMap { LogFileName($0).number }.reduce(listing.highestNumber, max)
     let spare = LogFileName.segment(last + 1)
     var pending = plan.names

@@ -9,6 +9,7 @@ enum Noise {
   /// `probe`. Such a file is not believed to be lost, but neither is it touched; and if it held events, the tables tell.
   static func fills(_ path: String, log: LogID, _ fileSystem: any FileSystem) throws(LogError) -> Bool {
     let source = try InspectedFile(path: path, fileSystem: fileSystem)
+    if let other = try JournalHeader.whole(of: source.file), other.log != log { return true }
     let head = try source.bytes(at: 0, count: 24)
     var id: [UInt8] = []
     id.put(log.rawValue)

@@ -51,7 +51,7 @@ package struct Salvage: Sendable {
   }
 
   /// What can be made out of parts whose checksums hold.
-  var checkedOffer: Offer {
+  package var checkedOffer: Offer {
     placed.values.reduce(into: Offer([])) { offer, contents in
       offer.events += contents.events.map(\.event)
       offer.notes.merge(contents.notes) { kept, _ in kept }

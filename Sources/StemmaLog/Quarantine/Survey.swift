@@ -152,9 +152,11 @@ extension Log {
         // Frames of a journal may stand in the same place, whole; and one file with a header that cannot be read
         // stands for every number that is not accounted for.
         if surveyor.survey.files[place] == nil, placed.insert(damage).inserted {
-          let isStray = damage.flaw == .missing || damage.isMisnamed && !listing.isCountedByHeader(damage)
+          if damage.isMisnamed, !listing.isCountedByHeader(damage) { surveyor.strays.insert(damage.path) }
+          let tellsNothing = damage.flaw == .missing || surveyor.strays.contains(damage.path)
           surveyor.survey.files[place] = DamagedFile(
-            kind: .nothing(path: damage.path), footer: isStray ? nil : try inspectedFooter(of: damage.path))
+            kind: .nothing(path: damage.path),
+            footer: tellsNothing ? nil : try inspectedFooter(of: damage.path))
         } else {
           surveyor.ambiguous.insert(damage.path)
         }
@@ -190,7 +192,8 @@ extension Log {
 
   /// Adds what a damaged file tells of which nobody knows what it held.
   private func addTold(of place: UInt64, to surveyor: inout Surveyor) throws(LogError) {
-    guard let file = surveyor.survey.files[place], !file.tellsAll, !surveyor.ambiguous.contains(file.path)
+    guard let file = surveyor.survey.files[place], !file.tellsAll, !surveyor.ambiguous.contains(file.path),
+      !surveyor.strays.contains(file.path)
     else { return }
     let (placed, unplaced, _) = try inspectedContents(of: file)
     surveyor.addTold(placed.events.map(\.event) + unplaced, place)
@@ -209,6 +212,8 @@ struct Surveyor {
   private var present: [StreamName: [Run]] = [:]
   /// Damaged files that stand for others, too, which may be gone.
   var ambiguous: Set<String> = []
+  /// Copies of files that are there: what they tell of stands in these.
+  var strays: Set<String> = []
   /// By place: events of journals that can be read.
   var readableCounts: [UInt64: UInt64] = [:]
   /// What can be made out of damaged files of which nobody knows what they held, and ordinary reading goes around.
