@@ -264,8 +264,8 @@ private final class SegmentBlocks: KeyedBlocks {
   }
 }
 
-/// Has blocks unpacked on other threads while those before them are read: of all files the few whose turn comes first,
-/// so that many files do not hold two blocks each. Files are read on the reader's own thread.
+/// Has blocks unpacked on other threads while those before them are read: of all files the few whose turn comes first, at the
+/// opening those that are opened first, so that many files do not hold two blocks each. Files are read on the reader's own thread.
 private final class BlocksAhead {
   /// A file whose next block nobody unpacks yet. It owns this, not the other way round.
   private struct Waiting {
@@ -296,7 +296,7 @@ private final class BlocksAhead {
     if file.isBegun { begun -= 1 } else { waiting.removeAll { $0.file === file } }
   }
 
-  /// Traps if too many blocks are made ahead, or others than the first ones.
+  /// Traps if too many blocks are made ahead, or what waits is not in order.
   func checkInvariants() {
     precondition((0...Self.limit).contains(begun), "few blocks are made ahead")
     precondition(waiting.isEmpty || begun == Self.limit, "as many as may be")
