@@ -60,7 +60,7 @@ let package = Package(
       name: "StemmaTool",
       dependencies: [
         "StemmaSchema", "StemmaEvents", "StemmaLog", "StemmaTables", "StemmaReplication", "StemmaNode",
-        argumentParser,
+        "CStemma", argumentParser,
       ], path: "Tools/stemma",
       swiftSettings: strict),
     .executableTarget(

@@ -6,6 +6,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -136,4 +139,10 @@ int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_
   int outcome = libdeflate.decompress(decompressor, bytes, length, target, count, &taken, &given);
   libdeflate.deallocate(decompressor);
   return outcome == 0 && taken == length && given == count;
+}
+
+void stemma_share_one_heap(void) {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);
+#endif
 }

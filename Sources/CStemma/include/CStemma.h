@@ -22,6 +22,10 @@ int stemma_identity(int descriptor, struct stemma_file_identity *identity);
 // writes beyond `count`. Unlike zlib it takes some streams that no compressor writes, such as one with a reserved distance.
 int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_t count);
 
+// From now on all threads of the process take memory from one heap, where the C library would give each one of its own, of
+// which the others cannot use what is free. Does nothing with a C library other than glibc.
+void stemma_share_one_heap(void);
+
 // Asks the processor to have these bytes in its caches soon. Any address will do: nothing is read.
 static inline void stemma_prefetch(const void *bytes) { __builtin_prefetch(bytes); }
 

@@ -10,8 +10,9 @@ package final class BlockContents: Sendable {
 
   /// Inflates and checks the values.
   package init(_ reader: BlockReader) throws(EventsError) {
+    var reader = reader
+    values = try reader.takeValues()
     self.reader = reader
-    values = try reader.values()
     maker = EventMaker(reader, values)
   }
 

@@ -21,8 +21,9 @@ package final class BlockCursor {
   private var current: UnsafeMutablePointer<BlockRow>?
 
   fileprivate init(_ reader: BlockReader, _ order: Order) throws(EventsError) {
+    var reader = reader
+    values = try reader.takeValues()
     self.reader = reader
-    values = try reader.values()
     rows = reader.rows.table.elements.baseAddress
     current = rows
     origins = FixedTable(reader.names.origins)

@@ -6,7 +6,8 @@ package struct BlockReader: Sendable {
   let names: BlockNames
   let keyTable: BlockKeys
   let rows: BlockRows
-  private let valueStream: StoredStream
+  /// Nil once they were taken.
+  private var valueStream: StoredStream?
   private let limit: Int
 
   /// Takes a whole block from outside. `limit`: the most bytes that each stream may have raw, and that keys,
@@ -126,7 +127,14 @@ package struct BlockReader: Sendable {
 
   /// Inflates and checks the values. Each call does it anew: keep the result as long as it is needed.
   package func values() throws(EventsError) -> BlockValues {
-    try BlockValues(try valueStream.inflate("values"), names, rows, limit: limit)
+    guard let valueStream else { preconditionFailure("the values were taken before") }
+    return try BlockValues(try valueStream.inflate("values"), names, rows, limit: limit)
+  }
+
+  /// The values, as `values` gives them; the bytes that they are made of are let go. To be called once.
+  mutating func takeValues() throws(EventsError) -> BlockValues {
+    defer { valueStream = nil }
+    return try values()
   }
 
   /// All events in arrival order.
