@@ -295,6 +295,10 @@ extension Node {
       try node.finishFork(options.progress)
       try node.catchUp()
       try node.finishScopeChange()
+      // Without the lock, another process may put others in their place, which does not disturb who only reads.
+      if options.mode == .read {
+        node.tables = try Tables.open(at: tables.path, schema: schema, mode: .readOnly)
+      }
       return node
     }
   }

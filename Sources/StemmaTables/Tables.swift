@@ -12,8 +12,8 @@ import StemmaSchema
 /// an earlier position and catch up from the log. Whatever else is wrong with the file, a rebuild mends it.
 ///
 /// Several processes may have one file open. Writers take turns under the node's writer lock; readers each see
-/// one committed state. A rebuild puts a new file in the place of the old one: `read` and `write` then throw
-/// `replaced`, and a read under way goes on with the old file.
+/// one committed state. A rebuild puts a new file in the place of the old one: who opened it only to read goes on with the
+/// old one, as does a read under way; to others `read` and `write` then throw `replaced`.
 package final class Tables: Sendable {
   package enum Mode: Sendable {
     case readOnly
@@ -59,6 +59,24 @@ package final class Tables: Sendable {
   ///   Damage that the header and Stemma's own tables do not show is found when the rows are read.
   package static func open(
     at path: String, schema: Schema, mode: Mode, wait: TimeInterval = busyLimit, leavesFiles: Bool = false
+  ) throws(TablesError) -> Tables {
+    guard mode == .readOnly else { return try openOnce(path, schema, mode, wait: wait, leavesFiles: false) }
+    for _ in 0..<attempts {
+      let identity = FileIdentity(of: path)
+      let outcome = Swift.Result { () throws(TablesError) in
+        try openOnce(path, schema, mode, wait: wait, leavesFiles: leavesFiles)
+      }
+      // SQLite finds the log of transactions by name at the first read, and from then on goes on with what it has open.
+      if FileIdentity(of: path) == identity { return try outcome.get() }
+    }
+    throw .replaced(path: path)
+  }
+
+  /// How often a reader opens tables anew that another process replaces while he opens them.
+  private static let attempts = 100
+
+  private static func openOnce(
+    _ path: String, _ schema: Schema, _ mode: Mode, wait: TimeInterval, leavesFiles: Bool
   ) throws(TablesError) -> Tables {
     let isNew = !(try FileReplacement.isThere(path))
     if isNew {
@@ -178,7 +196,8 @@ package final class Tables: Sendable {
   package func read<Result, Failure: Error>(
     _ wrap: (TablesError) -> Failure, _ body: (TablesReader) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    if isReplaced { throw wrap(.replaced(path: path)) }
+    // A writer's connections for reading are opened when they are needed, by name.
+    if mode == .readWrite, isReplaced { throw wrap(.replaced(path: path)) }
     let outcome: Swift.Result<Result, Failure>
     do {
       outcome = try database.read { [path, tableSet] database in

@@ -176,6 +176,32 @@ struct DiskFaultTests {
     #expect(try work.events("node") == events + 1)
   }
 
+  @Test("a limit on open files is an error in words, and nothing is lost by it")
+  func fewFilesMayBeOpen() throws {
+    let work = try Workplace()
+    try work.rows("node")
+    try work.write("lines.ndjson", Rows.lines(3000))
+    try work.stemma("-C", "node", "import", "--segment-size", "20000", "lines.ndjson")
+    let export = try work.export("node")
+    var refused = 0
+    for limit in 5...24 {
+      for arguments in [["rebuild"], ["verify"], ["export"], ["clone", "node", "twin\(limit)"]] {
+        let directory = arguments[0] == "clone" ? "." : "node"
+        let result = try Tool.run(
+          "/bin/sh",
+          ["-c", "ulimit -n \(limit); exec \"$@\"", "sh", Tool.path, "-C", directory] + arguments,
+          in: work.path)
+        #expect([0, 74].contains(result.status), "\(limit) \(arguments): \(result.status) \(result.errors)")
+        #expect(result.status == 0 || !result.errors.isEmpty, "\(limit) \(arguments)")
+        if result.status != 0 { refused += 1 }
+      }
+    }
+    print("\(refused) of 80 commands had too few descriptors")
+    #expect(refused > 0)
+    try work.stemma("-C", "node", "verify")
+    #expect(try work.export("node") == export)
+  }
+
   @Test("a directory that vanishes under a reader and a writer is an error, and nothing is made in its place")
   func aDirectoryVanishes() throws {
     let work = try Workplace()

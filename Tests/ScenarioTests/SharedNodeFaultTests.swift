@@ -90,6 +90,36 @@ import Testing
     #expect(try work.events("node") == 20_000 + rounds)
   }
 
+  @Test("readers are not disturbed by tables that are made anew beside them", .timeLimit(.minutes(3)))
+  func readersBesideARebuild() throws {
+    let work = try Workplace()
+    try work.rows("node")
+    try work.write("lines", Rows.lines(200))
+    try work.stemma("-C", "node", "import", "--format", "ndjson", "lines")
+    let commands = [
+      ["export"], ["list", "Row"], ["query", "SELECT count(*) FROM \"rows\""], ["digest"], ["status"],
+    ]
+    let expected = try commands.map { try Tool.run(Tool.path, ["-C", "node"] + $0, in: work.path).output }
+    let rebuilding = Process()
+    rebuilding.executableURL = URL(fileURLWithPath: "/bin/sh")
+    rebuilding.arguments = ["-c", "for i in $(seq 150); do \"$0\" -C node rebuild || exit; done", Tool.path]
+    rebuilding.currentDirectoryURL = URL(fileURLWithPath: work.path)
+    rebuilding.standardOutput = FileHandle.nullDevice
+    rebuilding.standardError = FileHandle.nullDevice
+    try rebuilding.run()
+    var rounds = 0
+    while rebuilding.isRunning {
+      for (arguments, expected) in zip(commands, expected) {
+        let result = try Tool.run(Tool.path, ["-C", "node"] + arguments, in: work.path)
+        #expect(result.status == 0, "\(arguments): \(result.status) \(result.errors)")
+        if arguments != ["status"] { #expect(result.output == expected, "\(arguments)") }
+      }
+      rounds += 1
+    }
+    print("\(rounds) rounds of reading beside 150 rebuilds")
+    #expect(rebuilding.terminationStatus == 0 && rounds > 0)
+  }
+
   private func create(_ number: Int, in name: String, _ work: Workplace) throws {
     try work.stemma("-C", name, "create", "Row", "tenant=t", "n=\(number)", "text=from \(name)")
   }

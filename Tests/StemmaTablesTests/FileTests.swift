@@ -261,6 +261,7 @@ import Testing
     try old.apply(Array(writers.events.prefix(60)))
     #expect(FileManager.default.fileExists(atPath: folder.tables + "-wal"))
     let before = try old.exported()
+    let reader = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
     try old.read { reader throws(TablesError) in
       var cursor = try reader.export()
       var bytes: [UInt8] = []
@@ -279,6 +280,7 @@ import Testing
     let full = try Tables.inMemory(schema: writers.schema)
     try full.apply(writers.events)
     #expect(try new.exported() == full.exported())
+    #expect(try reader.isReplaced && reader.exported() == before)
     try old.close()
     #expect(!new.isReplaced)
     try new.check()

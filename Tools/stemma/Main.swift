@@ -1,5 +1,6 @@
 import ArgumentParser
 import CStemma
+import Dispatch
 import Foundation
 import StemmaEvents
 import StemmaNode
@@ -73,6 +74,7 @@ struct Stemma: ParsableCommand {
         throw Failure(
           "`\(name)` works on no node; leave -C out, and name what it makes or reads by its path", .usage)
       }
+      try beginThreads()
       try command.run()
       Pager.end()
     } catch let error as NodeError {
@@ -96,6 +98,19 @@ struct Stemma: ParsableCommand {
 }
 
 extension Stemma {
+  /// Lets libdispatch take the file descriptors that it takes when the first of its threads begins, three of them: were they
+  /// not to be had then, it would end the process.
+  private static func beginThreads() throws(Failure) {
+    let spare = (0..<4).map { _ in open("/", O_RDONLY | O_CLOEXEC) }
+    for descriptor in spare where descriptor >= 0 { close(descriptor) }
+    guard spare.allSatisfy({ $0 >= 0 }) else {
+      throw Failure("too few files may be open (`ulimit -n`); allow more, and try again", .inputOutput)
+    }
+    let isBegun = DispatchSemaphore(value: 0)
+    DispatchQueue.global().asyncAfter(deadline: .now() + .microseconds(1)) { isBegun.signal() }
+    isBegun.wait()
+  }
+
   /// `-n -1` as `-n=-1`: the parser would take the number for an option, and say that the value is missing; so the
   /// command says what it takes.
   private static func joiningNegativeNumbers(_ arguments: [String]) -> [String] {
