@@ -41,7 +41,7 @@ extension Node {
   /// others as they are.
   ///
   /// Where one of them meets damage of the tables, even if its body says nothing of it, all are taken back before anything is
-  /// appended, the tables are made anew, and every body is called once more. Who meets damage then is told.
+  /// appended, the tables are made anew, and every body is called once more. Whose body meets damage then is not made, and told so.
   /// - Parameter takingBack: called before the bodies are called again.
   /// - Returns: for each request, why it was not made, if it was not.
   /// - Throws: if the group could not be stored; then none of it is there.
@@ -136,12 +136,13 @@ extension Node {
       var commits: [Commit] = []
       for request in requests {
         let write = try begin(request.note, transaction)
+        func make() throws(NodeError) {
+          try request.body(write)
+          // What the body has hidden.
+          if let damage = write.tableDamage { throw .tables(damage) }
+        }
         do throws(NodeError) {
-          if requests.count == 1 {
-            try request.body(write)
-          } else {
-            try transaction.savepoint(NodeError.tables) { () throws(NodeError) in try request.body(write) }
-          }
+          if requests.count == 1 { try make() } else { try transaction.savepoint(NodeError.tables, make) }
           assert(write.isConsistent)
           outcomes.append(.success(()))
           take(write)
@@ -153,7 +154,6 @@ extension Node {
           if requests.count == 1 { throw error }
           outcomes.append(.failure(error))
         }
-        if endsAtDamage, let damage = write.tableDamage { throw .tables(damage) }
       }
       if !commits.isEmpty { try beginDueOrigin() }
       do throws(LogError) { try log.append(commits, sharingFrames: true) } catch { throw .log(error) }

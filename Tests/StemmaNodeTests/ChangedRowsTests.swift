@@ -170,15 +170,24 @@ import Testing
     _ = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
     try spoil()
     let node = try bench.open("a")
+    let (update, other) = (
+      try mutation(Self.update), try mutation(#"{"op":"create","model":"Plain","key":"hidden"}"#)
+    )
+    // Goes on as if nothing were there.
+    let hiding = Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+      do throws(NodeError) { try transaction.perform(update) } catch { transaction.note(error) }
+      try transaction.perform(other)
+    }
     let outcomes = try node.write(
       try requests(
         Self.update, #"{"op":"create","model":"Plain","key":"new"}"#,
-        #"{"op":"create","model":"Whole","key":"new"}"#))
+        #"{"op":"create","model":"Whole","key":"new"}"#) + [hiding])
     var errors: [String] = []
     for outcome in outcomes {
       if case .failure(let error) = outcome { errors.append(caseName(error)) } else { errors.append("") }
     }
-    #expect(errors == ["tables", "", "damagedPartition"])
+    #expect(errors == ["tables", "", "damagedPartition", "tables"])
+    #expect(try node.fields("Plain", #""hidden""#) == nil)
   }
 
   /// The page of an index is only read when a commit is in the log: its tables showed it after the next one.

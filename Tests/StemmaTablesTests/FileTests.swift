@@ -41,6 +41,44 @@ import Testing
     #expect(try mended.digests() == digests)
   }
 
+  /// The same statement told of the damage again that it had met at another row.
+  @Test func aStatementTellsWhatItMetSinceItWasAskedForAlone() throws {
+    let folder = try TemporaryFolder()
+    var writers = Writers(try sampleSchema())
+    // In one page, in which SQLite looks at the fourth of seven keys first.
+    for key in "1234567" {
+      let name = Value.string(String(repeating: "a", count: key == "1" ? 20_000 : 1))
+      try writers.write(.create, "Team", Key(.string(String(key))), ["name": name])
+    }
+    let whole = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    try whole.apply(writers.events)
+    try whole.close()
+    // The first page of the rest of the name: the next one is said to be where the file has none.
+    let url = URL(fileURLWithPath: folder.tables)
+    var bytes = try Data(contentsOf: url)
+    let page = stride(from: 0, to: bytes.count, by: 4096).first { start in
+      bytes[start + 4..<start + 4096].allSatisfy { $0 == UInt8(ascii: "a") }
+    }
+    let start = try #require(page)
+    bytes.replaceSubrange(start..<start + 4, with: [0x7F, 0xFF, 0xFF, 0xFF])
+    try bytes.write(to: url)
+    let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    // SQLite commits nothing then.
+    #expect {
+      try tables.write { transaction throws(TablesError) in
+        for (key, isDamaged) in [("1", true), ("4", false)] {
+          let statement = try transaction.prepare("SELECT name FROM teams WHERE id = ?")
+          statement.bind(1, .string(key))
+          do throws(TablesError) {
+            #expect(try statement.step() && !isDamaged)
+            statement.reset()
+          } catch { #expect(isDamaged) }
+          #expect((statement.damage != nil) == isDamaged)
+        }
+      }
+    } throws: { isDamage($0) }
+  }
+
   /// New events would continue what is not there, or be refused by everybody who holds the true ones.
   @Test(arguments: [
     "UPDATE _stemma_meta SET value = value - 1 WHERE name = 'stream' AND value > 1",

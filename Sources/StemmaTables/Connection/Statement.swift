@@ -119,7 +119,7 @@ final class KeptStatements {
 package final class Statement {
   package let handle: OpaquePointer
   let connection: Connection
-  /// That of the file, if it was met when the statement was run last: for who is told of it in other words.
+  /// That of the file, if it was met since the statement was asked for: for who is told of it in other words.
   package private(set) var damage: TablesError?
 
   init(_ connection: Connection, _ sql: String) throws(TablesError) {
@@ -163,8 +163,11 @@ package final class Statement {
     precondition(sqlite3_stmt_busy(handle) == 0, "a statement is run to its end, or reset")
   }
 
-  /// Forgets the parameters of its last use.
-  func clear() { sqlite3_clear_bindings(handle) }
+  /// Forgets the parameters of its last use, and what that met.
+  func clear() {
+    sqlite3_clear_bindings(handle)
+    damage = nil
+  }
 
   // MARK: Parameters, counted from 1
 
