@@ -66,6 +66,8 @@ extension Node {
       try tables.write { transaction throws(TablesError) in _ = try transaction.purge(isPurged) }
       try log.purge(isPurged)
       try tables.write { transaction throws(TablesError) in transaction.advance(to: log.token) }
+      // From when the change is not pending any more, nobody looks for rows of what was purged.
+      try tables.sync()
     }
     mark.scope = next
     mark.pendingScope = nil

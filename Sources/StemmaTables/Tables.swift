@@ -180,6 +180,16 @@ package final class Tables: Sendable {
     do { try database.close() } catch { throw .from(error, path) }
   }
 
+  /// Makes durable what was committed until now. Without it, a crash of the machine may take transactions back.
+  package func sync() throws(TablesError) {
+    // Nobody has locks on that file, which closing it could take away (SQLite's wal.c: they are on the index).
+    let log = path + "-wal"
+    // It goes only when all of it is in the file, and synced.
+    guard FileIdentity.exists(log) else { return }
+    try SyncedFile(log).sync()
+    try SyncedFile(FileReplacement.directory(of: path)).sync()
+  }
+
   // MARK: Access
 
   /// Whether another file stands in the place of this one.

@@ -220,6 +220,23 @@ struct SystemCallFaultTests {
     #expect(result.status == 74)
   }
 
+  /// Where power failed after that, the tables had their rows again: the node said that it holds what its log has not, and
+  /// never fetched it again.
+  @Test("what a change of scope takes out of the tables is on disk before the change is done")
+  func aChangeOfScopeIsSynced() throws {
+    let work = try prepared(for: .rebuild)
+    let trace = work.file("trace")
+    let result = try strace(
+      ["-f", "-y", "-o", trace, "-e", "trace=pwrite64,fsync,fdatasync,rename"],
+      ["-C", "a", "scope", "add", "!tenant=t1", "--discard"], in: work)
+    #expect(result.status == 0, "\(result.errors)")
+    let calls = try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n")
+    let done = try #require(calls.lastIndex { $0.contains("rename(") && $0.contains("stemma.json") })
+    let ofTables = calls[..<done].filter { $0.contains("tables.sqlite-wal>") }
+    #expect(ofTables.contains { $0.contains("pwrite64(") })
+    #expect(ofTables.last?.contains("sync(") == true, "\(ofTables.last ?? "")")
+  }
+
   /// Reads and writes half of what is asked for, and a byte. Makes the file `HALVED` when it is called.
   private static let halving = """
     #define _GNU_SOURCE

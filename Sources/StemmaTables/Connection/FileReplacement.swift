@@ -85,7 +85,7 @@ enum FileReplacement {
     try SyncedFile(directory(of: target)).sync()
   }
 
-  private static func directory(of path: String) -> String {
+  static func directory(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
