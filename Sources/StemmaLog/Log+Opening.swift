@@ -166,6 +166,8 @@ extension Log {
       }
       let journal = journals[index]
       guard let next, journal.holes.isEmpty else { continue }
+      // Another file stands between, or did.
+      if next.header.predecessor.position.file > number { continue }
       if next.header.predecessor != journal.token(frames: journal.marks.count) {
         let what = "\(next.path) says that this file ends at @\(next.header.predecessor.position)"
         // The valid frames stay readable in their place; the damage follows them.

@@ -170,7 +170,12 @@ struct LogDirectory {
       }
     }
     for number in comeBack {
-      outsiders.append(.comeBack(LogFileName.journal(number, in: directory)))
+      let path = LogFileName.journal(number, in: directory)
+      if try isSealed(number, path, directory, log, fileSystem) {
+        obsolete.append(path)
+      } else {
+        outsiders.append(.comeBack(path))
+      }
       journalNumbers.removeAll { $0 == number }
     }
     var claimed = Set(segments).union(replaced).union(journalNumbers.filter { copies[$0] == nil })
@@ -189,6 +194,27 @@ struct LogDirectory {
     }
     journalNumbers = (journalNumbers + renamedJournals.keys).sorted()
     return copies
+  }
+
+  /// Whether a whole segment of another number stands in the place of a journal, and ends as that does: who made it died before
+  /// the journal was removed.
+  private func isSealed(
+    _ number: UInt64, _ path: String, _ directory: String, _ log: LogID, _ fileSystem: any FileSystem
+  ) throws(LogError) -> Bool {
+    for header in headers.values where header.place == number {
+      guard try isWhole(header, directory, fileSystem) else { continue }
+      let segment = try Segment(
+        path: LogFileName.segment(header.number, in: directory), header: header, fileSystem: fileSystem)
+      let journal = try Omissions?.some(Omissions()).reading { () throws(LogError) in
+        let file = try fileSystem.open(path, .read)
+        var journal = try Journal(path: path, number: number, log: log, file: file)
+        try journal.scan(isThorough: true)
+        return journal
+      }
+      guard let journal else { return false }
+      if journal.end == segment.trailer.end, journal.chain == segment.trailer.chain { return true }
+    }
+    return false
   }
 
   /// Tells files that have numbers above all those of the log, or those of other files, and none of their own, from those

@@ -161,6 +161,52 @@ import Testing
     #expect(partial > 10)
   }
 
+  /// A journal was sealed behind a file that stood behind it already, and power failed before it was removed: it was there for
+  /// ever, as a file that somebody was to take away.
+  @Test func aJournalThatWasSealedOutOfTurnGoes() throws {
+    let disk = SimulatedFileSystem()
+    var maker = EventMaker(seed: 5)
+    var events: [Event] = []
+    do {
+      let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+      func commit() throws {
+        events += maker.commit(3)
+        _ = try log.append([Commit(Array(events.suffix(3)))])
+        try log.sync()
+      }
+      try commit()
+      try commit()
+      // A process dies that was about to seal it.
+      _ = try log.beginSealing()
+      try commit()
+      try commit()
+      log.close()
+    }
+    let damaged = try damaged(disk, "00000002.journal", at: 100)
+    let path = "/log/00000001.journal"
+    let journal = try #require(damaged.contents(path))
+    do {
+      let log = try Log.open(in: "/log", id: testLog, fileSystem: damaged)
+      #expect(try log.mend(log.survey(log.verify(), held: nil), with: [Offer(events)]).missing == [])
+      try log.seal()
+      #expect(try damaged.list("/log").contains("00000004.segment") && damaged.contents(path) == nil)
+      log.close()
+    }
+    let header = Array(journal.prefix(JournalHeader.size))
+    for (left, isSealed) in [(journal, true), (header, false)] {
+      damaged.plant(left, at: path)
+      for mode in [Log.Mode.readOnly, .readWrite] {
+        let log = try Log.open(in: "/log", id: testLog, fileSystem: damaged, options: .init(mode: mode))
+        #expect(log.outsiders.map(\.path) == (isSealed ? [] : [path]))
+        #expect(try log.verify() == [])
+        #expect(try Set(log.allEvents()) == Set(events) && log.allEvents().count == events.count)
+        if mode == .readWrite { log.checkInvariants() }
+        log.close()
+      }
+      #expect((damaged.contents(path) == nil) == isSealed)
+    }
+  }
+
   /// Readers of a file with a gap meet it wherever what is lacking may have stood.
   @Test func aGapIsMetByEveryReader() throws {
     let sample = try Sample()
