@@ -22,11 +22,12 @@ import Testing
     let digests: [String]
     let history: [String]
 
-    init() throws {
+    /// `ofOneStream`: all events are of one.
+    init(ofOneStream: Bool = false) throws {
       bench = try Bench(segmentSize: 2000)
       let a = try bench.node("a", ExchangedNameTests.rows)
       for number in 0..<3 {
-        try a.commit(ExchangedNameTests.row(number))
+        try a.commit(ExchangedNameTests.row(ofOneStream ? number * 3 : number))
         try a.sealIfWanted()
       }
       try a.commit(#"{"op":"create","model":"Row","key":{"tenant":"t0","n":90}}"#)
@@ -173,6 +174,32 @@ import Testing
     let a = try pair.bench.open("a")
     try a.checkInvariants()
     #expect(try a.digestTexts == pair.digests && a.history.count == pair.history.count)
+  }
+
+  /// The header of the copied file cannot be read, so that nobody knows from it whose copy it is. Its events counted as those
+  /// of the other place: a repair wrote their own file anew without them, and giving up gave them up. `isHit`: a block of the
+  /// file is damaged since, and only the copy has it.
+  @Test(arguments: [false, true], [false, true])
+  func aCopyWithoutAHeaderTakesNothingFromItsOriginal(givesUp: Bool, isHit: Bool) throws {
+    let pair = try Pair(ofOneStream: true)
+    try pair.damage("3.segment", at: 60)
+    try pair.copy("3.segment", to: "1.segment")
+    if isHit { for offset in [120, 130] { try pair.damage("3.segment", at: offset) } }
+    let before = try pair.verify()
+    #expect(before.losses.map(\.from) == [1] && before.losses.map(\.to) == [1], "\(before.losses)")
+    #expect(before.rescuable.map(\.from) == [3] && before.rescuable.map(\.to) == [3], "\(before.rescuable)")
+    if givesUp {
+      let record = try #require(try pair.bench.open("a").giveUp(isDryRun: false) { _, _ in }.record)
+      #expect(record.losses.map(\.from) == [1] && record.losses.map(\.to) == [1] && record.again == 3)
+      #expect(try !pair.verify().isDamaged)
+      try pair.bench.open("a").checkInvariants()
+    } else {
+      let report = try pair.bench.open("a").repair(from: []) { _, _ in }
+      #expect(report.missing.map(\.from) == [1] && report.rescued == 1, "\(report)")
+      let peer = RemotePeer(name: "b", address: pair.bench.path("b"))
+      #expect(try pair.bench.open("a").repair(from: [peer]) { _, _ in }.isWhole)
+      try pair.checkIsWhole()
+    }
   }
 
   /// An older copy of a journal does not take the name of the one that went on, and cannot be read now.

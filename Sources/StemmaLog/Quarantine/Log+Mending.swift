@@ -60,14 +60,20 @@ extension Log {
     mended.forged = told.forged.filter(proven.forged.contains).map { ($0.partition, $0.origin) }
     mended.missing = survey.lost.filter { $0.place == nil }
     let vague = offers.isEmpty ? Set(survey.vague(after: salvage).map(\.path)) : []
-    for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) where !vague.contains(file.path) {
-      guard let part = try self.mended(file, place, survey, proven, salvage, givesUp: false) else {
+    var isMended: Set<UInt64> = []
+    for (place, file) in survey.filesInTurn where !vague.contains(file.path) {
+      // A copy of what stays damaged stays, too: it may tell more of it.
+      let isNeeded = survey.files.contains { $1.copies.contains(file.path) && !isMended.contains($0) }
+      guard !isNeeded,
+        let part = try self.mended(file, place, survey, proven, salvage, givesUp: false)
+      else {
         mended.missing += survey.lost.filter { $0.place == place }
         continue
       }
       let unnoted = part.unprovenCommits.subtracting(noted)
       mended.unnotedCommits.formUnion(unnoted)
       if !unnoted.isEmpty, !takesUnnoted { continue }
+      isMended.insert(place)
       mended.missing += part.missing
       mended.files.append(try rewrite(file, place: place, part.contents, part.gaps))
       mended.rescued += UInt64(part.rescued.events.count)
@@ -126,7 +132,7 @@ extension Log {
     _ survey: Survey, keeping salvage: Salvage = Salvage(), removing isRemoved: (Event) -> Bool
   ) throws(LogError) {
     try checkWritable()
-    for (place, file) in survey.files.sorted(by: { $0.key < $1.key }) {
+    for (place, file) in survey.filesInTurn {
       var contents = try file.contents()
       if let kept = salvage.kept[place] {
         let events = kept.events.map { (EventName($0.event), $0.event) }
@@ -210,6 +216,14 @@ extension Log {
   private func isUnaccounted(_ number: UInt64) -> Bool {
     listing.headers[number] == nil && !journals.contains { $0.number == number }
       && !listing.headers.values.contains { $0.replaced.contains { $0.number == number } }
+  }
+}
+
+extension Survey {
+  /// By place, copies of others behind these: until they are written anew, nothing may write over what tells of them.
+  fileprivate var filesInTurn: [(key: UInt64, value: DamagedFile)] {
+    let files = files.sorted { $0.key < $1.key }
+    return files.filter { !isCopy($0.value.path) } + files.filter { isCopy($0.value.path) }
   }
 }
 

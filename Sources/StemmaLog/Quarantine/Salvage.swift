@@ -100,7 +100,8 @@ extension Log {
   /// Looks in the damaged files for what the survey calls lost. Reads all of them; writes nothing.
   package func salvage(_ survey: Survey) throws(LogError) -> Salvage {
     var salvage = Salvage()
-    for (place, file) in survey.files where survey.lost.contains(where: { $0.place == place }) {
+    for (place, file) in survey.files
+    where survey.lost.contains(where: { $0.place == place }) && !survey.isCopy(file.path) {
       let (placed, unplaced, rebuilt) = try inspectedContents(of: file)
       (salvage.placed[place], salvage.unplaced[place], salvage.rebuilt[place]) = (placed, unplaced, rebuilt)
     }
@@ -157,13 +158,34 @@ extension Log {
     return true
   }
 
-  /// The events of the parts that ordinary reading goes around: those of parts whose checksums hold, and others; and which
-  /// of the former are of parts that lack a byte.
+  /// The events of the parts that ordinary reading goes around, in the file and in copies of it: those of parts whose
+  /// checksums hold, and others; and which of the former are of parts that lack a byte.
   func inspectedContents(
     of file: DamagedFile
   ) throws(LogError) -> (placed: NumberedEvents, unplaced: [Event], rebuilt: Set<EventName>) {
+    var (placed, unplaced, rebuilt) = try inspectedContents(of: file, at: file.path)
+    for path in file.copies {
+      let more = try inspectedContents(of: file, at: path)
+      let known = Set(placed.events.map { EventName($0.event) })
+      let better = Set(more.placed.events.map { EventName($0.event) }).filter {
+        !known.contains($0) || rebuilt.contains($0) && !more.rebuilt.contains($0)
+      }
+      placed.events.removeAll { better.contains(EventName($0.event)) }
+      placed.events += more.placed.events.filter { better.contains(EventName($0.event)) }
+      placed.events.sort { $0.arrival < $1.arrival }
+      placed.notes.merge(more.placed.notes) { known, _ in known }
+      rebuilt = rebuilt.subtracting(better).union(more.rebuilt.intersection(better))
+      let names = Set(unplaced.map(EventName.init))
+      unplaced += more.unplaced.filter { !names.contains(EventName($0)) }
+    }
+    return (placed, unplaced, rebuilt)
+  }
+
+  private func inspectedContents(
+    of file: DamagedFile, at path: String
+  ) throws(LogError) -> (placed: NumberedEvents, unplaced: [Event], rebuilt: Set<EventName>) {
     let source: InspectedFile
-    do throws(LogError) { source = try InspectedFile(path: file.path, fileSystem: fileSystem) } catch {
+    do throws(LogError) { source = try InspectedFile(path: path, fileSystem: fileSystem) } catch {
       guard error.isNoFile else { throw error }
       return (NumberedEvents(), [], [])
     }
@@ -176,7 +198,7 @@ extension Log {
     var unplaced: [Event] = []
     var rebuilt: Set<EventName> = []
     var request = InspectionRequest()
-    if case .journal(let number) = LogFileName(String(file.path.dropFirst(directory.count + 1))) {
+    if case .journal(let number) = LogFileName(String(path.dropFirst(directory.count + 1))) {
       request.journal = (id, number)
     }
     let isRead = try file.ordinaryReading()

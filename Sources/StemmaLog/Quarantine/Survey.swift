@@ -49,6 +49,9 @@ package struct Survey: Sendable {
     range.isPlaceSure ? range.place.flatMap { files[$0]?.path } : nil
   }
 
+  /// Whether a file of another place is what can be read under this path: what is lost at its own place is not in it.
+  func isCopy(_ path: String) -> Bool { files.values.contains { $0.copies.contains(path) } }
+
   /// Places of damaged files that cannot have held what the survey says: a stream would not rise over the places.
   /// They stand for one another; nothing can be put back into them.
   var outOfOrder: Set<UInt64> = []
@@ -96,6 +99,8 @@ struct DamagedFile: Sendable {
   var tellsAll = false
   /// The sums of the digests of what can be read of it.
   var readable: [StreamName: StreamHash] = [:]
+  /// Paths of damaged files that are copies of it, and may tell what it has lost since.
+  var copies: [String] = []
 
   var path: String {
     switch kind {
@@ -176,8 +181,13 @@ extension Log {
     for (path, places) in standIns.sorted(by: { $0.key < $1.key }) {
       surveyor.settle(path, standingIn: places) { LogFileName.segment($0, in: directory) }
     }
+    surveyor.settleCopies()
     surveyor.disownFooters()
     for place in surveyor.survey.files.keys { try addTold(of: place, to: &surveyor) }
+    surveyor.settleCopies()
+    for (number, header) in listing.strays {
+      surveyor.survey.files[header.place]?.copies.append(LogFileName.segment(number, in: directory))
+    }
     surveyor.conclude()
     // A file whose header cannot be read may have the name of another one.
     let disowned = surveyor.disownDisorder()

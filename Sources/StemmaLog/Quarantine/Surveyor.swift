@@ -164,6 +164,43 @@ struct Surveyor {
     }
   }
 
+  /// Where what a file without a header tells cannot have stood at its place, for what whole files hold before it and behind
+  /// it, and could have at that of another damaged one which tells the same, it is a copy of that one, and tells nothing of
+  /// its own place.
+  mutating func settleCopies() {
+    var runs: [UInt64: [(name: StreamName, run: Run)]] = [:]
+    for (name, told) in told { for run in told { runs[run.place, default: []].append((name, run)) } }
+    for (place, file) in survey.files where file.tellsAll {
+      runs[place, default: []] += file.claims.map { name, claim in
+        (name, Run(from: claim.from.rawValue, to: claim.to.rawValue, place: place))
+      }
+    }
+    let misplaced = runs.filter { place, runs in
+      survey.files[place]?.hasUnreadHeader == true
+        && runs.contains { name, run in
+          (present[name] ?? []).contains { other in
+            other.place < place ? other.to >= run.from : other.place > place && other.from <= run.to
+          }
+        }
+    }
+    for (place, told) in misplaced.sorted(by: { $0.key < $1.key }) {
+      guard let path = survey.files[place]?.path else { continue }
+      // One that stands for several places is not a copy of itself.
+      let original = runs.keys.sorted().first { other in
+        misplaced[other] == nil && survey.files[other]?.path != path
+          && (runs[other] ?? []).contains { name, run in
+            told.contains { $0.name == name && $0.run.from <= run.to && $0.run.to >= run.from }
+          }
+      }
+      guard let original else { continue }
+      survey.files[original]?.copies.append(path)
+      strays.insert(path)
+      disown(place)
+      toldEnds[place] = nil
+      for name in self.told.keys { self.told[name]?.removeAll { $0.place == place } }
+    }
+  }
+
   /// What a file tells of itself cannot be so where others hold the same events, or later ones stand before it, or say so of
   /// themselves: it has the place of another file.
   mutating func disownFooters() {
