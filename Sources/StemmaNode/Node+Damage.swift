@@ -53,6 +53,17 @@ extension Node {
     } catch { guard error.isRefusalToWrite || error.isInUse else { throw error } }
   }
 
+  /// Where journals got their names back, less may be damaged than is recorded, or nothing. Reads the log. The writer lock must
+  /// be held.
+  func lookAgainAtDamage() throws(NodeError) {
+    guard mark.damage != nil, mark.pendingGivingUp == nil, !log.recovery.renamed.isEmpty else { return }
+    let left = try Self.wrapping { try log.verify() }
+    guard log.isHarmless(left) else { return _ = try keepDamage(left, isVague: false) }
+    do throws(NodeError) { try finishRepair(wasVague: false, options.progress) } catch {
+      guard error.logDamage?.flaw.isDoubled == true else { throw error }
+    }
+  }
+
   /// Whether the tables were made around damage of the log, and lack what it took.
   var areTablesPartial: Bool { !tablesRemember || mark.damage?.areTablesPartial == true }
 

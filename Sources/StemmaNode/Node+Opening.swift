@@ -294,6 +294,7 @@ extension Node {
       try node.finishGivingUp(options.progress)
       try node.finishFork(options.progress)
       try node.catchUp()
+      try node.lookAgainAtDamage()
       try node.finishScopeChange()
       // Without the lock, another process may put others in their place, which does not disturb who only reads.
       if options.mode == .read {

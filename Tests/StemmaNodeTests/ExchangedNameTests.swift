@@ -202,6 +202,32 @@ import Testing
     }
   }
 
+  /// It was gone, which was noted, and came back under another name: it got its own back, and all its partitions could only be
+  /// read until somebody asked for a verification.
+  @Test func aJournalThatCameBackCanBeWrittenTo() throws {
+    let pair = try Pair()
+    try pair.move("4.journal", to: "x")
+    #expect(try pair.verify().isDamaged)
+    #expect(try pair.bench.open("a", .read).mark.damage != nil)
+    try pair.move("x", to: "99.journal")
+    let a = try pair.bench.open("a")
+    #expect(a.mark.damage == nil && a.notices.contains { $0.contains("had another name") })
+    #expect(try a.commit(#"{"op":"create","model":"Row","key":{"tenant":"t0","n":91}}"#).count == 1)
+    #expect(try pair.verify().damage.isEmpty)
+  }
+
+  /// Something else is damaged still: what is known of that stays.
+  @Test func aJournalThatCameBackLeavesOtherDamageKnown() throws {
+    let pair = try Pair()
+    try pair.move("4.journal", to: "x")
+    try pair.move("2.segment", to: "y")
+    #expect(try pair.verify().isDamaged)
+    try pair.move("x", to: "99.journal")
+    let a = try pair.bench.open("a")
+    #expect(a.mark.damage?.losses.map(\.partition) == ["tenant=t1"])
+    #expect(try a.commit(#"{"op":"create","model":"Row","key":{"tenant":"t0","n":91}}"#).count == 1)
+  }
+
   /// An older copy of a journal does not take the name of the one that went on, and cannot be read now.
   @Test func aJournalThatCannotBeReadKeepsItsName() throws {
     let pair = try Pair()
