@@ -59,10 +59,15 @@ extension Log {
       switch outsider.flaw {
       case .disagreement: return outsider
       case .notAFile(let kind): what = "this is \(kind), not a file of the log"
+      case _ where listing.unreached.contains(outsider.path):
+        what =
+          "the header of this file cannot be read, and no file of the log can have its number; if one is missing, give it the "
+          + "name of that one"
       default: what = "nothing in this file is of a log, and the log has not come to its number"
       }
       var outsider = outsider
-      outsider.flaw = .disagreement("\(what); nobody reads it; take it away")
+      let advice = listing.unreached.contains(outsider.path) ? "otherwise take it away" : "take it away"
+      outsider.flaw = .disagreement("\(what); nobody reads it; \(advice)")
       return outsider
     }
   }

@@ -29,6 +29,8 @@ struct LogDirectory {
   /// file has the number: what they are. They count for nothing. Neither does a file above all numbers that the others
   /// prove, if nothing in it is of a log; unless it follows them, and one of them is missing.
   var outsiders: [Damage] = []
+  /// Paths of those of them that may hold events, under numbers which the log cannot have given.
+  private(set) var unreached: Set<String> = []
   /// Of the files that count, and of those that are missing. Misnamed files count by their own numbers.
   var highestNumber: UInt64 = 0
 
@@ -40,7 +42,8 @@ struct LogDirectory {
 
   var hasWatermark: Bool { names.contains(LogFileName.watermarkName) }
 
-  var keptTails: [String] { names.filter { LogFileName($0) == .cut } }
+  /// Names of torn tails that were cut off.
+  private(set) var keptTails: [String] = []
 
   init() {}
 
@@ -63,6 +66,10 @@ struct LogDirectory {
       let file = LogFileName(name)
       // Whose header tells nothing is not of the log: it has never given that number.
       if file.number == 0, try LogFileName(inHeaderOf: directory + "/" + name, log: log, fileSystem) == nil {
+        let path = directory + "/" + name
+        unreached.insert(path)
+        outsiders.append(
+          try Damage(notAFileAt: path, fileSystem) ?? Damage(path: path, offset: 0, flaw: .notThisFormat))
         continue
       }
       switch file {
@@ -70,7 +77,13 @@ struct LogDirectory {
       case .journal(let number): journalNumbers.append(number)
       case .partial: obsolete.append(directory + "/" + name)
       case .aside: outsiders.append(.aside(directory + "/" + name))
-      case .watermark, .cut, .other: break
+      case .cut:
+        if let other = try Damage(notAFileAt: directory + "/" + name, fileSystem) {
+          outsiders.append(other)
+        } else {
+          keptTails.append(name)
+        }
+      case .watermark, .other: break
       }
     }
     if segments.isEmpty, journalNumbers.isEmpty, !hasWatermark { throw .noLog(path: directory) }
@@ -236,8 +249,15 @@ struct LogDirectory {
     let replaced = replacedNumbers
     var noise: [Damage] = []
     let proven = counted(without: notFiles + headless).highest ?? 0
+    var unproven: [Damage] = []
     for found in headless where Self.number(of: found, in: directory) > proven {
-      if try isNoise(found.path) { noise.append(found) }
+      if try isNoise(found.path) { noise.append(found) } else { unproven.append(found) }
+    }
+    let reached = Self.reached(
+      by: unproven.map { Self.number(of: $0, in: directory) }, from: replaced.reduce(proven, max))
+    for found in unproven where Self.number(of: found, in: directory) > reached {
+      noise.append(found)
+      unreached.insert(found.path)
     }
     var nothing = notFiles + noise
     let others = counted(without: nothing)
@@ -251,7 +271,7 @@ struct LogDirectory {
       }
     }
     let (files, journals, highest) = counted(without: nothing)
-    highestNumber = highest ?? segments.max() ?? journalNumbers.max() ?? 0
+    highestNumber = highest ?? Self.reached(by: segments + journalNumbers, from: 0)
     func isOutside(_ number: UInt64, _ others: [UInt64]) -> Bool {
       number == 0 || number > highestNumber || others.contains(number) || replaced.contains(number)
     }
@@ -280,6 +300,14 @@ struct LogDirectory {
     outsiders.sort()
   }
 
+  /// How far the log may have come from a number on, by those of files that may be its own: not over more than one file can
+  /// stand for. Each number up to there is looked for.
+  private static func reached(by numbers: [UInt64], from start: UInt64) -> UInt64 {
+    numbers.sorted().reduce(start) { last, number in
+      number <= last + UInt64(LogLimits.replaced) ? max(last, number) : last
+    }
+  }
+
   /// The number in the name of a damaged file.
   private static func number(of damage: Damage, in directory: String) -> UInt64 {
     switch LogFileName(String(damage.path.dropFirst(directory.count + 1))) {
@@ -290,8 +318,8 @@ struct LogDirectory {
 
   /// The highest number of a file that has nothing in it and is above all that count; 0 if there is none.
   func highestNoise(in directory: String) -> UInt64 {
-    outsiders.filter { $0.isUnread && !$0.flaw.isNotAFile }.map { Self.number(of: $0, in: directory) }.max()
-      ?? 0
+    outsiders.filter { $0.isUnread && !$0.flaw.isNotAFile }.map { Self.number(of: $0, in: directory) }
+      .filter { $0 <= highestNumber + UInt64(LogLimits.replaced) }.max() ?? 0
   }
 
   /// Where a segment and a journal have the same number, the segment wins if its digest holds.
@@ -388,6 +416,17 @@ struct LogDirectory {
 }
 
 extension Damage {
+  /// nil: there is a file.
+  fileprivate init?(notAFileAt path: String, _ fileSystem: any FileSystem) throws(LogError) {
+    do throws(LogError) {
+      try fileSystem.open(path, .read).close()
+      return nil
+    } catch {
+      guard let damage = error.damage else { throw error }
+      self = damage
+    }
+  }
+
   /// Whether it is of a file of which nothing was read, and not of one that is known for what it is.
   fileprivate var isUnread: Bool { if case .disagreement = flaw { false } else { true } }
 

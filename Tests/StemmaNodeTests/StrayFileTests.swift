@@ -388,6 +388,44 @@ import Testing
     }
   }
 
+  /// Every number below was looked for, one by one, for minutes.
+  @Test(arguments: ["segment", "journal", "noise"])
+  func anUnreadableFileFarAboveTheLogIsNamed(kind: String) throws {
+    let pair = try Pair()
+    var bytes = try pair.bytes(kind == "journal" ? pair.journal.name : "00000001.segment")
+    bytes[40] ^= 1
+    if kind == "noise" {
+      bytes = Self.rubbish(kind)
+      try FileManager.default.removeItem(atPath: pair.path("watermark"))
+    }
+    let name = "99999999." + (kind == "journal" ? kind : "segment")
+    try bytes.write(to: URL(fileURLWithPath: pair.path(name)))
+    let report = try pair.verify()
+    #expect(report.damage.map(\.file) == [pair.path(name)] && !report.isDamaged)
+    let isNoise = report.damage[0].what.contains("nothing in this file is of a log")
+    #expect(isNoise == (kind == "noise") && isNoise != report.damage[0].what.contains("give it the name"))
+    let a = try pair.bench.open("a")
+    #expect(try a.history == pair.history && a.commit(Self.row(20)).count == 1)
+    try a.checkInvariants()
+  }
+
+  /// Nobody named them; and the directory was taken for a torn tail, so that the node began an origin.
+  @Test func whatHasANumberThatNoFileHasIsNamed() throws {
+    let pair = try Pair()
+    let tail = "00000001.cut0"
+    let names = ["00000000.journal", "00000000.segment", tail]
+    try make("directory", at: pair.path("00000000.journal"))
+    try Self.rubbish("noise").write(to: URL(fileURLWithPath: pair.path("00000000.segment")))
+    try make("directory", at: pair.path(tail))
+    let report = try pair.verify()
+    #expect(report.damage.map(\.file).sorted() == names.map(pair.path) && !report.isDamaged)
+    let notices = try pair.bench.open("a", .read).status().notices
+    #expect(notices.contains { $0.contains(names.joined(separator: ", ")) }, "\(notices)")
+    let a = try pair.bench.open("a")
+    #expect(a.mark.origins.count == 1 && a.notices.isEmpty, "\(a.notices)")
+    #expect(try a.history == pair.history && a.commit(Self.row(20)).count == 1)
+  }
+
   /// Each opening read all of such a file.
   @Test(arguments: ["95.journal", "95.segment"]) func aLargeFileWithNothingInItIsNotReadWhole(name: String)
     throws
