@@ -90,7 +90,7 @@ extension Node {
       guard case .doubledNames = error else { throw error }
       notices.append(Explanations.text(of: error))
     }
-    let events = contents.reduce(0) { $0 + $1.events }
+    let events = try contents.reduce(0) { $0 + $1.events } - lostEvents()
     let logBytes = files.reduce(0) { $0 + $1.storedBytes }
     let peers = try mark.remotes.map { (remote) throws(NodeError) in try lag(behind: remote) }
     return NodeStatus(
@@ -107,6 +107,18 @@ extension Node {
       events: events, partitions: contents.count, files: files.count, logBytes: logBytes,
       tableBytes: tableBytes,
       records: records, conflicts: conflicts, peers: peers, notices: notices)
+  }
+
+  /// How many events that the tables have taken in the log has lost.
+  private func lostEvents() throws(NodeError) -> UInt64 {
+    guard let damage = mark.damage else { return 0 }
+    let held = try reading { try $0.knowledge() }
+    return damage.losses.reduce(0) { sum, loss in
+      let streams = held.partitions[Partition(loss.partition)] ?? [:]
+      let head = streams.first { $0.key.description == loss.origin }?.value.sequence.rawValue
+      guard let head, head >= loss.from else { return sum }
+      return sum + min(head, loss.to) - loss.from + 1
+    }
   }
 
   /// Compares knowledge with a peer's, within this node's scope.

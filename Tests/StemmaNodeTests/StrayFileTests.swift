@@ -426,6 +426,17 @@ import Testing
     #expect(try a.history == pair.history && a.commit(Self.row(20)).count == 1)
   }
 
+  /// It counted what the tables know of.
+  @Test func statusCountsTheEventsThatCanBeRead() throws {
+    let pair = try Pair()
+    try FileManager.default.removeItem(atPath: pair.path("00000001.segment"))
+    let report = try pair.verify()
+    let lost = report.losses.reduce(0) { $0 + $1.count }
+    let status = try pair.bench.open("a", .read).status()
+    #expect(lost > 0 && status.events == UInt64(pair.history.count) - lost)
+    #expect(status.events == report.events)
+  }
+
   /// Each opening read all of such a file.
   @Test(arguments: ["95.journal", "95.segment"]) func aLargeFileWithNothingInItIsNotReadWhole(name: String)
     throws
