@@ -50,7 +50,7 @@ extension Log {
     _ survey: Survey, with offers: [Offer], and salvage: Salvage = Salvage(), takesUnnoted: Bool = false
   ) throws(LogError) -> Mended {
     try checkWritable()
-    let survey = survey.placing([salvage.checkedOffer] + offers)
+    let survey = survey.placing([salvage.checkedOffer] + offers, besides: salvage)
     var mended = Mended()
     // What no checksum vouches for comes last: others may know better.
     let proven = ProvenOffers([salvage.checkedOffer] + offers + [salvage.offer], survey)
