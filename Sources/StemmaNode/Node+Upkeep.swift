@@ -54,8 +54,8 @@ extension Node {
     }
     return try wrapping {
       if finding.isWhole {
-        let isForked = finding.report.damage.contains { $0.remedy == .fork }
-        if finding.report.mark?.damage != nil, !isForked { try forgetDamage(in: directory, options) }
+        let isReadable = !finding.report.damage.contains { [.fork, .clone].contains($0.remedy) }
+        if finding.report.mark?.damage != nil, isReadable { try forgetDamage(in: directory, options) }
       } else {
         let toll = try record(finding.damage, in: directory, options)
         finding.report.losses = toll.missing
@@ -118,9 +118,17 @@ extension Node {
         return finding
       }
       finding.report.events = files.reduce(0) { $0 + $1.events }
-      do throws(LogError) { _ = try log.streams() } catch {
-        guard case .damaged(_, _, .doubled) = error else { throw error }
-        finding.report.damage += try doubledDamage(in: log)
+      let streams: Knowledge
+      do throws(LogError) { streams = try log.streams() } catch {
+        guard let flaw = error.damage?.flaw else { throw error }
+        finding.report.damage += flaw.isDoubled ? try doubledDamage(in: log) : try disorderDamage(in: log)
+        return finding
+      }
+      // Nobody sees own events only.
+      let shared = Set(streams.partitions.filter { $0.value.count > 1 }.keys)
+      let disorder = shared.isEmpty ? [] : try disorderDamage(in: log) { shared.contains($0) }
+      guard disorder.isEmpty else {
+        finding.report.damage += disorder
         return finding
       }
       let tables = path(directory, tablesFileName)

@@ -71,6 +71,20 @@ final class Bench {
     try Node.open(at: path(name), options).sealIfWanted()
   }
 
+  /// The log of a node.
+  func log(_ name: String) throws -> Log {
+    try Log.open(
+      in: path(name + "/log"), id: try open(name, .read, leavesFiles: true).mark.logID,
+      fileSystem: POSIXFileSystem(), options: Log.Options(mode: .readWrite))
+  }
+
+  /// Puts events into the log of a node as they are.
+  func append(_ events: [Event], to name: String) throws {
+    let log = try log(name)
+    try log.append(events.map { Commit([$0]) })
+    try log.sync()
+  }
+
   func copy(_ name: String, to other: String) throws {
     try FileManager.default.copyItem(atPath: path(name), toPath: path(other))
   }

@@ -21,23 +21,8 @@ import Testing
     try past.sync(try bench.node("p", DirectoryTests.note))
     try bench.setBack("a", to: before)
     try bench.open("a").commit(#"{"op":"update","model":"Note","key":"1","fields":{"text":"a"}}"#)
-    if isSealed { try open(bench).seal() }
-    try append(events, to: bench)
-  }
-
-  /// The log of node "a".
-  private func open(_ bench: Bench) throws -> Log {
-    let id = try bench.open("a", .read).mark.logID
-    return try Log.open(
-      in: bench.path("a/log"), id: id, fileSystem: POSIXFileSystem(),
-      options: Log.Options(mode: .readWrite))
-  }
-
-  /// Puts events into the log of node "a" as they are.
-  private func append(_ events: [Event], to bench: Bench) throws {
-    let log = try open(bench)
-    try log.append(events.map { Commit([$0]) })
-    try log.sync()
+    if isSealed { try bench.log("a").seal() }
+    try bench.append(events, to: "a")
   }
 
   private func loseTables(_ bench: Bench) throws {
@@ -143,12 +128,12 @@ import Testing
     let origin = first.dot.origin
     let keys = try bench.open("a", .read).events.map(\.key)
     // Note 1, which both have changed, and then again; note 3, which only the later past has.
-    try append(
+    try bench.append(
       [
         built(keys[0], 1, [Dot(origin, Sequence(2))], 3, "c"),
         built(keys[0], 2, [Dot(origin, Sequence(2)), Dot(other, Sequence(1))], 4, "d"),
         built(keys[3], 3, [Dot(origin, Sequence(4))], 3, "e"),
-      ], to: bench)
+      ], to: "a")
     try bench.copy("a", to: "kept")
     var interruptions = 0
     for operation in stride(from: 1, through: .max, by: isSealed ? 9 : 4) {
@@ -237,7 +222,7 @@ import Testing
     ].flatMap { try past.rawEvents($0) }
     try bench.setBack("a", to: before)
     try bench.open("a").commit(DirectoryTests.create("1"))
-    try append(events, to: bench)
+    try bench.append(events, to: "a")
     #expect(try bench.open("a").fields("Note", #""3""#)?.contains("9") == true)
     #expect(try bench.open("a").repairDoubledNumbers { _, _ in }.events == 2)
     #expect(try verify(bench).damage.isEmpty)
@@ -254,8 +239,8 @@ import Testing
     let node = try bench.node("a", DirectoryTests.note)
     for key in ["1", "2", "3"] { try node.commit(DirectoryTests.create(key)) }
     let events = try node.events
-    if isSealed { try open(bench).seal() }
-    try append(Array(events[1...]), to: bench)
+    if isSealed { try bench.log("a").seal() }
+    try bench.append(Array(events[1...]), to: "a")
     let damage = try verify(bench).damage
     #expect(damage.map { $0.what.contains("for the second time") } == [true])
     let report = try bench.open("a").repairDoubledNumbers { _, _ in }

@@ -18,6 +18,8 @@ extension Node {
       case pull
       /// The log has names of events twice.
       case fork
+      /// Events stand before what they build on: a clone of a peer that has everything is in order.
+      case clone
     }
 
     package struct Damage: Sendable {
@@ -125,6 +127,23 @@ extension Node {
       }
     } catch {}
     return name
+  }
+
+  /// What a person should know of events that stand before what they build on.
+  static func disorderDamage(
+    in log: Log, _ filter: PartitionFilter? = nil
+  ) throws(LogError) -> [VerificationReport.Damage] {
+    let files = try log.files()
+    return try log.disorder(in: filter).map { disorder in
+      let (event, place) = (disorder.first.event, disorder.first.position)
+      let what =
+        "\(counted(disorder.count, "event")) of partition \(event.partition) from @\(place) on "
+        + (disorder.count == 1 ? "stands before what it builds" : "stand before what they build")
+        + " on (\(event.dot) on \(disorder.cause)): who has none of them cannot take them from here; push what else "
+        + "there is to a peer that has them, and go on with a clone of it"
+      return VerificationReport.Damage(
+        file: files.first { $0.place == place.file }?.path ?? "", offset: nil, what: what, remedy: .clone)
+    }
   }
 
   static func readableEvents(of log: Log) throws(LogError) -> UInt64 {
