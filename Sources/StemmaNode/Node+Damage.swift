@@ -137,6 +137,45 @@ extension Node {
     try finishFollowing(end)
   }
 
+  /// Does something that reads the tables. Where these are damaged, and the log is, they are made anew around what `found` says,
+  /// as if they had been lost, and it is done again with these: they are no reason to leave the log as it is. The writer lock
+  /// must be held.
+  func remakingDamagedTables<Result>(
+    around found: () throws(NodeError) -> [Damage], _ body: () throws(NodeError) -> Result
+  ) throws(NodeError) -> Result {
+    do throws(NodeError) { return try body() } catch .tables(.needsRebuild(tablesPath, let reason)) {
+      let damage = try found()
+      if log.isHarmless(damage) { throw .tables(.needsRebuild(path: tablesPath, reason)) }
+      _ = try Self.rebuildAroundDamage(
+        tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+      try reopenTables()
+      tablesRemember = false
+      applied = nil
+      try recordDamage(damage)
+      notices.append(Self.rebuiltAroundDamage(reason))
+      return try body()
+    }
+  }
+
+  /// The same for who changes no file: the tables are made in a temporary place.
+  func replacingDamagedTables<Result>(
+    _ body: () throws(NodeError) -> Result
+  ) throws(NodeError) -> Result {
+    do throws(NodeError) { return try body() } catch .tables(.needsRebuild(tablesPath, let reason)) {
+      let folder = try Self.wrapping { try TemporaryFolder(options.ports) }
+      let (made, isAroundDamage) = try Self.makeTables(
+        in: folder, schema, log, mark, options, mode: .readOnly)
+      (tables, temporary) = (made, folder)
+      tablesRemember = !isAroundDamage
+      notices.append(Self.rebuiltAroundDamage(reason))
+      return try body()
+    }
+  }
+
+  private static func rebuiltAroundDamage(_ reason: RebuildReason) -> String {
+    "the tables were rebuilt from what can be read of a damaged log (\(Explanations.text(of: reason)))"
+  }
+
   /// Damage that nobody knew of when the tables began to follow.
   private struct MetDamage: Error { let damage: [Damage] }
 

@@ -172,7 +172,11 @@ extension Node {
     damage.areTablesPartial = areTablesPartial
     mark.damage = damage
     try saveMark()
-    try Self.wrapping { try followAroundDamage(fromStart: true) }
+    try remakingDamagedTables {
+      left
+    } _: { () throws(NodeError) in
+      try Self.wrapping { try followAroundDamage(fromStart: true) }
+    }
     return (DamageToll(survey, salvage), salvage.missing)
   }
 

@@ -4,6 +4,7 @@ import StemmaLog
 import StemmaNode
 import StemmaReplication
 import StemmaSimulation
+import StemmaTables
 import Testing
 
 /// A node gives up what damage has taken: it shows what it showed, can be written again, and agrees with its peers.
@@ -229,6 +230,30 @@ import Testing
     let a = try bench.open("a")
     try a.checkInvariants()
     #expect(try shown(a).count == 400 - Int(lost))
+    #expect(try a.commit(Self.row(1000, "new")).count == 1)
+  }
+
+  /// Of tables with a damaged row, giving up said that a rebuild makes them anew, and a rebuild that the log must be repaired
+  /// first.
+  @Test func tablesWithADamagedRowAreNoReasonToKeepTheDamage() throws {
+    let (bench, losses) = try damaged(400)
+    let lost = losses.reduce(0) { $0 + $1.count }
+    let path = bench.path("a/tables.sqlite")
+    try Tables.open(at: path, schema: bench.open("a").schema, mode: .readWrite).checkpoint()
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    // Of a row that is still told by the log.
+    let row = try #require(bytes.range(of: Data("919 919 919".utf8)))
+    bytes[row.lowerBound] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: path))
+    let before = try bench.contents("a")
+    let planned = try giveUp(bench, isDryRun: true)
+    #expect(try bench.contents("a")["tables.sqlite"] == before["tables.sqlite"])
+    let record = try #require(try giveUp(bench).record)
+    #expect(planned.record == record && record.standIns == 0 && record.losses == losses)
+    let a = try bench.open("a")
+    try a.checkInvariants()
+    #expect(try shown(a).count == 400 - Int(lost))
+    #expect(try Node.verify(at: a.directory, options: Node.OpeningOptions()).damage.isEmpty)
     #expect(try a.commit(Self.row(1000, "new")).count == 1)
   }
 

@@ -28,32 +28,45 @@ extension Node {
   package func giveUp(
     isDryRun: Bool, progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> GivingUpReport {
-    if isDryRun { return try planGivingUp()?.report ?? GivingUpReport() }
-    return try locked { () throws(NodeError) in
-      let renamed = try Self.wrapping { try log.restoreNames() }
-      if !renamed.isEmpty || !log.recovery.renamed.isEmpty {
-        // What was known of files under other names is not true of them any more.
-        let left = try Self.wrapping { try log.verify() }
-        if !left.isEmpty { try keepDamage(left, isVague: false) }
+    if isDryRun {
+      return try replacingDamagedTables { () throws(NodeError) in
+        try planGivingUp()?.report ?? GivingUpReport()
       }
-      guard var plan = try planGivingUp() else {
-        // Somebody put a file back.
-        if mark.damage != nil { try finishRepair(wasVague: false, progress) }
-        return GivingUpReport()
-      }
-      let report = plan.report
-      if report.rescued > 0 || report.record == nil {
-        try rescue(progress)
-        guard let rest = try planGivingUp() else { return report }
-        plan = rest
-      }
-      try decide(plan.restatement, plan.survey)
-      try finishGivingUp(progress)
-      guard mark.pendingGivingUp == nil else {
-        throw .damaged(what: "more was lost meanwhile: `stemma repair --give-up` again")
-      }
-      return report
     }
+    return try locked { () throws(NodeError) in
+      try remakingDamagedTables { () throws(NodeError) in
+        try Self.wrapping { try log.verify() }
+      } _: { () throws(NodeError) in
+        try giveUp(progress)
+      }
+    }
+  }
+
+  /// The writer lock must be held.
+  private func giveUp(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) -> GivingUpReport {
+    let renamed = try Self.wrapping { try log.restoreNames() }
+    if !renamed.isEmpty || !log.recovery.renamed.isEmpty {
+      // What was known of files under other names is not true of them any more.
+      let left = try Self.wrapping { try log.verify() }
+      if !left.isEmpty { try keepDamage(left, isVague: false) }
+    }
+    guard var plan = try planGivingUp() else {
+      // Somebody put a file back.
+      if mark.damage != nil { try finishRepair(wasVague: false, progress) }
+      return GivingUpReport()
+    }
+    let report = plan.report
+    if report.rescued > 0 || report.record == nil {
+      try rescue(progress)
+      guard let rest = try planGivingUp() else { return report }
+      plan = rest
+    }
+    try decide(plan.restatement, plan.survey)
+    try finishGivingUp(progress)
+    guard mark.pendingGivingUp == nil else {
+      throw .damaged(what: "more was lost meanwhile: `stemma repair --give-up` again")
+    }
+    return report
   }
 
   /// What is lost, and what else cannot be told, of which the damaged files tell nothing.
