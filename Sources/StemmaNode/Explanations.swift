@@ -272,8 +272,8 @@ package enum Explanations {
           ? "; `stemma query 'SELECT name FROM sqlite_schema'` lists what there is" : "")
     }
     if error.isDiskFull {
-      return "\(path): \(says); make room there, or, if there is room, see that its disk is well; "
-        + "then try again"
+      return "\(path): \(says); make room there, or, if there is room, see that its disk is well and "
+        + "files may grow (`ulimit -f`); then try again"
     }
     if error.isRefusalToOpen {
       return "\(path): \(says); see that it and its folder may be written to, and try again"

@@ -7,6 +7,8 @@ import StemmaTables
 package struct RepairReport: Sendable {
   /// Files of the log that were written anew, in `log/`.
   package var files: [String] = []
+  /// Names that files had which got their own back when this node was opened.
+  package var renamed: [String] = []
   /// Events that were fetched and put back, or pulled where nobody could tell what was lost.
   package var events: UInt64 = 0
   /// Events that the damaged files told themselves.
@@ -17,6 +19,8 @@ package struct RepairReport: Sendable {
   fileprivate var unnotedCommits: Set<CommitID> = []
   /// What is still missing.
   package var missing: [RecordedDamage.Loss] = []
+  /// Those that no damaged file can have held.
+  fileprivate var unplaced: [RecordedDamage.Loss] = []
   /// Events among `missing` that a peer has offered: they wait for the others that the same file lost of their partition.
   package var waiting: UInt64 = 0
   /// What is missing no more than that the damaged files tell it, and were left as they are.
@@ -56,6 +60,7 @@ extension Node {
     for remote in remotes { peers.append((remote.name, try peerForReading(remote))) }
     var report = try locked { () throws(NodeError) in
       var report = RepairReport()
+      report.renamed = log.recovery.renamed.map { Self.name(of: $0.from) }
       // A file that was mended may tell of more that another one has lost: as long as there are such, it goes on.
       while try mend(from: peers, takesUnnoted: takesUnnoted, &report, progress) {}
       return report
@@ -66,6 +71,10 @@ extension Node {
       let events = pulled.pulled?.events ?? 0
       report.events += events
       if events > 0 { report.givers.insert(remote.name) }
+    }
+    if !report.unplaced.isEmpty {
+      let held = try reading { try $0.knowledge() }
+      report.missing = report.unplaced.compactMap { $0.part(behind: held) }
     }
     return report
   }
@@ -124,7 +133,7 @@ extension Node {
     var mended = try Self.wrapping {
       try log.mend(survey, with: offers, and: salvage, takesUnnoted: takesUnnoted)
     }
-    report.files += mended.files.map { String($0.split(separator: "/").last ?? "") }
+    report.files += mended.files.map { Self.name(of: $0) }
     report.rescued += mended.rescued
     report.unnotedCommits.formUnion(mended.unnotedCommits)
     report.events += mended.events - mended.rescued
@@ -136,11 +145,11 @@ extension Node {
     report.refused = Set(mended.forged.map { $0.partition.description }).sorted()
     let left = try Self.wrapping { try log.verify() }
     let offered = Set(offers.flatMap { $0.events.map { EventName($0) } })
-    if left.isEmpty, !mended.missing.isEmpty, mended.missing.allSatisfy({ $0.place == nil }),
-      LostNames(mended.missing).count(in: offered) == mended.missing.reduce(0, { $0 + $1.count })
-    {
-      // No file is left that could have held it: it comes as what others have written.
+    if left.isEmpty, !peers.isEmpty, !mended.missing.isEmpty, mended.missing.allSatisfy({ $0.place == nil }) {
+      // No file is left that could have held it: it comes as what others have written, as far as they have it.
       report.isVague = true
+      survey.lost = mended.missing
+      report.unplaced = RecordedDamage(survey).losses
       mended.missing = []
     }
     if left.isEmpty, mended.missing.isEmpty {
@@ -156,9 +165,11 @@ extension Node {
     let stillMissing = LostNames(missing.filter { !report.refused.contains($0.partition.description) })
     report.waiting = stillMissing.count(in: offered)
     report.rescuable = toll.rescuable
-    report.damaged = Set(left.map { String($0.path.split(separator: "/").last ?? "") }).sorted()
+    report.damaged = Set(left.map { Self.name(of: $0.path) }).sorted()
     return mended.events > 0
   }
+
+  private static func name(of path: String) -> String { String(path.split(separator: "/").last ?? "") }
 
   /// Notes what is still damaged after a mending, and takes into the tables what it brought.
   @discardableResult func keepDamage(
@@ -237,6 +248,18 @@ extension Node {
       }
       return Offer(events, notes: notes)
     }
+  }
+}
+
+extension RecordedDamage.Loss {
+  /// What of it is not held; nil: nothing.
+  fileprivate func part(behind held: Knowledge) -> Self? {
+    guard let origin = UInt64(origin, radix: 16) else { return self }
+    let head = held[Partition(partition), Origin(origin)].sequence.rawValue
+    if head >= to { return nil }
+    var part = self
+    part.from = max(from, head + 1)
+    return part
   }
 }
 

@@ -228,6 +228,36 @@ import Testing
     #expect(try a.commit(#"{"op":"create","model":"Row","key":{"tenant":"t0","n":91}}"#).count == 1)
   }
 
+  /// What no file can have held any more came from peers that have all of it, or not at all: here the events of a journal that
+  /// is gone with its watermark.
+  @Test func whatOnlyTablesRememberComesAsFarAsAPeerHasIt() throws {
+    let pair = try Pair()
+    func commit(_ tenant: String, _ number: Int) throws {
+      try pair.bench.open("a").commit(
+        #"{"op":"create","model":"Row","key":{"tenant":"\#(tenant)","n":\#(number)}}"#)
+    }
+    try commit("t1", 91)
+    try commit("t2", 92)
+    try pair.bench.open("a").sync(try pair.bench.open("b"))
+    try commit("t2", 93)
+    let c = try pair.bench.node("c", Self.rows)
+    try c.sync(try pair.bench.open("a"))
+    for name in ["2.segment", "4.journal"] { try FileManager.default.removeItem(atPath: pair.path(name)) }
+    try FileManager.default.removeItem(atPath: pair.bench.path("a/log/watermark"))
+    let peer = RemotePeer(name: "b", address: pair.bench.path("b"))
+    let report = try pair.bench.open("a").repair(from: [peer]) { _, _ in }
+    #expect(report.missing.map { "\($0.partition) \($0.count)" } == ["tenant=t2 1"], "\(report)")
+    #expect(report.events == 4 && report.damaged == [])
+    let after = try pair.verify()
+    #expect(!after.isDamaged, "\(after.damage) \(report)")
+    let a = try pair.bench.open("a")
+    try a.checkInvariants()
+    #expect(try a.history.count == pair.history.count + 2)
+    #expect(try a.digestTexts == pair.bench.open("b").digestTexts)
+    try a.sync(c)
+    #expect(try a.digestTexts == c.digestTexts)
+  }
+
   /// An older copy of a journal does not take the name of the one that went on, and cannot be read now.
   @Test func aJournalThatCannotBeReadKeepsItsName() throws {
     let pair = try Pair()

@@ -8,7 +8,8 @@ import Testing
   /// ERROR of https://sqlite.org/rescode.html.
   @Test func whatSQLiteRefusesSaysWhatToDo() {
     // SQLite says FULL, too, where a write wrote nothing and gave no reason.
-    let full = "make room there, or, if there is room, see that its disk is well; then try again"
+    let full =
+      "make room there, or, if there is room, see that its disk is well and files may grow (`ulimit -f`); then try again"
     let cases: [(Int32, String, String)] = [
       (13, "database or disk is full", full),
       (2_570, "disk I/O error", "see that its disk is well and files may grow (`ulimit -f`), and try again"),

@@ -119,7 +119,7 @@ import Testing
     #expect(report.events == UInt64(pair.history.count))
     #expect(try pair.bench.open("a", .read).history == pair.history && pair.names == renamed)
     let repaired = try pair.bench.open("a").repair(from: []) { _, _ in }
-    #expect(repaired.isWhole && repaired.files == [])
+    #expect(repaired.isWhole && repaired.files == [] && repaired.renamed == [other])
     #expect(try pair.names == files && pair.verify().damage.isEmpty)
     let a = try pair.bench.open("a")
     try a.checkInvariants()

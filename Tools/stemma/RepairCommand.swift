@@ -90,6 +90,9 @@ struct Repair: ParsableCommand {
       for line in LossText.lines(report.missing, node.mark) {
         Output.line("still missing: \(printable(line))")
       }
+      if report.damaged.isEmpty, !report.missing.isEmpty {
+        Output.line("  (no damaged file held these; a pull from whoever has them brings them)")
+      }
       if report.waiting > 0 {
         Output.line(
           "  (\(counted(Int(report.waiting), "event")) of these \(from) can give, when another peer gives the rest of what a "
@@ -102,7 +105,7 @@ struct Repair: ParsableCommand {
         Output.line("  (a damaged file stays until what is missing of it can be put back with what it tells)")
       }
       if report.isWhole {
-        Output.line(report.files.isEmpty ? "nothing to repair" : summary(report))
+        Output.line(report.files.isEmpty ? nothingToRepair(report) : summary(report))
         if report.isVague, !from.isEmpty {
           Output.line("what these files held could not be told: all that \(from) has was fetched")
         }
@@ -140,6 +143,14 @@ extension Repair {
       if said.insert(notice).inserted { Output.warning(notice) }
     }
     if node.mark.unfinishedClone != nil { Output.warning(Explanations.unfinishedClone) }
+  }
+
+  private func nothingToRepair(_ report: RepairReport) -> String {
+    switch report.renamed.count {
+    case 0: "nothing to repair"
+    case 1: "gave a file its own name back; no event was lost"
+    case let count: "gave \(counted(count, "file")) their own names back; no event was lost"
+    }
   }
 
   /// What the files were written from.
