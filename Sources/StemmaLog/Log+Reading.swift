@@ -152,8 +152,11 @@ extension Log {
 
   /// What the log holds of every stream: from footers, and by decoding the journals. For rebuilding what the
   /// tables keep; the tables' own copy is what everybody else asks.
+  /// `isWanted`: of these partitions alone.
   /// Throws `.damaged` if a stream has a hole, does not begin with 1, or has a number twice.
-  package func streams() throws(LogError) -> Knowledge {
+  package func streams(
+    in isWanted: (Partition) -> Bool = { _ in true }
+  ) throws(LogError) -> Knowledge {
     var knowledge = Knowledge()
     for view in views {
       let path: String
@@ -169,7 +172,7 @@ extension Log {
         runs = collector.partitions
       case .damaged(let damage, _): throw damage.error
       }
-      for run in runs {
+      for run in runs where isWanted(run.partition) {
         for stream in run.streams {
           let head = knowledge[run.partition, stream.origin]
           guard stream.from == head.sequence.next else {

@@ -215,7 +215,7 @@ extension Node {
       if let tables {
         let node = Node(
           directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
-        node.notices += notices + (mark.damage?.sentences ?? [])
+        node.notices += notices + mark.sentences
         if isDamaged, mark.damage == nil {
           node.notices.append("the log is damaged; `stemma verify` says where")
         }
@@ -238,6 +238,7 @@ extension Node {
     node.temporary = folder
     node.tablesRemember = !isAroundDamage
     node.notices.append("\(refusal): tables were made from the log in a temporary place")
+    node.notices += mark.unfinishedSentences
     return node
   }
 
@@ -314,7 +315,8 @@ extension Node {
       guard mark.damage?.rename(old, to: new) == true else { continue }
       try saveMark()
     }
-    if let damage = mark.damage, tablesRemember { notices += damage.sentences }
+    // What is unfinished is finished in a moment, with the damage that is given up.
+    if let damage = mark.damage, tablesRemember, !mark.givesUp(damage.losses) { notices += damage.sentences }
     var reasons: [String] = []
     if !Set(log.recovery.keptTails).isSubset(of: mark.keptTails) { reasons.append("a torn tail was cut") }
     // What this node wrote last may be among what is lost: its numbers must not be used again.

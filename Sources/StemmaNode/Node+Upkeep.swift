@@ -55,7 +55,10 @@ extension Node {
     return try wrapping {
       if finding.isWhole {
         let isReadable = !finding.report.damage.contains { [.fork, .clone].contains($0.remedy) }
-        if finding.report.mark?.damage != nil, isReadable { try forgetDamage(in: directory, options) }
+        // A giving up that is unfinished forgets the damage when it is done.
+        if let mark = finding.report.mark, mark.damage != nil, mark.pendingGivingUp == nil, isReadable {
+          try forgetDamage(in: directory, options)
+        }
       } else {
         let toll = try record(finding.damage, in: directory, options)
         finding.report.losses = toll.missing
@@ -118,10 +121,14 @@ extension Node {
         return finding
       }
       finding.report.events = files.reduce(0) { $0 + $1.events }
+      let isUnsettled = mark.isUnsettled
       let streams: Knowledge
-      do throws(LogError) { streams = try log.streams() } catch {
+      do throws(LogError) { streams = try log.streams { !isUnsettled($0) } } catch {
         guard let flaw = error.damage?.flaw else { throw error }
-        finding.report.damage += flaw.isDoubled ? try doubledDamage(in: log) : try disorderDamage(in: log)
+        finding.report.damage +=
+          flaw.isDoubled
+          ? try doubledDamage(in: log)
+          : try disorderDamage(in: log) { !isUnsettled($0) }
         return finding
       }
       // Nobody sees own events only.
@@ -131,6 +138,8 @@ extension Node {
         finding.report.damage += disorder
         return finding
       }
+      // Whoever finishes what is unfinished makes these anew.
+      if mark.remakesTables { return finding }
       let tables = path(directory, tablesFileName)
       do {
         try compareTables(tables, schema, log, options, &finding.report)
@@ -218,7 +227,7 @@ extension Node {
   }
 
   /// Compares the tables with fresh ones. Tables that are behind the log, or missing, are no damage: they catch
-  /// up.
+  /// up. So do partitions that a change of scope takes away.
   private static func compareTables(
     _ path: String, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
     _ report: inout VerificationReport
@@ -248,7 +257,8 @@ extension Node {
       filter: isBehind ? .position(lastPosition(before: token.position)) : .all, progress: options.progress)
     let wanted = try Tables.openForReading(at: fresh, schema: schema)
       .read { reader throws(TablesError) in try reader.summary() }
-    for what in found.differences(from: wanted, comparesHeads: !isBehind) {
+    let isUnsettled = report.mark?.isUnsettled ?? { _ in false }
+    for what in found.differences(from: wanted, comparesHeads: !isBehind, in: { !isUnsettled($0) }) {
       report.damage.append(.init(file: path, what: what, remedy: .rebuild))
     }
   }

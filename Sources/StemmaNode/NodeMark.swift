@@ -38,9 +38,6 @@ package struct NodeMark: Sendable, Equatable {
   /// A giving up that was decided but perhaps not carried out to its end.
   package var pendingGivingUp: PendingGivingUp?
 
-  /// Whether something was decided that whoever writes next must carry out.
-  var isUnfinished: Bool { pendingScope != nil || pendingFork != nil || pendingGivingUp != nil }
-
   package var origin: Origin { origins[origins.count - 1] }
 
   /// The name under which an origin is shown: its node's name, with a part of the origin where several

@@ -42,7 +42,7 @@ struct NodeCommandTests {
       try work.stemma("-C", "copy", "verify", "--json").object().members
         == [
           "events", "files", "damage", "missing", "rescuable", "unnoted", "isVague", "isUnfinished",
-          "unconfirmed", "givenUp", "mend",
+          "unconfirmed", "givenUp", "pending", "mend",
         ])
     #expect(try work.stemma("-C", "copy", "rebuild", "--json").object().members == ["events", "records"])
   }

@@ -47,13 +47,19 @@ struct Verify: ParsableCommand {
       Output.line("given up on \(Timestamp(milliseconds: record.time).utcText):")
       for line in LossText.lines(record, report.mark) { Output.line("  \(printable(line))") }
     }
+    for sentence in report.pending { Output.line(printable(sentence)) }
+    if report.losses.isEmpty, let record = report.beingGivenUp {
+      Output.line("being given up:")
+      for line in LossText.lines(record, report.mark) { Output.line("  \(printable(line))") }
+    }
     if report.isUnfinished { Output.line(Explanations.unfinishedClone) }
     guard report.isDamaged else {
       if report.isUnfinished {
         return Output.line(
           "\(counted(Int(report.events), "event")) in \(counted(report.files, "file")) so far, undamaged")
       }
-      Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file")): all good")
+      let verdict = report.pending.isEmpty ? ": all good" : ", undamaged"
+      Output.line("\(counted(Int(report.events), "event")) in \(counted(report.files, "file"))\(verdict)")
       return
     }
     if !report.losses.isEmpty {
@@ -74,8 +80,11 @@ struct Verify: ParsableCommand {
     }
     if !report.commands.isEmpty { Output.line("to mend it:") }
     for command in report.commands { Output.line("  \(command)") }
-    if report.damage.contains(where: { $0.remedy == .repair }), !report.losses.isEmpty || report.isVague {
-      Output.line("if nobody has the lost events: stemma repair --give-up")
+    let isDecided = report.commands.contains(Node.VerificationReport.givingUp)
+    if report.damage.contains(where: { $0.remedy == .repair }), !report.losses.isEmpty || report.isVague,
+      !isDecided
+    {
+      Output.line("if nobody has the lost events: \(Node.VerificationReport.givingUp)")
     }
   }
 }

@@ -20,19 +20,24 @@ package struct GivenUp: Sendable, Equatable, Encodable {
   package var events: UInt64 { losses.reduce(0) { $0 + $1.count } }
   package var partitions: [String] { Set(losses.map(\.partition)).sorted() }
 
-  /// What a person should know of it.
-  var sentence: String {
+  /// Of the decision.
+  var day: Substring { Timestamp(milliseconds: time).utcText.prefix(10) }
+
+  /// `293 lost events of site=ber, site=par`.
+  var lostEvents: String {
     let places =
       partitions.isEmpty
       ? ""
       : " of \(partitions.count > 4 ? counted(partitions.count, "partition") : partitions.joined(separator: ", "))"
-    let day = Timestamp(milliseconds: time).utcText.prefix(10)
+    return "\(counted(events, "lost event"))\(places)"
+  }
+
+  /// What a person should know of it.
+  var sentence: String {
     if events == 0 {
       return "what damaged files held besides was given up on \(day): that cannot be told"
     }
-    return
-      "\(counted(events, "lost event"))\(places) \(events == 1 ? "was" : "were") given up on \(day); "
-      + "`stemma verify` says which"
+    return "\(lostEvents) \(events == 1 ? "was" : "were") given up on \(day); `stemma verify` says which"
   }
 
   package var json: JSON {

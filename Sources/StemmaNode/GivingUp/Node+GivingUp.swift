@@ -62,7 +62,7 @@ extension Node {
       plan = rest
     }
     try decide(plan.restatement, plan.survey)
-    try finishGivingUp(progress)
+    try finishGivingUp(progress, isOwn: true)
     guard mark.pendingGivingUp == nil else {
       throw .damaged(what: "more was lost meanwhile: `stemma repair --give-up` again")
     }
@@ -94,8 +94,11 @@ extension Node {
     return (report, restatement, survey)
   }
 
-  /// Carries out a giving up that was decided. The writer lock must be held.
-  func finishGivingUp(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
+  /// Carries out a giving up that was decided. The writer lock must be held. `isOwn`: by who decided it; otherwise it is
+  /// told that it was finished.
+  func finishGivingUp(
+    _ progress: @escaping (UInt64, UInt64) -> Void, isOwn: Bool = false
+  ) throws(NodeError) {
     guard let pending = mark.pendingGivingUp else { return }
     do { _ = try log.refresh() } catch { throw .log(error) }
     let found = try Self.wrapping { try log.verify() }
@@ -117,6 +120,9 @@ extension Node {
     let partitions = Set(cut.keys.map(\.partition))
     try Self.wrapping { try log.purge({ partitions.contains($0) }) { cut.contains($0.event) } }
     try finishRepair(wasVague: false, givenUp: pending.record, progress)
+    if !isOwn {
+      notices.append("a giving up that was interrupted is finished: \(pending.record.sentence)")
+    }
   }
 
   /// Decides durably what to do, and writes what is said again. The writer lock must be held.

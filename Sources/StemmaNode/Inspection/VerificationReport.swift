@@ -49,6 +49,10 @@ extension Node {
     package var isVague = false
     /// What was given up, the oldest first.
     package var givenUp: [GivenUp] { mark?.givenUp ?? [] }
+    /// What is being given up: that was decided, and is unfinished.
+    package var beingGivenUp: GivenUp? { mark?.pendingGivingUp?.record }
+    /// What was decided, and is unfinished: whoever writes next finishes it. One sentence each.
+    package var pending: [String] { mark?.unfinishedSentences ?? [] }
     /// Of the node: whom to repair from, and names for origins.
     package var mark: NodeMark?
 
@@ -58,6 +62,8 @@ extension Node {
     /// Whether the node is a clone that has not fetched all that it was to hold.
     package var isUnfinished: Bool { mark?.unfinishedClone != nil }
 
+    package static let givingUp = "stemma repair --give-up"
+
     /// The commands that mend it, in their order. Tables are rebuilt by a repair.
     package var commands: [String] {
       let remotes = mark?.remotes ?? []
@@ -66,6 +72,7 @@ extension Node {
 
     private var mendingCommands: [String] {
       if damage.contains(where: { $0.remedy == .repair }) {
+        if mark?.givesUp(losses) == true { return [Self.givingUp] }
         let remotes = mark?.remotes.map(\.name) ?? []
         if losses.isEmpty, !isVague, unnoted == 0 { return ["stemma repair"] }
         let peers = remotes.isEmpty ? ["PEER"] : remotes
@@ -96,6 +103,7 @@ extension Node {
         ("unnoted", .int(Int64(unnoted))), ("isVague", .bool(isVague)),
         ("isUnfinished", .bool(isUnfinished)),
         ("unconfirmed", .int(Int64(unconfirmed))), ("givenUp", .array(givenUp.map(\.json))),
+        ("pending", .array(pending.map { .string($0) })),
         ("mend", .array(commands.map { .string($0) })),
       ])
     }

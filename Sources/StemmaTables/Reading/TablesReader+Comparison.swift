@@ -11,11 +11,13 @@ package struct TablesSummary: Sendable {
   fileprivate var flaws: [String] = []
 
   /// What is not as in `fresh`, one sentence each. `comparesHeads`: false where `fresh` is of rows alone. A number of commits
-  /// may be higher than what the log has of them: a purge keeps it.
-  package func differences(from fresh: TablesSummary, comparesHeads: Bool) -> [String] {
+  /// may be higher than what the log has of them: a purge keeps it. `isCompared`: other partitions are left out.
+  package func differences(
+    from fresh: TablesSummary, comparesHeads: Bool, in isCompared: (Partition) -> Bool = { _ in true }
+  ) -> [String] {
     var found: [String] = []
     func note(_ partitions: Set<Partition>, _ what: String) {
-      for partition in partitions.sorted() {
+      for partition in partitions.sorted() where isCompared(partition) {
         found.append("\(what) of partition \(partition) are not what the log says")
       }
     }
