@@ -164,8 +164,8 @@ struct Surveyor {
     }
   }
 
-  /// Where what a file without a header tells cannot have stood at its place, for what whole files hold before it and behind
-  /// it, and could have at that of another damaged one which tells the same, it is a copy of that one, and tells nothing of
+  /// Where what a file without a header tells cannot have stood at its place, for what others hold before it and behind it,
+  /// and could have at that of another damaged one which tells the same, it is a copy of that one, and tells nothing of
   /// its own place.
   mutating func settleCopies() {
     var runs: [UInt64: [(name: StreamName, run: Run)]] = [:]
@@ -176,12 +176,10 @@ struct Surveyor {
       }
     }
     let misplaced = runs.filter { place, runs in
-      survey.files[place]?.hasUnreadHeader == true
-        && runs.contains { name, run in
-          (present[name] ?? []).contains { other in
-            other.place < place ? other.to >= run.from : other.place > place && other.from <= run.to
-          }
-        }
+      guard let file = survey.files[place], file.hasUnreadHeader else { return false }
+      return runs.contains { name, run in
+        isOutOfPlace(name, run) || file.tellsAll && leavesNoPlace(name, run)
+      }
     }
     for (place, told) in misplaced.sorted(by: { $0.key < $1.key }) {
       guard let path = survey.files[place]?.path else { continue }
@@ -199,6 +197,30 @@ struct Surveyor {
       toldEnds[place] = nil
       for name in self.told.keys { self.told[name]?.removeAll { $0.place == place } }
     }
+  }
+
+  /// Whether whole files hold later events before its place, or earlier ones behind it.
+  private func isOutOfPlace(_ name: StreamName, _ run: Run) -> Bool {
+    (present[name] ?? []).contains { other in
+      other.place < run.place ? other.to >= run.from : other.place > run.place && other.from <= run.to
+    }
+  }
+
+  /// Whether events before it are lost, or behind it, and no other damaged file stands where they must have been.
+  private func leavesNoPlace(_ name: StreamName, _ run: Run) -> Bool {
+    let others = present[name] ?? []
+    let before = others.filter { $0.to < run.from }.max { $0.to < $1.to }
+    let behind = others.filter { $0.from > run.to }.min { $0.from < $1.from }
+    let next = behind?.from ?? (survey.held?[name.partition, name.origin].sequence.rawValue ?? run.to) + 1
+    func isDamaged(_ places: (UInt64) -> Bool) -> Bool {
+      survey.files.keys.contains { $0 != run.place && places($0) }
+    }
+    if run.from > (before?.to ?? 0) + 1,
+      !isDamaged({ $0 >= before?.place ?? 0 && $0 < run.place })
+    {
+      return true
+    }
+    return next > run.to + 1 && !isDamaged { $0 > run.place && $0 <= behind?.place ?? .max }
   }
 
   /// What a file tells of itself cannot be so where others hold the same events, or later ones stand before it, or say so of
