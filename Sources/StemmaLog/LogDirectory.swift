@@ -13,6 +13,9 @@ struct LogDirectory {
   var renamedJournals: [UInt64: String] = [:]
   /// Paths of journals that claim the number of one of these, and hold what it does not.
   private var rivals: Set<String> = []
+  /// Paths of segments that stand beside the journal of their number, which counts, and whose headers cannot be read: each may
+  /// be a file that is gone.
+  private(set) var shadowed: [String] = []
   /// Files that are no longer needed: partial, replaced, or sealed.
   var obsolete: [String] = []
   var damage: [(place: UInt64, Damage)] = []
@@ -332,6 +335,7 @@ struct LogDirectory {
         journalNumbers.removeAll { $0 == number }
       } else {
         // The journal has all that the segment had: sealing makes the segment anew, over this one.
+        if headers[number] == nil { shadowed.append(path) }
         headers[number] = nil
         damage.removeAll { $0.1.path == path }
       }

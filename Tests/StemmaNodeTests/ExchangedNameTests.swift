@@ -207,6 +207,24 @@ import Testing
     }
   }
 
+  /// Beside the journal of its new number nobody looked at it, and what it holds was given up.
+  @Test(arguments: [false, true]) func aFileWithoutAHeaderBesideAJournalIsLookedAt(givesUp: Bool) throws {
+    let pair = try Pair()
+    try pair.move("2.segment", to: "4.segment")
+    try pair.damage("4.segment", at: 60)
+    let report = try pair.verify()
+    #expect(report.losses.isEmpty && report.rescuable.map(\.partition) == ["tenant=t1"], "\(report)")
+    do {
+      let a = try pair.bench.open("a")
+      if givesUp {
+        #expect(try a.giveUp(isDryRun: false) { _, _ in }.record == nil)
+      } else {
+        #expect(try a.repair(from: []) { _, _ in }.isWhole)
+      }
+    }
+    try pair.checkIsWhole()
+  }
+
   /// It was gone, which was noted, and came back under another name: it got its own back, and all its partitions could only be
   /// read until somebody asked for a verification.
   @Test func aJournalThatCameBackCanBeWrittenTo() throws {

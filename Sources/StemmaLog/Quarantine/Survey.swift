@@ -188,6 +188,9 @@ extension Log {
     for (number, header) in listing.strays {
       surveyor.survey.files[header.place]?.copies.append(LogFileName.segment(number, in: directory))
     }
+    for case .damaged(let damage, let place) in views where damage.flaw == .missing {
+      surveyor.survey.files[place]?.copies += listing.shadowed
+    }
     surveyor.conclude()
     // A file whose header cannot be read may have the name of another one.
     let disowned = surveyor.disownDisorder()
