@@ -217,17 +217,14 @@ struct LogDirectory {
   private func isSealed(
     _ number: UInt64, _ path: String, _ directory: String, _ log: LogID, _ fileSystem: any FileSystem
   ) throws(LogError) -> Bool {
+    let file = try fileSystem.open(path, .read)
+    guard try JournalHeader.number(of: file, log: log) == number else { return false }
+    var journal = try Journal(path: path, number: number, log: log, file: file)
+    try journal.scan(isThorough: true)
     for header in headers.values where header.place == number {
       guard try isWhole(header, directory, fileSystem) else { continue }
       let segment = try Segment(
         path: LogFileName.segment(header.number, in: directory), header: header, fileSystem: fileSystem)
-      let journal = try Omissions?.some(Omissions()).reading { () throws(LogError) in
-        let file = try fileSystem.open(path, .read)
-        var journal = try Journal(path: path, number: number, log: log, file: file)
-        try journal.scan(isThorough: true)
-        return journal
-      }
-      guard let journal else { return false }
       if journal.end == segment.trailer.end, journal.chain == segment.trailer.chain { return true }
     }
     return false

@@ -245,7 +245,7 @@ import Testing
   /// refused as if the node had been set back.
   @Test(arguments: [
     ("00000042", "journal"), ("00000042", "segment"), ("00000001", "journal"), ("00000001", "segment"),
-    ("00000002", "journal"), ("00000002", "noise"),
+    ("00000002", "journal"), ("00000002", "noise"), ("00000001", "foreign"),
   ])
   func aCopyOfWhatWasPurgedStaysOutside(name: String, kind: String) throws {
     let bench = try Bench(segmentSize: 5000)
@@ -257,6 +257,10 @@ import Testing
     var copy = try Data(
       contentsOf: URL(fileURLWithPath: path("00000001." + (kind == "segment" ? kind : "journal"))))
     if kind == "noise" { copy = Data(repeating: 0x5A, count: 3000) }
+    if kind == "foreign" {
+      _ = try bench.node("b", Self.rows)
+      copy = try Data(contentsOf: URL(fileURLWithPath: bench.path("b/log/00000001.journal")))
+    }
     for number in first..<6 {
       try a.commit(Self.row(number))
       try a.sealIfWanted()
@@ -265,7 +269,7 @@ import Testing
     let (digests, history) = (try a.digestTexts, try a.history)
     try #require(!FileManager.default.fileExists(atPath: path("00000001.segment")))
     try copy.write(
-      to: URL(fileURLWithPath: path(name + "." + (kind == "noise" ? "journal" : kind))))
+      to: URL(fileURLWithPath: path(name + "." + (kind == "segment" ? kind : "journal"))))
     let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
     #expect(report.damage.allSatisfy { $0.remedy == .remove }, "\(report.damage)")
     // Whoever put it in the place of the other, as was advised, saw it vanish.
