@@ -25,8 +25,14 @@ extension Node {
   package func rebuild(
     into path: String, upTo filter: RebuildFilter?, progress: (UInt64, UInt64) -> Void
   ) throws(NodeError) -> RebuildReport {
-    try Self.rebuild(
-      path, schema: schema, log: log, ownOrigins: mark.origins, filter: filter ?? .all, progress: progress)
+    do throws(NodeError) {
+      return try Self.rebuild(
+        path, schema: schema, log: log, ownOrigins: mark.origins, filter: filter ?? .all, progress: progress)
+    } catch {
+      // Streams may have holes until that is finished.
+      guard error.logDamage != nil, let sentence = mark.unfinishedGivingUp else { throw error }
+      throw .damaged(what: sentence)
+    }
   }
 
   // MARK: Verify

@@ -50,6 +50,8 @@ package final class Node {
   var openSeries: CommitSeries.Size?
   /// Whether the tables hold what this node held before the log was damaged.
   var tablesRemember = true
+  /// A giving up that another process had decided, and this one finished, until `giveUp` reports it.
+  var finishedGivingUp: GivenUp?
   /// Whether a reader met damage after the node was opened, which its notices did not tell.
   var hasUntoldDamage = false
   /// Whether the log was found to have no name of an event twice.

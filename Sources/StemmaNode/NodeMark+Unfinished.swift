@@ -49,15 +49,15 @@ extension NodeMark {
       sentences.append("a change of scope to \(patterns) \(end)")
     }
     if pendingFork != nil { sentences.append("the mending of a fork \(end)") }
-    if let pending = pendingGivingUp {
-      let record = pending.record
-      let what = record.events == 0 ? "what damaged files held besides" : record.lostEvents
-      sentences.append(
-        "giving up \(what), which was decided on \(record.day), is unfinished; "
-          + (givesUp(damage?.losses ?? [])
-            ? "the next write, or `stemma repair --give-up`, finishes it"
-            : "more was lost since, and `stemma repair --give-up` gives up that too"))
-    }
-    return sentences
+    return sentences + [unfinishedGivingUp].compactMap(\.self)
+  }
+
+  var unfinishedGivingUp: String? {
+    guard let record = pendingGivingUp?.record else { return nil }
+    let what = record.events == 0 ? "what damaged files held besides" : record.lostEvents
+    return "giving up \(what), which was decided on \(record.day), is unfinished; "
+      + (givesUp(damage?.losses ?? [])
+        ? "the next write, or `stemma repair --give-up`, finishes it"
+        : "more was lost since, and `stemma repair --give-up` gives up that too")
   }
 }

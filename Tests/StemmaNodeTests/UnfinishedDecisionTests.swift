@@ -62,6 +62,8 @@ import Testing
       let node = try bench.open("a")
       try node.checkInvariants()
       guard mark.pendingGivingUp != nil else { continue }
+      let givenUp = try node.giveUp(isDryRun: false) { _, _ in }
+      #expect(givenUp.record == node.mark.givenUp.last && node.mark.givenUp.count == 1, comment)
       #expect(!node.notices.contains { $0.contains("damaged") }, "\(comment): \(node.notices)")
       #expect(node.notices.last?.hasPrefix("a giving up that was interrupted is finished: ") == true, comment)
     }
@@ -111,8 +113,13 @@ import Testing
         + "or `stemma repair --give-up`, finishes it"
       #expect(report.pending == [sentence] && report.beingGivenUp?.losses == losses, comment)
       #expect(report.commands == (report.damage.isEmpty ? [] : ["stemma repair --give-up"]), comment)
-      let notices = try bench.open("a", .read).notices
-      #expect(notices == [sentence], comment)
+      let reader = try bench.open("a", .read)
+      #expect(reader.notices == [sentence], comment)
+      do throws(NodeError) {
+        _ = try reader.rebuild(into: bench.path("x.sqlite"), upTo: nil) { _, _ in }
+      } catch {
+        #expect(Explanations.text(of: error) == sentence, comment)
+      }
     }
     #expect(pending > 20 && deaths > pending)
   }

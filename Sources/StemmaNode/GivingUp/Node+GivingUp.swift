@@ -5,7 +5,7 @@ import StemmaTables
 
 /// What giving up did, or would do.
 package struct GivingUpReport: Sendable {
-  /// nil: the log is whole, and nothing was done.
+  /// nil: the log is whole, and nothing was done. Of a giving up that was interrupted, and is finished now, too.
   package var record: GivenUp?
   /// Files of the log that are damaged, in `log/`.
   package var files: [String] = []
@@ -53,7 +53,8 @@ extension Node {
     guard var plan = try planGivingUp() else {
       // Somebody put a file back.
       if mark.damage != nil { try finishRepair(wasVague: false, progress) }
-      return GivingUpReport()
+      defer { finishedGivingUp = nil }
+      return GivingUpReport(record: finishedGivingUp)
     }
     let report = plan.report
     if report.rescued > 0 || report.record == nil {
@@ -121,6 +122,7 @@ extension Node {
     try Self.wrapping { try log.purge({ partitions.contains($0) }) { cut.contains($0.event) } }
     try finishRepair(wasVague: false, givenUp: pending.record, progress)
     if !isOwn {
+      finishedGivingUp = pending.record
       notices.append("a giving up that was interrupted is finished: \(pending.record.sentence)")
     }
   }
