@@ -82,6 +82,9 @@ struct JSONShapeTests {
     stemma -C without verify --json
     stemma -C spoilt repair --from third --json
     stemma -C spoilt repair --from shop --json
+    cp -a shop narrowing
+    sed -i 's/"scope" :/"pendingScope" : ["*", "!Team"], "scope" :/' narrowing/stemma.json
+    stemma -C narrowing verify --json
     cp -a shop garbled
     echo nonsense > garbled/tables.sqlite
     stemma -C garbled verify --json
