@@ -272,6 +272,24 @@ extension Node {
         path(directory, lockFileName), fileSystem: options.ports.fileSystem, wait: options.waitMilliseconds)
     } catch { throw .log(error) }
     defer { lock.release() }
+    do throws(NodeError) { return try openLocked(directory, options) } catch .tables(
+      .needsRebuild(let path, let reason))
+    {
+      guard try readMark(directory, options.ports).isUnfinished else {
+        throw .tables(.needsRebuild(path: path, reason))
+      }
+      // Nothing else can be done before what was decided is, and these do not let that be: they count as lost.
+      return try wrapping {
+        try Tables.remove(at: path)
+        let node = try openLocked(directory, options)
+        node.notices.append("the tables were damaged (\(Explanations.text(of: reason)))")
+        return node
+      }
+    }
+  }
+
+  /// The writer lock must be held.
+  private static func openLocked(_ directory: String, _ options: OpeningOptions) throws(NodeError) -> Node {
     let mark = try readMark(directory, options.ports)
     let schema = try readSchema(directory, options.ports)
     return try wrapping {

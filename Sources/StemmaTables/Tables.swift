@@ -122,6 +122,9 @@ package final class Tables: Sendable {
     return tables
   }
 
+  /// Takes tables away, so that whoever opens them next finds none. The node's writer lock must be held.
+  package static func remove(at path: String) throws(TablesError) { try FileReplacement.remove(path) }
+
   /// Empty tables in memory that are gone when they are released.
   package static func inMemory(schema: Schema) throws(TablesError) -> Tables {
     try open(at: ":memory:", schema: schema, mode: .readWrite)

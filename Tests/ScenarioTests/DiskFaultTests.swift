@@ -184,19 +184,18 @@ struct DiskFaultTests {
     try work.stemma("-C", "node", "import", "--segment-size", "20000", "lines.ndjson")
     let export = try work.export("node")
     var refused = 0
-    for limit in 5...24 {
+    for limit in [5, 8, 9, 11, 16, 24, 34, 36, 40] {
       for arguments in [["rebuild"], ["verify"], ["export"], ["clone", "node", "twin\(limit)"]] {
-        let directory = arguments[0] == "clone" ? "." : "node"
+        let node = arguments[0] == "clone" ? [] : ["-C", "node"]
         let result = try Tool.run(
-          "/bin/sh",
-          ["-c", "ulimit -n \(limit); exec \"$@\"", "sh", Tool.path, "-C", directory] + arguments,
+          "/bin/sh", ["-c", "ulimit -n \(limit); exec \"$@\"", "sh", Tool.path] + node + arguments,
           in: work.path)
         #expect([0, 74].contains(result.status), "\(limit) \(arguments): \(result.status) \(result.errors)")
         #expect(result.status == 0 || !result.errors.isEmpty, "\(limit) \(arguments)")
         if result.status != 0 { refused += 1 }
       }
     }
-    print("\(refused) of 80 commands had too few descriptors")
+    print("\(refused) of 36 commands had too few descriptors")
     #expect(refused > 0)
     try work.stemma("-C", "node", "verify")
     #expect(try work.export("node") == export)

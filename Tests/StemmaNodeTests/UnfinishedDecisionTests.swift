@@ -124,6 +124,58 @@ import Testing
     #expect(pending > 20 && deaths > pending)
   }
 
+  /// With such tables nothing could be finished, nor done before that: all commands ended with the name of one of them.
+  @Test(arguments: [false, true]) func damagedTablesLetItBeFinished(givesUp: Bool) throws {
+    let bench = try Self.bench()
+    if givesUp {
+      let segment = try #require(
+        bench.contents("a").keys.filter { $0.hasSuffix(".segment") }.sorted().dropFirst().first)
+      let url = URL(fileURLWithPath: bench.path("a/" + segment))
+      var bytes = try Data(contentsOf: url)
+      for index in 0..<40 { bytes[bytes.count / 2 + index] ^= 0x5A }
+      try bytes.write(to: url)
+      _ = try Self.verify(bench)
+    }
+    var met = 0
+    try bench.copy("a", to: "kept")
+    // Until it is pending, and then some steps further.
+    for operation in stride(from: 1, to: 2000, by: 7) {
+      try bench.replace("a", with: "kept")
+      _ = try bench.open("a")
+      let files = FailingFileSystem()
+      do {
+        let node = try bench.open("a", on: files)
+        files.fail(from: operation)
+        if givesUp {
+          _ = try node.giveUp(isDryRun: false) { _, _ in }
+        } else {
+          _ = try node.changeScope(adding: ["!tenant=t1"], removing: [], discards: true)
+        }
+        break
+      } catch {}
+      let mark = try Self.mark(bench)
+      guard mark.pendingScope != nil || mark.pendingGivingUp != nil else { continue }
+      try bench.copy("a", to: "died\(operation)")
+      let size = try Data(contentsOf: URL(fileURLWithPath: bench.path("a/tables.sqlite"))).count
+      for page in 1..<size / 4096 {
+        try bench.replace("a", with: "died\(operation)")
+        let tables = try FileHandle(forUpdating: URL(fileURLWithPath: bench.path("a/tables.sqlite")))
+        try tables.seek(toOffset: UInt64(page * 4096))
+        try tables.write(contentsOf: Data(repeating: 0x5A, count: 4096))
+        try tables.close()
+        let node = try bench.open("a")
+        if node.notices.contains(where: { $0.hasPrefix("the tables were damaged") }) { met += 1 }
+        #expect(node.mark.pendingScope == nil && node.mark.pendingGivingUp == nil)
+        // What was not met is there still.
+        _ = try node.rebuild { _, _ in }
+        try node.checkInvariants()
+        #expect(try Self.verify(bench).damage.map(\.what) == [], "operation \(operation), page \(page)")
+      }
+    }
+    print("\(met) times damaged tables were met")
+    #expect(met > 5)
+  }
+
   @Test func theMendingOfAForkIsNoDamage() throws {
     let bench = try Bench()
     let a = try bench.node("a", DirectoryTests.note)

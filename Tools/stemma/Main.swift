@@ -98,10 +98,11 @@ struct Stemma: ParsableCommand {
 }
 
 extension Stemma {
-  /// Lets libdispatch take the file descriptors that it takes when the first of its threads begins, three of them: were they
-  /// not to be had then, it would end the process.
+  /// Lets libdispatch take the file descriptors that it takes when the first of its threads begins, three of them, and sees that
+  /// there are some more for a moment, as it opens a file about each of its threads now and then: were they not to be
+  /// had, it would end the process.
   private static func beginThreads() throws(Failure) {
-    let spare = (0..<4).map { _ in open("/", O_RDONLY | O_CLOEXEC) }
+    let spare = (0..<32).map { _ in open("/", O_RDONLY | O_CLOEXEC) }
     for descriptor in spare where descriptor >= 0 { close(descriptor) }
     guard spare.allSatisfy({ $0 >= 0 }) else {
       throw Failure("too few files may be open (`ulimit -n`); allow more, and try again", .inputOutput)
