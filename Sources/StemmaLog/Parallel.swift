@@ -52,6 +52,13 @@ package final class MadeAhead<Output>: Sendable {
     return true
   }
 
+  /// Traps if what is made is to be made once more. For tests, on any thread.
+  package func checkInvariants() {
+    // In this order: what is made was ordered before.
+    let isMade = made.withLock { $0 != nil }
+    precondition(!isMade || order.withLock { $0 == nil }, "it is made once")
+  }
+
   /// Waits until it is there. To be called once.
   package func take() -> sending Output {
     make()

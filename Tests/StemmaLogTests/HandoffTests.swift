@@ -78,6 +78,7 @@ import Testing
     @Sendable func count(_ depth: Int) -> Int {
       if depth == 0 { return 1 }
       let parts = (0..<2).map { _ in MadeAhead { count(depth - 1) } }
+      for part in parts { part.checkInvariants() }
       return parts.reduce(0) { $0 + $1.take() }
     }
     #expect(count(12) == 4096)

@@ -47,6 +47,11 @@ final class RowFeed: Sendable {
   /// Whether rows may be others than what was read last.
   var isLookDue: Bool { state.withLock { $0.isLookDue } }
 
+  /// Traps if rows are to be read for nobody. For tests, on any thread.
+  func checkInvariants() {
+    state.withLock { precondition(!$0.isLookDue || !$0.observers.isEmpty, "nobody looks for nobody") }
+  }
+
   // MARK: On the thread that writes
 
   /// Reads what is there if it may be something else: between two groups of commits.

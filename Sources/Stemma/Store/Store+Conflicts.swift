@@ -206,6 +206,13 @@ final class Resolvers: Sendable {
     state.withLock { state in state.resolvers.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
   }
 
+  /// Traps if something was said of the decisions of nobody. For tests, on any thread.
+  func checkInvariants() {
+    state.withLock {
+      precondition($0.told.isEmpty || !$0.resolvers.isEmpty, "only resolvers decide what cannot be")
+    }
+  }
+
   /// The new one's decisions are others: what cannot be of them is told anew.
   func set(_ resolver: @escaping @Sendable (Conflict) -> Resolution?, for model: String) {
     state.withLock {

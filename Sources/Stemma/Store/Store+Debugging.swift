@@ -6,6 +6,8 @@ extension Store {
   func checkInvariants() async throws {
     readers.checkInvariants()
     changes.checkInvariants()
+    rows.checkInvariants()
+    resolvers.checkInvariants()
     try await writer.checkInvariants()
   }
 }

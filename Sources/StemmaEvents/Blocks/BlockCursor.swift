@@ -45,6 +45,15 @@ package final class BlockCursor {
     return true
   }
 
+  /// Traps if the event at hand is none of the block's, or not the last one that was come to. For tests.
+  package func checkInvariants() {
+    precondition((0...reader.count).contains(next), "there are no more events")
+    precondition(order.map { $0.count == reader.count } ?? true, "each event has one place")
+    guard next > 0, let rows, let current else { return }
+    precondition(
+      current - rows == order.map { Int($0[next - 1]) } ?? next - 1, "the event at hand is the last one")
+  }
+
   /// Goes back to before the first event.
   package func rewind() { next = 0 }
 

@@ -56,8 +56,10 @@ import Testing
       digester.begin(cursor)
       for stored in expected {
         let event = stored.event
+        cursor.checkInvariants()
         let hasMoved = cursor.advance()
         #expect(hasMoved)
+        cursor.checkInvariants()
         #expect(digester.digest(of: cursor) == event.digest.hash)
         #expect(cursor.arrival == stored.arrival)
         #expect(reader.record(cursor.key).key == event.key)
