@@ -49,7 +49,7 @@ let package = Package(
     module("StemmaEvents", ["StemmaSchema", "CZlib", "CStemma", crypto]),
     module("StemmaMerge", ["StemmaSchema", "StemmaEvents"]),
     module("StemmaLog", ["StemmaEvents", "CStemma", crypto]),
-    module("StemmaTables", ["StemmaMerge", "StemmaLog", grdb, sqlite, crypto]),
+    module("StemmaTables", ["StemmaMerge", "StemmaLog", "CStemma", grdb, sqlite, crypto]),
     module("StemmaReplication", ["StemmaMerge", "StemmaLog", crypto]),
     module("StemmaNode", ["StemmaReplication", "StemmaTables", "CZlib"]),
     module("StemmaSimulation", ["StemmaMerge", "StemmaLog"]),

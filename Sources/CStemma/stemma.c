@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #ifdef __GLIBC__
 #include <malloc.h>
+#elif defined(__APPLE__)
+#include <malloc/malloc.h>
 #endif
 #include <pthread.h>
 #include <string.h>
@@ -144,5 +146,13 @@ int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_
 void stemma_share_one_heap(void) {
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
+void stemma_return_free_memory(void) {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#elif defined(__APPLE__)
+  malloc_zone_pressure_relief(NULL, 0);
 #endif
 }

@@ -26,6 +26,10 @@ int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_
 // which the others cannot use what is free. Does nothing with a C library other than glibc.
 void stemma_share_one_heap(void);
 
+// Gives memory that was freed back to the system, where the C library would keep it. Does nothing with a C library other than
+// glibc and macOS's.
+void stemma_return_free_memory(void);
+
 // Asks the processor to have these bytes in its caches soon. Any address will do: nothing is read.
 static inline void stemma_prefetch(const void *bytes) { __builtin_prefetch(bytes); }
 

@@ -1,3 +1,4 @@
+import CStemma
 import Foundation
 import GRDB
 import StemmaEvents
@@ -107,6 +108,8 @@ extension Tables {
         }
         try connection.execute("BEGIN EXCLUSIVE")
         defer { connection.rollBack() }
+        // What was freed before, as by a clone that took files in, would stay beside what merging and sorting take.
+        stemma_return_free_memory()
         var builder = try TablesBuilder(
           TableSet(schema), connection, filter, StreamSummary(knowledge, ownOrigins: ownOrigins))
         try insert(&builder)
@@ -281,16 +284,24 @@ struct TablesBuilder {
     from files: RecordFiles, _ tableSet: TableSet, _ streams: StreamSummary, for handoff: Handoff<MadeRows>
   ) {
     do {
-      let merge = try files.open()
-      var maker = RowMaker(tableSet, streams)
-      while try merge.nextRecord() {
-        try maker.addRecord(merge)
-        if maker.batch.isFull, !handoff.put(.batch(maker.takeBatch())) { return }
-      }
-      _ = handoff.put(.end(maker.takeBatch(), maker.streams))
+      guard let end = try makeAllRows(from: files, tableSet, streams, for: handoff) else { return }
+      _ = handoff.put(end)
     } catch {
       _ = handoff.put(.failure(error))
     }
+  }
+
+  /// What the rows end with; nil if nobody takes them any more. All files and blocks are let go by then.
+  private static func makeAllRows(
+    from files: RecordFiles, _ tableSet: TableSet, _ streams: StreamSummary, for handoff: Handoff<MadeRows>
+  ) throws -> MadeRows? {
+    let merge = try files.open()
+    var maker = RowMaker(tableSet, streams)
+    while try merge.nextRecord() {
+      try maker.addRecord(merge)
+      if maker.batch.isFull, !handoff.put(.batch(maker.takeBatch())) { return nil }
+    }
+    return .end(maker.takeBatch(), maker.streams)
   }
 
   mutating func finish(
@@ -298,6 +309,8 @@ struct TablesBuilder {
   ) throws {
     progress.step = .indexes
     try report(progress)
+    // As would what the merge held.
+    stemma_return_free_memory()
     for statement in tableSet.createIndexes { try connection.execute(statement) }
     try streams.write(to: connection)
     for acknowledgement in acknowledged { try acknowledgement.write(to: connection) }
