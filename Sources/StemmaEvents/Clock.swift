@@ -79,6 +79,9 @@ package struct HybridClock: Sendable {
     return max(next, floor.tick)
   }
 
+  /// Traps if a timestamp was given that the clock does not know of. For tests.
+  package func checkInvariants() { precondition(last <= highest, "what was given is known") }
+
   /// By how many milliseconds timestamps of before lie beyond what this clock accepts; nil if none does. Then this
   /// clock is, or another was, wrong.
   package func lag(wall: UInt64) -> UInt64? {

@@ -61,6 +61,14 @@ package struct Context: Hashable, Sendable {
     }
   }
 
+  /// Traps if the entries are not in the one form that they have on the wire. For tests and the suites.
+  package func checkInvariants() {
+    precondition(entries.allSatisfy { $0.sequence > .zero }, "what is covered was written")
+    for (a, b) in zip(entries, entries.dropFirst()) {
+      precondition(a.origin < b.origin, "each origin has one entry, in their order")
+    }
+  }
+
   package mutating func formUnion(_ other: Context) {
     for entry in other.entries { insert(Dot(entry.origin, entry.sequence)) }
   }

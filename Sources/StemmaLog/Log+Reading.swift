@@ -277,8 +277,19 @@ struct RunCollector {
     runs[stream] = run
   }
 
+  /// Traps if an event counts for a partition and for none of its streams. In debug builds when it is asked for them.
+  func checkInvariants() {
+    var ofStreams: [Partition: UInt64] = [:]
+    for (stream, run) in runs {
+      precondition(stream.origin == run.origin, "a run is found by its stream")
+      ofStreams[stream.partition, default: 0] += run.to.rawValue - run.from.rawValue + 1
+    }
+    precondition(takesDoubled || ofStreams == events, "each event is one of its stream")
+  }
+
   /// Sorted by partition; without blocks.
   var partitions: [PartitionRun] {
+    assert(holds(checkInvariants))
     var found: [Partition: [StreamRun]] = [:]
     for (stream, run) in runs { found[stream.partition, default: []].append(run) }
     return found.keys.sorted().map { partition in

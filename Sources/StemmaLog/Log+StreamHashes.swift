@@ -60,7 +60,16 @@ private struct HashSearch {
 
   var isDone: Bool { streams.values.allSatisfy { $0.left == 0 } }
 
+  /// Traps if more was taken off a stream than it had behind its end. In debug builds at the end.
+  func checkInvariants() {
+    for stream in streams.values {
+      precondition(stream.left <= stream.head.rawValue - stream.end.rawValue, "an event is taken off once")
+      precondition(!stream.isCut, "a segment has an end")
+    }
+  }
+
   var found: [EventName: StreamHash] {
+    assert(holds(checkInvariants))
     var found: [EventName: StreamHash] = [:]
     for (name, stream) in streams where stream.left == 0 {
       found[EventName(partition: name.partition, dot: Dot(name.origin, stream.end))] = stream.hash

@@ -79,6 +79,23 @@ package struct LinearRecord {
     return registers.isEmpty ? .nothing : .assigns
   }
 
+  /// Traps if the writes do not follow each other, or a register has none of them. For tests; in debug builds wherever a
+  /// record is written out.
+  package func checkInvariants() {
+    Context(trusted: context).checkInvariants()
+    precondition(context.isEmpty == writes.isEmpty, "what was written is known")
+    precondition(writes.allSatisfy { covers($0.dot) }, "what was written is known")
+    for (a, b) in zip(writes, writes.dropFirst()) {
+      precondition(b.version == a.version.next, "each event has seen the one before")
+    }
+    precondition(writes.allSatisfy { $0.timestamp <= latest }, "the latest time is that of a write")
+    if let base { precondition(writes[base].operation == .create, "a create is the base") }
+    precondition(listed.count == rules.registerCount, "each register has a place")
+    precondition(
+      listed.allSatisfy { $0 < writes.count && ($0 < 0 || Int($0) > base ?? -1) },
+      "a register has a write behind the base")
+  }
+
   private func covers(_ dot: Dot) -> Bool {
     for entry in context where entry.origin == dot.origin { return entry.sequence >= dot.sequence }
     return false
@@ -114,6 +131,7 @@ package struct LinearRecord {
   /// Appends what `RecordState.encoded(rules, omitsShown: true)` gives, if every value that is not null has the
   /// type of its column. The record must exist.
   package mutating func appendState(to output: inout [UInt8]) {
+    assert(holds(checkInvariants))
     findSiblings()
     // No number takes more than ten bytes, no entry more than two of them, no write more than five.
     let bound = 60 + 20 * context.count + 50 * used.count + 20 * listed.count
@@ -184,6 +202,7 @@ package struct LinearRecord {
   /// The same as a state to go on with. `value`: of each of the rules' fields.
   package mutating func state(_ value: (Int) -> Value) -> RecordState {
     guard !isEmpty else { return RecordState() }
+    assert(holds(checkInvariants))
     findSiblings()
     func index(_ write: Int) -> UInt32 { UInt32(used.firstIndex(of: write) ?? 0) }
     var state = RecordState()

@@ -1,6 +1,7 @@
 extension RecordState {
   /// Traps if the state is not the one form that its events have. For tests and the suites.
   package func checkInvariants() {
+    context.checkInvariants()
     for (a, b) in zip(writes, writes.dropFirst()) { precondition(a.dot < b.dot, "writes rise by dot") }
     for write in writes {
       precondition(context.covers(write.dot), "what is a sibling is known")

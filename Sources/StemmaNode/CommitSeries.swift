@@ -62,7 +62,7 @@ package final class CommitSeries {
   ) throws {
     let write = try node.begin(note, transaction, beforeReadingLog: { [appender] in appender.drain() })
     try body(write)
-    assert(write.isConsistent)
+    assert(holds(write.checkInvariants))
     node.take(write)
     if !write.events.isEmpty { try node.beginDueOrigin() }
     size.events += write.events.count
@@ -70,7 +70,7 @@ package final class CommitSeries {
     waiting.append(durable)
     appender.append(write.events.isEmpty ? nil : Commit(write.events, note: write.note))
     try report()
-    assert(isConsistent)
+    assert(holds(checkInvariants))
   }
 
   private static func size(of event: Event) -> Int {
@@ -95,12 +95,6 @@ package final class CommitSeries {
     precondition(reported >= 0 && waiting.count == appender.asked - reported, "each commit is reported once")
     precondition(size.events >= 0 && size.bytes >= 0, "a series grows")
     appender.checkInvariants()
-  }
-
-  /// `checkInvariants` where it is evaluated only in debug builds.
-  private var isConsistent: Bool {
-    checkInvariants()
-    return true
   }
 
   /// Waits until all is written, and reports it.

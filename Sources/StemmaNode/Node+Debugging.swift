@@ -17,6 +17,8 @@ extension Node {
 
   private func checkBeliefs() throws(NodeError) {
     log.checkInvariants()
+    clock.checkInvariants()
+    mark.damage?.checkInvariants()
     func require(_ holds: Bool, _ what: String) throws(NodeError) {
       if !holds { throw .damaged(what: what) }
     }

@@ -143,7 +143,7 @@ extension Node {
         }
         do throws(NodeError) {
           if requests.count == 1 { try make() } else { try transaction.savepoint(NodeError.tables, make) }
-          assert(write.isConsistent)
+          assert(holds(write.checkInvariants))
           outcomes.append(.success(()))
           take(write)
           if !write.events.isEmpty { commits.append(Commit(write.events, note: write.note)) }

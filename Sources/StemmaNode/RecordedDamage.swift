@@ -63,6 +63,12 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
     if stored.has("areTablesPartial") { areTablesPartial = try stored.flag("areTablesPartial") }
   }
 
+  /// Traps if events are called lost that nobody could have had.
+  func checkInvariants() {
+    for loss in losses { precondition(0 < loss.from && loss.from <= loss.to, "a loss has an event") }
+    precondition(Set(losses).count == losses.count, "a loss is told once")
+  }
+
   /// What is known of a file is true of it under its new name. Returns whether anything is.
   mutating func rename(_ old: String, to new: String) -> Bool {
     let before = self

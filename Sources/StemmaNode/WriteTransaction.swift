@@ -182,12 +182,6 @@ package final class WriteTransaction {
     }
   }
 
-  /// Always true, or it traps: for `assert`.
-  var isConsistent: Bool {
-    checkInvariants()
-    return true
-  }
-
   /// Runs `body` as a commit of its own inside of this one: if it throws, what it did is taken back.
   package func separately(_ body: (WriteTransaction) throws(NodeError) -> Void) throws(NodeError) {
     _ = try nested { transaction throws(NodeError) in

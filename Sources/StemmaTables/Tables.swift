@@ -255,7 +255,7 @@ package final class Tables: Sendable {
             connection.rollBack()
             return outcome
           }
-          assert(transaction.isConsistent)
+          assert(holds(transaction.checkInvariants))
           try transaction.flush()
           try connection.prepareOnce("COMMIT").run()
         } catch {
@@ -298,6 +298,7 @@ package final class Tables: Sendable {
       precondition(sqlite3_get_autocommit(connection.handle) != 0, "a transaction ends with its block")
       precondition(
         prepared.writers.isEmpty || prepared.writers.count == tableSet.layouts.count, "each model is written")
+      for writer in prepared.writers { writer.checkInvariants() }
       prepared.kept.checkInvariants()
     }
   }

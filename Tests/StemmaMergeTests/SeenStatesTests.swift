@@ -23,6 +23,7 @@ import Testing
         return 1
       }
       try #require(try states.next() == expected, "event \(index) of \(history.events)")
+      states.checkInvariants()
     }
     return 0
   }

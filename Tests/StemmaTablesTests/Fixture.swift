@@ -249,7 +249,10 @@ extension Tables {
     try read { reader throws(TablesError) in
       var cursor = try reader.conflicts(models, key: key, isInScope: isInScope)
       var all: [OpenConflict] = []
-      while let conflict = try cursor.next() { all.append(conflict) }
+      while let conflict = try cursor.next() {
+        cursor.checkInvariants()
+        all.append(conflict)
+      }
       return all
     }
   }

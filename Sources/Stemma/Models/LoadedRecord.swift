@@ -17,6 +17,14 @@ struct LoadedRecord: Sendable {
 
   var store: Store { group.store }
 
+  /// Traps if it contradicts itself. For tests.
+  func checkInvariants() {
+    precondition((0..<LoadedRecords.limit).contains(place), "a row has a place")
+    precondition(
+      entry.sequence > .zero || group.context(at: place) != nil, "what the row has seen stands here or there")
+    group.checkInvariants()
+  }
+
   /// Whether it was read in a commit that is not made, behind the first of its events.
   var isTakenBack: Bool { group.commit?.isTakenBack ?? false }
 
@@ -66,6 +74,15 @@ final class LoadedRecords: Sendable {
   init(_ store: Store, _ commit: RecordedSettings?) {
     self.store = store
     self.commit = commit
+  }
+
+  /// Traps if something is remembered of a row that is not there. For tests, on any thread.
+  func checkInvariants() {
+    state.withLock { state in
+      let places = Array(state.contexts.keys) + state.related.keys
+      precondition(places.allSatisfy { (0..<Self.limit).contains($0) }, "a row has a place")
+      for context in state.contexts.values { context.checkInvariants() }
+    }
   }
 
   fileprivate func context(at place: Int32) -> Context? { state.withLock { $0.contexts[place] } }

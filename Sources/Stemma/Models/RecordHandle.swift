@@ -72,6 +72,7 @@ public struct RecordHandle: Sendable, Hashable {
   func checkInvariants() {
     precondition(loaded != nil || settings.isEmpty, "of a value that no store made nothing is remembered")
     precondition(Set(settings.map(\.column)).count == settings.count, "a column is remembered once")
+    loaded?.checkInvariants()
     for setting in settings { setting.checkInvariants() }
   }
 

@@ -141,6 +141,11 @@ final class RecordedSettings: Sendable {
     changes.withLock { $0.append(change) }
   }
 
+  /// Traps if something is still to be taken back of a commit that was. For tests, on any thread.
+  func checkInvariants() {
+    changes.withLock { precondition(!isTakenBack || $0.isEmpty, "what is taken back is so as a whole") }
+  }
+
   /// The commit is durable.
   func confirm() {
     for change in take() { change.recorded.forEach { $0.confirm() } }

@@ -1,4 +1,5 @@
 import Foundation
+import StemmaEvents
 import StemmaLog
 import Synchronization
 
@@ -56,6 +57,9 @@ final class TemporaryFolder: Sendable {
   private struct Current {
     var folder: TemporaryFolder?
     var stores = 0
+
+    /// Traps if stores are nowhere. In debug builds at each store.
+    func checkInvariants() { precondition((folder == nil) == (stores == 0), "a store is in a folder") }
   }
 
   private static let current = Mutex(Current())
@@ -73,6 +77,7 @@ final class TemporaryFolder: Sendable {
         atexit { TemporaryFolder.current.withLock { $0.folder?.remove() } }
       }
       current.stores += 1
+      assert(holds(current.checkInvariants))
       return folder.directory.appendingPathComponent("\(current.stores)")
     }
   }

@@ -36,6 +36,13 @@ actor Writer {
 
     var outcome: Result<Void, NodeError>? { result.withLock { $0 } }
 
+    /// Traps if a commit that is decided is still to be. For tests; in debug builds when it is.
+    func checkInvariants() {
+      let recorded = recorded.withLock { $0 }
+      recorded.checkInvariants()
+      if case .failure = outcome { precondition(recorded.isTakenBack, "what is not made is taken back") }
+    }
+
     func make(_ write: WriteTransaction, _ schemaChanges: Int) throws(NodeError) {
       try body(write, recorded.withLock { $0 }, schemaChanges)
     }
@@ -55,6 +62,7 @@ actor Writer {
         if case .success = outcome { recorded.confirm() } else { recorded.takeBack() }
       }
       result.withLock { $0 = outcome }
+      assert(holds(checkInvariants))
     }
   }
 
@@ -130,6 +138,7 @@ actor Writer {
     precondition(node == nil || !isClosed, "a closed store lets go of its node")
     waiting.withLock { waiting in
       precondition(waiting.allSatisfy { $0.outcome == nil }, "a commit that waits is not decided")
+      for pending in waiting { pending.checkInvariants() }
     }
     try node?.checkInvariants()
   }

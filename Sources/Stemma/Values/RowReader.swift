@@ -207,6 +207,7 @@ final class RowSource {
   /// With the next place in it. Nil if records are tied to nothing.
   @inline(__always)
   private func groupWithRoom() -> LoadedRecords? {
+    assert(holds(checkInvariants))
     if let group, place + 1 < LoadedRecords.limit, group.commit === commit {
       place += 1
       return group
@@ -216,6 +217,13 @@ final class RowSource {
     self.group = group
     place = 0
     return group
+  }
+
+  /// Traps if a record would have no place in its group. In debug builds at each.
+  func checkInvariants() {
+    precondition((0..<LoadedRecords.limit).contains(place), "a group has few places")
+    precondition(group != nil || place == 0, "a place is one of a group")
+    precondition(handle == nil || values.isEmpty, "rows come from a statement, or from memory")
   }
 
   @inline(__always)

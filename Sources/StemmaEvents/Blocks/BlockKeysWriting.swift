@@ -75,6 +75,25 @@ struct BlockKeysWriter {
     return lastRun
   }
 
+  /// Traps if a key is not found by its bytes, or runs are not numbered as they came.
+  func checkInvariants() {
+    precondition(slots.count & (slots.count - 1) == 0, "the place in the table is a part of the hash")
+    precondition(entries.count * 2 <= slots.count, "a search ends at an empty slot")
+    precondition(slots.count { $0 >= 0 } == entries.count, "each key has one slot")
+    precondition(runIndexes.count == runs.count, "each run has one number")
+    precondition(runIndexes.allSatisfy { runs[$1] == $0 }, "a run is found by its name")
+    var offset = 0
+    for (index, entry) in entries.enumerated() {
+      precondition(entry.offset == offset, "the keys lie one behind the other")
+      precondition(runs.indices.contains(entry.run), "each key is of a run")
+      offset += entry.count
+      var slot = entry.hash & (slots.count - 1)
+      while slots[slot] >= 0, slots[slot] != Int32(index) { slot = (slot + 1) & (slots.count - 1) }
+      precondition(slots[slot] == Int32(index), "a key is found by its hash")
+    }
+    precondition(offset == bytes.count, "all bytes are those of keys")
+  }
+
   private func isEqual(_ entry: Entry, _ key: [UInt8]) -> Bool {
     guard entry.count == key.count else { return false }
     for index in 0..<key.count where bytes[entry.offset + index] != key[index] { return false }

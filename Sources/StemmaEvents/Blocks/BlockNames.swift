@@ -55,6 +55,15 @@ struct BlockColumns: Sendable {
       })
   }
 
+  /// Traps if a column is not found by what it is of, or none is.
+  func checkInvariants() {
+    precondition(indexes.count == fields.count, "each field and type has one column")
+    precondition(indexes.allSatisfy { fields[$1] == $0 }, "a column is found by its field and type")
+    precondition(fields.allSatisfy { $0.tag != .null }, "null takes no bytes")
+    precondition(
+      ofShapes.allSatisfy { $0.allSatisfy { $0 < fields.count } }, "the columns of shapes are there")
+  }
+
   mutating func removeAll() {
     fields.removeAll(keepingCapacity: true)
     ofShapes.removeAll(keepingCapacity: true)
@@ -179,6 +188,31 @@ struct BlockNamesWriter {
     if lastShape < following.count { following[lastShape] = index }
     lastShape = index
     return index
+  }
+
+  /// Traps if one thing has two numbers, or a shape is of names that are not there.
+  func checkInvariants() {
+    precondition(
+      originIndexes.count == origins.count && originIndexes.allSatisfy { origins[$1] == $0 },
+      "an origin has one number")
+    precondition(
+      nameIndexes.count == names.count && nameIndexes.allSatisfy { names[$1] == $0 }, "a name has one number")
+    precondition(
+      partitionIndexes.count == partitions.count && partitionIndexes.allSatisfy { partitions[$1] == $0 },
+      "a partition has one number")
+    precondition(
+      shapeIndexes.count == shapes.count && shapeIndexes.allSatisfy { shapes[$1] == $0 },
+      "a shape has one number")
+    precondition(following.count == shapes.count, "each shape has a guess for the next one")
+    precondition(following.allSatisfy { $0 < shapes.count }, "what is guessed is a shape")
+    for (place, shape) in shapes.enumerated() {
+      precondition(
+        (shape.fields.map(\.name) + (shape.relationship.map { [$0] } ?? [])).allSatisfy { $0 < names.count },
+        "what a shape names is there")
+      precondition(columns.ofShapes[place].count == shape.fields.count, "each field of a shape has a column")
+    }
+    precondition(columns.ofShapes.count == shapes.count, "each shape has columns")
+    columns.checkInvariants()
   }
 
   private func hasShape(_ index: Int, _ event: Event) -> Bool {

@@ -185,6 +185,28 @@ struct BlockRowsWriter {
     if !note.isEmpty { notes.append(Note(id: commit, note: note)) }
   }
 
+  /// Traps if the columns are not those of as many events, or what is kept for the next event of a key is not in order.
+  /// `keyCount`: how many keys the block has.
+  func checkInvariants(keys keyCount: Int) {
+    precondition(keys.count == count, "each event is of a key")
+    precondition(heads.count == keyCount, "each key has had an event")
+    precondition(keys.allSatisfy { $0 < keyCount }, "each event is of a key that is there")
+    for column in [shapes, origins, sequences, milliseconds, counters, commits, arrivals] {
+      precondition(column.count { $0 < 0x80 } == count, "each event has a number in each column")
+    }
+    precondition(nextArrival >= UInt64(count), "arrivals rise")
+    precondition(implicitEntries <= Limits.blockImplicitEntries, "memory of readers is bounded")
+    for head in heads {
+      precondition(head.count <= head.room && head.start + head.room <= entries.count, "contexts have room")
+      Context(trusted: Array(entries[head.start..<head.start + head.count])).checkInvariants()
+    }
+    for (a, b) in zip(causes, causes.dropFirst()) { precondition(a.row < b.row, "an event has one cause") }
+    precondition(causes.last.map { $0.row < count } ?? true, "causes are those of events")
+    precondition(Set(notes.map(\.id)).count == notes.count, "a commit has one note")
+    foreignCommits.checkInvariants(below: count)
+    exceptions.checkInvariants(below: count)
+  }
+
   /// Appends the stream. `places`: where each key stands in the order of keys; `ranks`: each partition.
   func write(to output: inout [UInt8], places: [Int], ranks: [Int], origins originIndexes: [Origin: Int]) {
     var previous = -1
@@ -262,6 +284,12 @@ private struct Sparse {
     output.appendVarint(count)
     output.append(contentsOf: bytes)
   }
+
+  /// Traps if there are rows of more events than came.
+  func checkInvariants(below events: Int) {
+    precondition(count <= nextIndex && nextIndex <= events, "an event has one row at most")
+    precondition(bytes.isEmpty == (count == 0), "each row has bytes")
+  }
 }
 
 /// The contexts and versions that do not follow from the event before.
@@ -301,5 +329,15 @@ private struct ContextExceptions {
   func write(to output: inout [UInt8]) {
     output.appendVarint(count)
     for column in [gaps, versions, counts, origins, sequences] { output.append(contentsOf: column) }
+  }
+
+  /// Traps if the columns are not those of as many events.
+  func checkInvariants(below events: Int) {
+    precondition(count <= nextIndex && nextIndex <= events, "an event has one context")
+    for column in [gaps, versions, counts] {
+      precondition(column.count { $0 < 0x80 } == count, "each context has a number in each column")
+    }
+    precondition(
+      origins.count { $0 < 0x80 } == sequences.count { $0 < 0x80 }, "each entry is an origin and a sequence")
   }
 }

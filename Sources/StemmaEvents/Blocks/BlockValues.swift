@@ -72,6 +72,21 @@ struct BlockValuesWriter {
     }
   }
 
+  /// Traps if a column holds what it is not of, or more than is counted. There may be more of them than the block has.
+  func checkInvariants(_ fields: [BlockShape.Field]) {
+    precondition(fields.count <= columns.count, "each column is there")
+    var count = 0
+    for (place, column) in columns.enumerated() {
+      let tag = place < fields.count ? fields[place].tag : .null
+      let isText = tag == .string || tag == .json
+      precondition(isText ? column.numbers.isEmpty : column.lengths.isEmpty, "a column is of one type")
+      precondition(column.lengths.reduce(0, +) == column.bytes.count, "all bytes are those of texts")
+      precondition(place < fields.count || column.numbers.isEmpty, "what is left of another block is empty")
+      count += column.numbers.count + column.lengths.count
+    }
+    precondition(count <= assignmentCount, "each value is assigned once")
+  }
+
   func write(to output: inout [UInt8], _ fields: [BlockShape.Field]) {
     for (column, field) in zip(columns, fields) {
       switch field.tag {

@@ -46,6 +46,7 @@ package struct BlockWriter {
   /// The block of all events since the last call. Traps without any.
   package mutating func finish() -> [UInt8] {
     precondition(count > 0, "a block has an event")
+    assert(holds(checkInvariants))
     var keyStream: [UInt8] = []
     var rowStream: [UInt8] = []
     var valueStream: [UInt8] = []
@@ -77,5 +78,14 @@ package struct BlockWriter {
     rows.removeAll()
     values.removeAll()
     return block
+  }
+
+  /// Traps if the parts of the block do not fit each other. For tests; in debug builds at each block. Looks at every key.
+  package func checkInvariants() {
+    names.checkInvariants()
+    keys.checkInvariants()
+    rows.checkInvariants(keys: keys.count)
+    values.checkInvariants(names.columns.fields)
+    deflater.checkInvariants()
   }
 }

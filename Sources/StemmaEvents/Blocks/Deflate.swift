@@ -62,8 +62,23 @@ final class Deflater {
         return room - Int(stream.pointee.avail_out)
       }
     }
+    letGo()
     output.removeLast(room - (written ?? 0))
+    assert(holds(checkInvariants))
     return written != nil
+  }
+
+  /// Neither piece is there any more when the next one comes.
+  private func letGo() {
+    (stream.pointee.next_in, stream.pointee.avail_in) = (nil, 0)
+    (stream.pointee.next_out, stream.pointee.avail_out) = (nil, 0)
+  }
+
+  /// Traps if zlib knows of memory that is not there any more, or has lost its tables. In debug builds behind each piece.
+  func checkInvariants() {
+    precondition(stream.pointee.state != nil, "zlib has its tables")
+    precondition(stream.pointee.next_in == nil && stream.pointee.avail_in == 0, "a piece is read once")
+    precondition(stream.pointee.next_out == nil && stream.pointee.avail_out == 0, "a piece is written once")
   }
 }
 

@@ -129,6 +129,17 @@ package struct BlockDigester {
     return writer.digest
   }
 
+  /// Traps if what is written once is not there. For tests, behind `begin`.
+  package func checkInvariants() {
+    precondition(runs.allSatisfy { $0.upperBound <= common.count }, "what events of a run share is written")
+    for shape in shapes {
+      precondition(shape.head.upperBound <= common.count, "what events of a shape share is written")
+      precondition(shape.fields.upperBound <= fields.count, "the fields of a shape are there")
+    }
+    precondition(shapes.map(\.fields.count).reduce(0, +) == fields.count, "each field is of one shape")
+    precondition(fields.allSatisfy { $0.name.upperBound <= common.count }, "names are written")
+  }
+
   private func bound(of cursor: BlockCursor, _ run: Range<Int>, _ shape: Shape) -> Int {
     var bound = run.count + shape.bound + (3 + cursor.contextCount) * 18
     bound += cursor.keyBytes.count + (cursor.cause?.partition.bytes.count ?? 0)

@@ -43,8 +43,17 @@ struct StreamTally {
     do throws(EventsError) { return try block.events() } catch { return nil }
   }
 
+  /// Traps if a stream is there without an event. In debug builds when it is compared.
+  func checkInvariants() {
+    for sum in streams.values {
+      precondition(sum.events > 0 && sum.lowest <= sum.highest, "a stream has an event")
+    }
+    precondition(streams.isEmpty == (rawBytes == 0), "each event has some bytes")
+  }
+
   /// Which stream is not what the footer says; nil if all are.
   func disagreement(with partitions: [PartitionRun]) -> String? {
+    assert(holds(checkInvariants))
     var left = streams
     for run in partitions {
       for told in run.streams {

@@ -43,6 +43,7 @@ extension NumberedEvents {
         index += 1
       }
     }
+    assert(holds(schedule.checkInvariants))
     guard schedule.isDone else { return false }
     events += added
     events.sort { $0.arrival < $1.arrival }
@@ -147,6 +148,17 @@ private struct InsertionSchedule {
       if open[follower] == 0 { waiting.insert(Waiting(release: releases[follower], number: follower)) }
     }
     return events[first.number]
+  }
+
+  /// Traps if an event could be placed before one that must come first. In debug builds behind the last one.
+  func checkInvariants() {
+    waiting.checkInvariants()
+    ready.checkInvariants()
+    precondition(open.allSatisfy { $0 >= 0 }, "an event is placed once")
+    precondition((0...events.count).contains(left), "an event is placed once")
+    precondition(left > 0 || waiting.first == nil && ready.first == nil, "nothing waits behind the last one")
+    precondition(waiting.first.map { open[$0.number] == 0 } ?? true, "who waits has all that comes before")
+    precondition(ready.first.map { open[$0.number] == 0 } ?? true, "who is ready has all that comes before")
   }
 
   /// The next index that some event waits for.

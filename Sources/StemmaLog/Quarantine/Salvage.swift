@@ -79,6 +79,20 @@ package struct Salvage: Sendable {
     }
   }
 
+  /// Traps if an event is rescued twice, or is missing all the same. In debug builds whenever something is salvaged.
+  func checkInvariants() {
+    let all = (ranges + told + missing).sorted { $0.precedes($1) }
+    for (a, b) in zip(all, all.dropFirst()) where a.stream == b.stream {
+      precondition(a.to < b.from, "an event is put back, told, or missing")
+    }
+    for contents in kept.values { contents.checkInvariants() }
+    for (place, names) in rebuilt {
+      let placed = Set((placed[place]?.events ?? []).map { EventName($0.event) })
+      precondition(names.isSubset(of: placed), "what lacked a byte is told by a checksum")
+    }
+    precondition(Set(unnoted).isSubset(of: rescuable), "only what is put back or told lacks a note")
+  }
+
   func events(at place: UInt64) -> [Event] {
     (unplaced[place] ?? []) + (placed[place]?.events.map(\.event) ?? [])
   }
@@ -134,6 +148,7 @@ extension Log {
       }
     }
     salvage.missing = missing.sorted { $0.precedes($1) }
+    assert(holds(salvage.checkInvariants))
     return salvage
   }
 

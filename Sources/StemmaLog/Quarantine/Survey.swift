@@ -65,6 +65,21 @@ package struct Survey: Sendable {
   var standing: [StreamName: [StandingRun]] = [:]
 }
 
+extension Survey {
+  /// Traps if an event is called lost twice, or was lost by a file that is none. In debug builds whenever one is made.
+  func checkInvariants() {
+    for range in lost {
+      precondition(range.from <= range.to, "a range has an event")
+      precondition(range.place.map { files[$0] != nil } ?? true, "what is lost was in a damaged file")
+    }
+    let ranges = lost.sorted { $0.precedes($1) }
+    for (a, b) in zip(ranges, ranges.dropFirst()) where a.stream == b.stream {
+      precondition(a.to < b.from, "an event is lost once")
+    }
+    precondition(Set(vague).isSubset(of: damage), "what cannot be told is why of damage")
+  }
+}
+
 /// A run of events of one stream in a file.
 struct StandingRun: Sendable {
   var from: UInt64

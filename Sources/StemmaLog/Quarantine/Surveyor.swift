@@ -162,6 +162,24 @@ struct Surveyor {
         }
       }
     }
+    assert(holds(checkInvariants))
+  }
+
+  /// Traps if what can be read is called lost, or what the survey says contradicts itself. In debug builds at each
+  /// conclusion.
+  func checkInvariants() {
+    survey.checkInvariants()
+    for (name, runs) in present {
+      precondition(!runs.isEmpty && runs.allSatisfy { $0.from <= $0.to }, "a run has an event")
+      let highest = survey.readable[name]?.sequence.rawValue ?? 0
+      precondition(runs.allSatisfy { $0.to <= highest }, "what can be read counts for its stream")
+    }
+    for range in survey.lost {
+      let runs = present[range.stream] ?? []
+      precondition(
+        runs.allSatisfy { $0.to < range.from.rawValue || $0.from > range.to.rawValue },
+        "what can be read is not lost")
+    }
   }
 
   /// Where what a file without a header tells cannot have stood at its place, for what others hold before it and behind it,

@@ -96,6 +96,23 @@ struct ArrivalSource: EventSource {
     return false
   }
 
+  /// Traps if a file is open beside another one, or would be read out of its turn.
+  func checkInvariants() {
+    precondition(segment == nil || journal == nil, "one file is read at a time")
+    let steps = zip(views, views.dropFirst())
+    let isOrdered = steps.allSatisfy {
+      direction == .oldestFirst ? $0.place >= $1.place : $0.place <= $1.place
+    }
+    precondition(isOrdered, "the next one is last")
+    if let upcoming {
+      precondition(segment != nil && !looksAhead, "what is unpacked ahead follows the open file")
+      precondition(upcoming.place == views.last?.place, "it is the next one")
+      upcoming.checkInvariants()
+    }
+    segment?.checkInvariants()
+    journal?.checkInvariants()
+  }
+
   /// Opens the next segment as soon as the open one has nothing left to unpack. If that fails, it is met again in turn.
   private mutating func openAhead() {
     guard segment?.isAllOpen == true, let window = segment?.window else { return }
@@ -204,6 +221,27 @@ private struct SegmentArrival: Sendable {
         position: Position(file: segment.header.place, index: arrivals.lowerBound + UInt64(place)))
     }
     return nil
+  }
+
+  var place: UInt64 { segment.header.place }
+
+  /// Traps if an event would be lost or come twice, or too many blocks are open. Looks at each arrival that is left.
+  func checkInvariants() {
+    segment.checkInvariants()
+    precondition(table.count == arrivals.count && done <= table.count, "each arrival has a place")
+    precondition(window <= Self.longestWindow && ahead.count <= Self.longestWindow, "memory is bounded")
+    precondition(isAllOpen == (due == .max), "a block that is left is due some time")
+    var left = [Int](repeating: 0, count: slots.count)
+    for entry in isReversed ? table.dropLast(done) : table.dropFirst(done) where entry != 0 {
+      let slot = Int(entry >> 32)
+      left[slot] += 1
+      precondition(
+        Int(entry & 0xFFFF_FFFF) <= slots[slot].block?.count ?? 0, "what is to come is in an open block")
+    }
+    precondition(left == slots.map(\.left), "what is left of a block is counted")
+    precondition(
+      slots.allSatisfy { ($0.block == nil) == ($0.left == 0) }, "a block is open until all is given")
+    for (_, block) in ahead { block.checkInvariants() }
   }
 
   /// How many events before its turn the memory of one is asked for.
@@ -327,6 +365,9 @@ private struct JournalArrival: Sendable {
     parts = journal.parts(in: indices)
     if !isReversed { parts.reverse() }
   }
+
+  /// Traps if an event of the frame at hand would come twice.
+  func checkInvariants() { cursor.checkInvariants() }
 
   mutating func next() throws(LogError) -> ScannedEvent? {
     while true {

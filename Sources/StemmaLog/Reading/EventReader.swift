@@ -17,6 +17,9 @@ package struct EventReader: Sendable {
 
   init(_ source: any EventSource) { self.source = source }
 
+  /// Traps if what is left to be read contradicts itself. For tests and the suites, between two events.
+  package func checkInvariants() { source.checkInvariants() }
+
   /// The next event, nil after the last.
   package mutating func next() throws(LogError) -> StoredEvent? {
     guard let (event, note) = try source.next() else { return nil }
@@ -28,6 +31,8 @@ package struct EventReader: Sendable {
 /// Where a reader's events come from.
 protocol EventSource: Sendable {
   mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)?
+
+  func checkInvariants()
 }
 
 /// One file as a reader sees it.
@@ -116,6 +121,15 @@ struct BlockRun: Sendable {
 
   var arrival: UInt64? { places.last?.arrival }
 
+  /// Traps if an event is none of the block's, or would come twice.
+  func checkInvariants() {
+    precondition(places.allSatisfy { $0.index < block?.count ?? 0 }, "they are events of the block")
+    let steps = zip(places, places.dropFirst())
+    precondition(
+      steps.allSatisfy { $0.arrival > $1.arrival } || steps.allSatisfy { $0.arrival < $1.arrival },
+      "they come in their order, or against it")
+  }
+
   mutating func take(place file: UInt64) -> ScannedEvent? {
     guard let block, let place = places.popLast() else { return nil }
     return ScannedEvent(
@@ -140,6 +154,9 @@ struct EventRun: Sendable {
 
   var current: BlockEvent? { index < events.count ? events[index] : nil }
   mutating func advance() { index += 1 }
+
+  /// Traps if more were given than there are.
+  func checkInvariants() { precondition(index <= events.count, "an event is given once") }
 
   func stored(_ event: BlockEvent, place: UInt64) -> (StoredEvent, CommitNote?) {
     let note = notes.isEmpty ? nil : notes[event.event.commit]

@@ -41,6 +41,18 @@ struct KeySource: EventSource {
       key: RecordKey(event.event), position: Position(file: place, index: event.arrival), slot: slot)
   }
 
+  /// Traps if a file does not stand at the event by which it waits for its turn.
+  func checkInvariants() {
+    heap.checkInvariants()
+    for cursor in cursors { cursor.checkInvariants() }
+    guard let first = heap.first else { return }
+    precondition(cursors.indices.contains(first.slot), "who waits is a file")
+    let cursor = cursors[first.slot]
+    precondition(
+      cursor.place == first.position.file && cursor.standing?.arrival == first.position.index,
+      "the first event is that at which its file stands")
+  }
+
   mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
     guard let slot = heap.first?.slot else { return nil }
     guard let result = try cursors[slot].take() else { return nil }
@@ -92,6 +104,15 @@ private struct KeyCursor: Sendable {
       let sorted = KeyOrder.sorted(events).map { events[$0.index] }
       cursor = EventRun(sorted, notes: contents.notes)
     }
+  }
+
+  /// The event that was asked for last.
+  var standing: BlockEvent? { cursor.current }
+
+  func checkInvariants() {
+    precondition(segment != nil || waiting.isEmpty, "a journal is read as a whole")
+    segment?.checkInvariants()
+    cursor.checkInvariants()
   }
 
   /// The next event, which stays.

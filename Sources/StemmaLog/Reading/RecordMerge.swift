@@ -119,6 +119,8 @@ package final class RecordMerge {
     let numbers = first.map { Int(heap[$0].source) }.sorted()
     precondition(order.prefix(memberCount).elementsEqual(numbers), "they are given by number")
     precondition(given <= memberCount, "only they are given")
+    for source in sources { source.checkInvariants() }
+    runs.checkInvariants()
     ahead.checkInvariants()
   }
 
@@ -204,6 +206,13 @@ private final class RunNames {
     }
   }
 
+  func checkInvariants() {
+    precondition(numbers.count == names.count, "each pair has one number")
+    precondition(
+      numbers.allSatisfy { names[$1].partition == $0.partition && names[$1].model == $0.model },
+      "a number is found by its pair")
+  }
+
   func compare(_ a: Int, _ b: Int) -> Int {
     let (a, b) = (names[a], names[b])
     let order = a.partition.bytes.withUnsafeBytes { a in
@@ -218,6 +227,8 @@ private final class RunNames {
 private protocol KeyedBlocks {
   /// A cursor before the first event of the next block.
   mutating func next() throws(LogError) -> BlockCursor?
+
+  func checkInvariants()
 }
 
 /// A segment's blocks in key order, each opened by `ahead` before its turn, or when it comes.
@@ -249,6 +260,11 @@ private final class SegmentBlocks: KeyedBlocks {
     let cursor = try block?.get()
     try ahead.enter(self)
     return cursor
+  }
+
+  func checkInvariants() {
+    precondition(following == nil || !waiting.isEmpty, "what is unpacked is still to come")
+    following?.checkInvariants()
   }
 
   /// Reads the next block here, and has it unpacked on another thread.
@@ -329,6 +345,8 @@ private struct JournalBlocks: KeyedBlocks {
     blocks.reverse()
   }
 
+  func checkInvariants() { precondition(blocks.allSatisfy { !$0.isEmpty }, "a block has an event") }
+
   mutating func next() throws(LogError) -> BlockCursor? {
     guard let block = blocks.popLast() else { return nil }
     return try decoding(path, 0) { () throws(EventsError) in try BlockReader(block).cursor(.key) }
@@ -359,6 +377,12 @@ package final class BlockSource {
     runs = names.numbers(of: first)
     self.blocks = blocks
     guard cursor.advance() else { return nil }
+  }
+
+  func checkInvariants() {
+    precondition(runs.count == cursor.runCount, "each run of the block has a number of the merge's")
+    cursor.checkInvariants()
+    blocks.checkInvariants()
   }
 
   /// The run of the record at hand, by which the merge names its partition and model.

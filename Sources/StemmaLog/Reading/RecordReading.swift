@@ -48,6 +48,13 @@ struct RecordSource: EventSource {
     }
   }
 
+  /// Traps if a file would be read twice.
+  func checkInvariants() {
+    for (a, b) in zip(views, views.dropFirst()) { precondition(a.place >= b.place, "the next one is last") }
+    precondition(views.last.map { $0.place >= place } ?? true, "files are read in the order of their places")
+    run.checkInvariants()
+  }
+
   /// Indices at or above it are not given.
   private func limit(_ place: UInt64) -> UInt64 { place == end.file ? end.index : .max }
 

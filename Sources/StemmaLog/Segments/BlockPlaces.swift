@@ -90,4 +90,10 @@ final class FoundBlocks: Sendable {
     places.withLock { $0 = found }
     return found
   }
+
+  /// Traps if two blocks were found at one place. For tests and the suites, on any thread.
+  func checkInvariants() {
+    let found = places.withLock { $0 ?? [:] }
+    precondition(Set(found.values).count == found.count, "each block stands at a place of its own")
+  }
 }

@@ -39,7 +39,20 @@ package struct KeyOrder {
         model: models.number(of: Array(event.model.utf8)), key: start..<keys.count))
   }
 
+  /// Traps if an event has another one's key, or none. In debug builds before they are sorted.
+  func checkInvariants() {
+    var start = 0
+    for (index, entry) in entries.enumerated() {
+      precondition(entry.index == index, "events count as they were added")
+      precondition(entry.key.lowerBound == start, "keys lie one behind the other")
+      precondition(partitions.holds(entry.partition) && models.holds(entry.model), "names have numbers")
+      start = entry.key.upperBound
+    }
+    precondition(start == keys.count, "all bytes are those of keys")
+  }
+
   package consuming func sorted() -> [Entry] {
+    assert(holds(checkInvariants))
     let (partitions, models) = (partitions.ranks(), models.ranks())
     var entries = entries
     for index in entries.indices {
@@ -79,6 +92,8 @@ private struct Ranks {
     last = (name, number)
     return number
   }
+
+  func holds(_ number: UInt32) -> Bool { number < numbers.count }
 
   /// The rank of each number.
   func ranks() -> [UInt32] {

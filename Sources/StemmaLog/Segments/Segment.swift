@@ -69,6 +69,12 @@ struct Segment: Sendable {
     return found
   }
 
+  /// Traps if what was found in the file cannot stand there. For tests and the suites.
+  func checkInvariants() {
+    precondition(UInt64(header.size + SegmentTrailer.size) <= fileSize, "header and trailer were read")
+    found.checkInvariants()
+  }
+
   /// Right before the trailer.
   var filterOffset: UInt64 { fileSize - UInt64(SegmentTrailer.size + trailer.filterLength) }
 

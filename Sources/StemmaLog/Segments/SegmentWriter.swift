@@ -52,6 +52,12 @@ struct NumberedEvents: Sendable {
       events: events, notes: Dictionary(notes.map { ($0, $1) }, uniquingKeysWith: { first, _ in first }))
   }
 
+  /// Traps if the events are not in order, or a digest is of none of them.
+  func checkInvariants() {
+    for (a, b) in zip(events, events.dropFirst()) { precondition(a.arrival < b.arrival, "arrivals rise") }
+    precondition(digests.isEmpty || digests.count == events.count, "each event has its digest, or none has")
+  }
+
   mutating func add(_ more: NumberedEvents) {
     events += more.events
     notes.merge(more.notes) { first, _ in first }
@@ -308,6 +314,28 @@ struct SegmentWriter {
         partition: partition, blocks: blocks, events: UInt64(range.count) + gap.events, streams: streams))
   }
 
+  /// Traps if the blocks are not those of the events, or the index says anything else of them. In debug builds before the
+  /// index is written.
+  func checkInvariants() {
+    input.checkInvariants()
+    precondition(entries.count == input.events.count, "each event has a place")
+    precondition(cut.isEmpty, "each block is made")
+    for (a, b) in zip(footer.blocks, footer.blocks.dropFirst()) {
+      precondition(a.offset + UInt64(a.length) == b.offset, "blocks stand one behind the other")
+    }
+    precondition(
+      footer.blocks.last.map { $0.offset + UInt64($0.length) == offset } ?? true, "the index follows them")
+    for (a, b) in zip(footer.partitions, footer.partitions.dropFirst()) {
+      precondition(a.partition < b.partition, "partitions rise")
+    }
+    precondition(
+      footer.partitions.reduce(0) { $0 + $1.events } == footer.blocks.reduce(0) { $0 + UInt64($1.events) },
+      "each event is in a block and of a partition")
+    precondition(
+      footer.partitions.allSatisfy { $0.blocks.upperBound <= footer.blocks.count }, "partitions are in blocks"
+    )
+  }
+
   /// One hash for each record.
   private func keyHashes() -> [UInt64] {
     var hashes: [UInt64] = []
@@ -321,6 +349,7 @@ struct SegmentWriter {
 
   /// Puts the footer and the key filter behind the blocks.
   private mutating func putIndex() throws(LogError) -> (footer: [UInt8], filter: [UInt8]) {
+    assert(holds(checkInvariants))
     let storedBytes = footer.blocks.reduce(0) { $0 + UInt64($1.length) }
     let footerBytes = footer.encoded()
     // Nobody knows the keys of what is lacking.

@@ -84,6 +84,28 @@ package struct SeenStates {
     tips.append(Tip(place: place, covered: covered, state: state))
   }
 
+  /// Traps if an event stands in no stream, or in two, or a kept state is of one that is still to come. For tests. O(n).
+  package func checkInvariants() {
+    precondition(numbers.count == streams.count, "each origin has one stream")
+    precondition(
+      streams.flatMap(\.places).sorted().elementsEqual(history.events.indices), "each event is in a stream")
+    for stream in streams {
+      precondition(stream.sequences.count == stream.places.count, "each event has a sequence")
+      precondition(stream.highest.count == stream.places.count, "each event has a highest version")
+      for (a, b) in zip(stream.sequences, stream.sequences.dropFirst()) { precondition(a < b, "they rise") }
+      for (a, b) in zip(stream.highest, stream.highest.dropFirst()) { precondition(a <= b, "they rise") }
+    }
+    precondition(place <= history.events.count && tips.count <= Self.keptStates, "memory is bounded")
+    for (a, b) in zip(tips, tips.dropFirst()) { precondition(a.place < b.place, "the latest is last") }
+    for tip in tips {
+      precondition(tip.place < place, "what is kept was come to")
+      precondition(tip.covered.count == streams.count, "a state covers a part of each stream")
+      precondition(
+        zip(tip.covered, streams).allSatisfy { $0 <= $1.places.count }, "a state covers what there is")
+      tip.state.checkInvariants()
+    }
+  }
+
   private func covered(by context: Context) -> [Int] {
     var covered = Array(repeating: 0, count: streams.count)
     for entry in context.entries {

@@ -38,6 +38,20 @@ struct DoubledNumbers {
   private var open: [EventName: Int] = [:]
   private var digester = EventDigester()
 
+  /// Traps if a run is not found by its stream, or has no events before it of whose names it makes use. For tests; in debug
+  /// builds when the log is read. O(n).
+  func checkInvariants() {
+    func stream(of run: Run) -> EventName { EventName(stream: run.first.partition, run.first.dot.origin) }
+    for (name, place) in open { precondition(stream(of: runs[place]) == name, "a run is of its stream") }
+    for run in runs {
+      precondition(run.first.dot.sequence <= run.last, "a run has an event")
+      precondition(run.earlier < run.place, "what came first has the name")
+      precondition(
+        known[stream(of: run)]?[run.first.dot.sequence]?.position == run.earlier,
+        "what came first has the name")
+    }
+  }
+
   mutating func kind(of stored: StoredEvent) -> Kind {
     let event = stored.event
     let stream = EventName(streamOf: event)
@@ -84,6 +98,7 @@ extension Node {
     var doubled = DoubledNumbers()
     var reader = log.events()
     while let stored = try reader.next() { _ = doubled.kind(of: stored) }
+    assert(holds(doubled.checkInvariants))
     let files = try log.files()
     return doubled.runs.map { run in
       let events =

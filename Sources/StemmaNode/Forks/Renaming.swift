@@ -35,9 +35,19 @@ struct Renaming {
   /// How many events have new names.
   var count: Int { given.count }
 
+  /// Traps if an event is written twice, or one has a name that was not given. In debug builds when they are asked for.
+  func checkInvariants() {
+    let names = made.flatMap { $0.events.map(\.name) }
+    precondition(names.count == given.count && Set(names) == given, "each name is given to one event")
+    precondition(made.allSatisfy { !$0.events.isEmpty }, "a commit has an event")
+    precondition(renamed.values.allSatisfy(given.contains), "a new name was given")
+    precondition(branches.allSatisfy { $0 == $1.stream }, "a branch is found by its stream")
+  }
+
   /// What is to be written: what is not there yet under its new name.
   var commits: [Commit] {
-    made.compactMap { commit in
+    assert(holds(checkInvariants))
+    return made.compactMap { commit in
       var commit = commit
       commit.events.removeAll { present.contains($0.name) }
       return commit.events.isEmpty ? nil : commit

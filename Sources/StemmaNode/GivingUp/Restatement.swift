@@ -146,6 +146,29 @@ struct Restatement {
     for (record, wanted) in remembered.sorted(by: { $0.key < $1.key }) {
       try correct(record, wanted, origin)
     }
+    assert(holds(checkInvariants))
+  }
+
+  /// Traps if something is left unsaid, or a name or a number was left out or given twice. In debug builds at the end.
+  func checkInvariants() {
+    precondition(remains.isEmpty, "of what was lost all is said that is known")
+    var streams: [EventName: Sequence] = [:]
+    var numbers: [Origin: UInt64] = [:]
+    for commit in commits {
+      guard let first = commit.events.first else { preconditionFailure("a commit has an event") }
+      numbers[first.dot.origin, default: 0] += 1
+      precondition(first.commit.number == numbers[first.dot.origin], "commits count")
+      for event in commit.events {
+        precondition(event.commit == first.commit, "a commit has one name")
+        let stream = EventName(streamOf: event)
+        precondition(event.dot.sequence == (streams[stream] ?? .zero).next, "a stream has no holes")
+        streams[stream] = event.dot.sequence
+      }
+    }
+    precondition(streams == sequences && numbers == commitNumbers, "names are those of events")
+    let events = commits.reduce(0) { $0 + UInt64($1.events.count) }
+    precondition(events == again + standIns + fillers, "each event is said for one reason")
+    precondition(states.keys.allSatisfy { remembered[$0] != nil }, "only what is compared is merged")
   }
 
   // MARK: Saying again

@@ -58,6 +58,12 @@ package enum CSV {
 
     var lineNumber: Int { lines.lineNumber }
 
+    /// Traps if a line that was read could be taken for the first one.
+    func checkInvariants() {
+      precondition(!isFirst || lines.lineNumber == 0, "there is one first line")
+      lines.checkInvariants()
+    }
+
     /// The next row; nil at the end. Lines without anything are passed over.
     func next() throws(SourceError) -> Row? {
       var row = Row(line: 0, lastLine: 0)

@@ -102,7 +102,15 @@ package struct Import {
         source: title, line: line, reason, resume: summary.durableThroughLine + 1, earlier: nil)
     }
 
+    /// Traps if there are commits of nothing. In debug builds at each commit.
+    func checkInvariants() {
+      precondition(summary.commits <= summary.events, "a commit has an event")
+      precondition(summary.commits <= summary.lines, "a commit has a line")
+      source.checkInvariants()
+    }
+
     func note(_ lines: [PendingLine], events: Int) {
+      defer { assert(holds(checkInvariants)) }
       summary.events += events
       summary.lines += lines.count
       if events > 0 { summary.commits += 1 }

@@ -85,6 +85,19 @@ package struct LineReader: ~Copyable {
     }
   }
 
+  /// Traps if a line was passed over, or bytes wait for nobody. Between two lines.
+  func checkInvariants() {
+    precondition(start <= searched && searched <= buffer.count, "a line is given once")
+    buffer.withUnsafeBytes { bytes in
+      let base = bytes.baseAddress
+      let hit = base.flatMap { memchr($0 + start, 10, searched - start) }
+      precondition(hit == nil, "where was searched no line ends")
+    }
+    precondition(inflater == nil || started, "the first bytes say whether there is more to do with them")
+    precondition(compressed.isEmpty || inflater != nil, "what is compressed is inflated")
+    inflater?.checkInvariants()
+  }
+
   private mutating func findEnd() -> Int? {
     let found: Int? = buffer.withUnsafeBytes { bytes in
       guard let base = bytes.baseAddress, searched < bytes.count,
@@ -173,6 +186,13 @@ private final class GzipInflater {
 
   deinit { inflateEnd(&stream) }
 
+  /// Traps if zlib knows of input that is not there any more, or has lost its tables.
+  func checkInvariants() {
+    precondition(stream.state != nil, "zlib has its tables")
+    precondition(stream.next_in == nil && stream.avail_in == 0, "input is inflated at once")
+    precondition(!isAtEnd || stream.total_in > 0, "a stream that ended has begun")
+  }
+
   func inflate(_ input: ArraySlice<UInt8>, into output: inout [UInt8]) throws(NodeError) {
     var piece = [UInt8](repeating: 0, count: 256 << 10)
     var input = Array(input)
@@ -209,6 +229,9 @@ private final class GzipInflater {
       }
       return false
     }
+    // None of these is there any more when the next piece comes.
+    (stream.next_in, stream.avail_in) = (nil, 0)
+    (stream.next_out, stream.avail_out) = (nil, 0)
     if failed { throw .malformedInput(source: name, what: "the gzip stream is damaged; fetch the file anew") }
   }
 }

@@ -14,6 +14,8 @@ protocol MutationSource: AnyObject {
   var lineNumber: Int { get }
   /// What a file of refused lines has to begin with so that it can be imported; empty: nothing.
   var header: [UInt8] { get }
+  /// Traps if what is left to be read contradicts itself. In debug builds behind each item, on the thread that reads.
+  func checkInvariants()
 }
 
 extension MutationSource {
@@ -114,6 +116,8 @@ final class NDJSONSource: MutationSource {
   }
 
   var lineNumber: Int { reader.lineNumber }
+
+  func checkInvariants() { reader.checkInvariants() }
 
   func next() throws(SourceError) -> SourceItem? {
     while true {

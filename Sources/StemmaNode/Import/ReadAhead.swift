@@ -1,4 +1,5 @@
 import Foundation
+import StemmaEvents
 import StemmaLog
 
 /// Reads and parses a source on a thread of its own, some hundred items ahead; of a stream whole batches.
@@ -43,6 +44,7 @@ final class ReadAhead: MutationSource {
     while end == nil {
       do throws(SourceError) {
         if let item = try source.next() { items.append(item) } else { end = .success(source.lineNumber) }
+        assert(holds(source.checkInvariants))
       } catch { end = .failure(error) }
       guard end != nil || items.count >= atOnce else { continue }
       if !pieces.put(Piece(items: items, header: source.header, end: end)) { return }
@@ -51,17 +53,11 @@ final class ReadAhead: MutationSource {
     }
   }
 
-  /// Traps if an item could be lost or come twice. In debug builds at each piece.
-  private func checkInvariants() {
+  /// Traps if an item could be lost or come twice. The source is the other thread's.
+  func checkInvariants() {
     precondition(place <= items.count, "an item is given once")
     precondition(peeked == nil || place == items.count && end == nil, "the next piece follows this one")
     pieces.checkInvariants()
-  }
-
-  /// `checkInvariants` where it is evaluated only in debug builds.
-  private var isConsistent: Bool {
-    checkInvariants()
-    return true
   }
 
   var isReady: Bool {
@@ -76,12 +72,12 @@ final class ReadAhead: MutationSource {
         lineNumber = try end.get()
         return nil
       }
-      assert(isConsistent)
       let piece = peeked ?? pieces.take()
       peeked = nil
       (items, place, header, end) = (piece.items, 0, piece.header, piece.end)
     }
     place += 1
+    assert(holds(checkInvariants))
     lineNumber = items[place - 1].lastLine
     return items[place - 1]
   }

@@ -88,6 +88,12 @@ final class CSVSource: MutationSource {
 
   var lineNumber: Int { reader.lineNumber }
 
+  func checkInvariants() {
+    precondition((shape == nil) == header.isEmpty, "the first row is the header")
+    precondition(shape.map { !$0.fields.isEmpty } ?? true, "a row has a key")
+    reader.checkInvariants()
+  }
+
   func next() throws(SourceError) -> SourceItem? {
     let shape: RowShape
     if let known = self.shape {

@@ -70,6 +70,13 @@ final class SQLiteSource: MutationSource {
     return model.fields.first { $0.name.lowercased() == name }
   }
 
+  func checkInvariants() {
+    for table in Array(work) + (rows.map { [$0.work] } ?? []) {
+      precondition(table.columns.count == table.shape.fields.count, "each column is a field")
+      precondition(!unknownTables.contains(table.table), "a table is read or left out")
+    }
+  }
+
   func next() throws(SourceError) -> SourceItem? {
     while true {
       if rows == nil {

@@ -221,11 +221,25 @@ private struct LogCount {
     partition = (0, 0, 0, (.zero, .zero))
   }
 
+  /// Traps if an event is counted in one way and not in another. In debug builds at the end.
+  func checkInvariants() {
+    let loads = models.values
+    precondition(
+      loads.reduce(0) { $0 + $1.operations.reduce(0, +) } == statistics.events, "each event is of a model")
+    precondition(loads.reduce(0) { $0 + $1.records } == statistics.records, "each record is of a model")
+    precondition(loads.reduce(0) { $0 + $1.bytes } == statistics.bytes, "each byte is of a model")
+    precondition(days.values.reduce(0) { $0 + $1.events } == statistics.events, "each event is of a day")
+    precondition(days.values.reduce(0) { $0 + $1.bytes } == statistics.bytes, "each byte is of a day")
+    hottest.checkInvariants()
+    largest.checkInvariants()
+  }
+
   mutating func finish(_ open: [ContestedField: UInt64]) -> LogStatistics {
     if let current {
       endRecord(current)
       endPartition(current)
     }
+    assert(holds(checkInvariants))
     statistics.hottest = hottest.values
     statistics.partitions = largest.values
     statistics.models = Array(
@@ -258,6 +272,12 @@ private struct Leaders<Value> {
   init(_ limit: Int) { self.limit = limit }
 
   var values: [Value] { entries.map(\.value) }
+
+  /// Traps if there are too many, or not the first is first.
+  func checkInvariants() {
+    precondition(entries.count <= limit, "there are few")
+    for (a, b) in zip(entries, entries.dropFirst()) { precondition(a.count >= b.count, "counts fall") }
+  }
 
   func admits(_ count: UInt64) -> Bool {
     entries.count < limit || entries.last.map { $0.count < count } ?? false

@@ -74,9 +74,19 @@ private struct WholeRecords {
       try gather(first)
       // What hides events of a record has been met when the last of those that can be read is.
       if try doubt.concerns(RecordKey(first.event)) { record.removeAll(keepingCapacity: true) }
+      assert(holds(checkInvariants))
     }
     given += 1
     return record[given - 1]
+  }
+
+  /// Traps if the events at hand are of two records. In debug builds at each record.
+  func checkInvariants() {
+    precondition(given <= record.count, "an event is given once")
+    guard let first = record.first else { return }
+    let key = RecordKey(first.event)
+    precondition(record.allSatisfy { RecordKey($0.event) == key }, "they are of one record")
+    precondition(following.map { RecordKey($0.event) != key } ?? true, "the next one is of another")
   }
 
   private mutating func gather(_ first: StoredEvent) throws {

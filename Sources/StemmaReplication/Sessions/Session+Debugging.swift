@@ -36,12 +36,6 @@ extension Session {
     }
   }
 
-  /// Always true, or it traps: for `assert`.
-  package var isConsistent: Bool {
-    checkInvariants()
-    return true
-  }
-
   private func checkSummary() {
     precondition(summary.pulled?.direction ?? .received == .received, "what was pulled was received")
     precondition(summary.pushed?.direction ?? .sent == .sent, "what was pushed was sent")

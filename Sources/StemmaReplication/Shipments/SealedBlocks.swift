@@ -48,9 +48,17 @@ struct SealedBlocks: Sendable {
     }
   }
 
+  /// Traps if a block would be passed over, or too many are open. In debug builds at each block.
+  func checkInvariants() {
+    precondition(ahead.count <= Self.openedAtOnce, "memory is bounded")
+    precondition(ahead.count <= end && end <= contents.footer.blocks.count, "each block is opened once")
+    for block in ahead { block.checkInvariants() }
+  }
+
   /// Nil behind the last. Throws `malformed` or `damaged`. Of copies of a value, one may be asked.
   mutating func next() throws(ReplicationError) -> Opened? {
     openMore()
+    assert(holds(checkInvariants))
     return ahead.isEmpty ? nil : try ahead.removeFirst().take().get()
   }
 

@@ -172,7 +172,21 @@ struct SealedCheck {
 
   // MARK: End
 
+  /// Traps if an event counts for two streams, or two have one arrival. In debug builds when all blocks were read.
+  func checkInvariants() {
+    precondition(firstStreams.count == contents.footer.partitions.count + 1, "each partition has streams")
+    var first = 0
+    for stream in streams {
+      precondition(stream.first == first, "the arrivals of streams stand one behind the other")
+      first += Int(stream.told.to.rawValue - stream.told.from.rawValue + 1)
+    }
+    precondition(first == arrivals.count, "each event has an arrival")
+    precondition(
+      arrivals.count { $0 != Self.none } == isTaken.count { $0 }, "each arrival is one event's")
+  }
+
   private func finish() throws(ReplicationError) {
+    assert(holds(checkInvariants))
     guard rawBytes == contents.sizes.rawBytes else { throw SealedBlocks.lie("sizes") }
     for stream in streams {
       guard stream.hash == stream.told.hash else { throw SealedBlocks.lie("streams") }

@@ -70,7 +70,21 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     pieceCount += 1
     eventCount += UInt64(piece.events)
     bytesShipped += UInt64(bytes.count)
+    assert(holds(checkInvariants))
     return bytes
+  }
+
+  /// Traps if events would be left out, or come twice. In debug builds at each piece.
+  package func checkInvariants() {
+    precondition(nextFile <= plan.files.count, "files are read once")
+    precondition(pull == nil || nextFile < plan.files.count, "what is read is of a file")
+    precondition(pull == nil || sealed == nil, "a file travels as it is, or by its events")
+    precondition(pieceCount <= eventCount, "a piece has an event")
+    if let current {
+      let head = heads[current.partition, current.origin]
+      precondition(current.head.sequence >= head.sequence, "a stream is read forwards")
+    }
+    piece.checkInvariants()
   }
 
   private mutating func begun() -> Result<EncodedPiece?, ReplicationError> {
@@ -188,6 +202,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   }
 
   private mutating func encodedEvents() -> EncodedPiece {
+    assert(holds(checkInvariants))
     defer { piece = PieceDraft() }
     return EncodedPiece(events: piece.events.count) {
       [piece, sender, isSealed = piece.size >= sealedSize] () throws(ReplicationError) in
@@ -269,6 +284,27 @@ private struct PieceDraft: Sendable {
     guard let stream = current else { return }
     streams[stream.range.partition, default: [:]][stream.range.origin] = stream
     current = nil
+  }
+
+  /// Traps if the streams are not those of the events.
+  func checkInvariants() {
+    precondition(digests.count == events.count, "each event has its digest")
+    precondition(events.isEmpty == (size == 0), "each event has some bytes")
+    precondition(events.isEmpty == (current == nil), "the last event is of a stream")
+    var all = streams
+    if let current { all[current.range.partition, default: [:]][current.range.origin] = current }
+    var count: UInt64 = 0
+    for (partition, streams) in all {
+      for (origin, stream) in streams {
+        precondition(
+          stream.range.partition == partition && stream.range.origin == origin,
+          "a stream is found by its name")
+        count += stream.range.to.rawValue - stream.range.from.rawValue + 1
+      }
+    }
+    precondition(count == events.count, "each event is of a stream")
+    let commits = Set(events.map(\.commit))
+    precondition(notes.keys.allSatisfy(commits.contains), "a note is of a commit of which an event is here")
   }
 
   /// Throws `.overLimit` where one event is larger than a block may be.

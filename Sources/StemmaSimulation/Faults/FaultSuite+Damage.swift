@@ -80,7 +80,7 @@ extension FaultSuite {
     var reader = reader
     var events: [StoredEvent] = []
     do throws(LogError) {
-      while let event = try reader.next() { events.append(event) }
+      try reader.forEach { events.append($0) }
       return (events, nil)
     } catch { return (events, error) }
   }

@@ -76,6 +76,11 @@ package struct LogWorkload: Sendable {
     acknowledged = attempted.count
   }
 
+  /// Traps if more was acknowledged than was ever written.
+  func checkInvariants() {
+    precondition(acknowledged <= attempted.count, "what is acknowledged was handed to the log")
+  }
+
   /// Opens the log after a fault; nil: there is none, as after a creation that failed.
   package func reopen(_ disk: SimulatedFileSystem, _ mode: Log.Mode = .readWrite) throws(LogError) -> Log? {
     var options = options
@@ -91,6 +96,7 @@ package struct LogWorkload: Sendable {
   /// What of the promises does not hold: the log is a prefix of what was attempted, has all that was
   /// acknowledged, its commits are whole, and nothing in it is damaged.
   package func violations(in log: Log) throws(LogError) -> [String] {
+    checkInvariants()
     var found = try log.allEvents()
     var violations = try violationsByRecord(in: log, events: found.count)
     var expected = attempted

@@ -52,8 +52,21 @@ extension EventReader {
   /// All that is left.
   package mutating func rest() throws(LogError) -> [StoredEvent] {
     var events: [StoredEvent] = []
-    while let event = try next() { events.append(event) }
+    try forEach { events.append($0) }
     return events
+  }
+
+  /// Gives all that is left, and checks what the reader believes before the first event, some of them, and the end.
+  package mutating func forEach(_ body: (StoredEvent) -> Void) throws(LogError) {
+    checkInvariants()
+    var count = 0
+    while let event = try next() {
+      body(event)
+      count += 1
+      // A check looks at all that is left: of n events there are log n.
+      if count & (count - 1) == 0 { checkInvariants() }
+    }
+    checkInvariants()
   }
 }
 

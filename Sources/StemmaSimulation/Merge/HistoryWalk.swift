@@ -110,8 +110,22 @@ package struct HistoryWalk<Subject: MergeSubject> {
 
   /// Counts the history as it stands as a whole one.
   package mutating func finish() {
+    assert(holds(checkInvariants))
     counts.histories += 1
     counts.orders &+= closed.last?.orders ?? 0
+  }
+
+  /// Traps if a set of events is not found, or is not closed. In debug builds at each history.
+  package func checkInvariants() {
+    precondition(pasts.count == events.count, "each event has a past")
+    precondition(places.count { $0 >= 0 } == closed.count, "each closed set has a place")
+    for (place, set) in closed.enumerated() {
+      precondition(places[Int(set.events)] == place, "a closed set is found by its events")
+      for (index, past) in pasts.enumerated() where set.events & 1 << Events(index) != 0 {
+        precondition(set.events & past == past, "what comes before an event is delivered with it")
+      }
+    }
+    for (a, b) in zip(closed, closed.dropFirst()) { precondition(a.events < b.events, "they rise") }
   }
 
   private mutating func add(_ set: Events) throws(LawFailure) {

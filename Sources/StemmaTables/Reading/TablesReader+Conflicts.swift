@@ -83,6 +83,11 @@ package struct ConflictCursor {
     }
   }
 
+  /// Traps if conflicts wait that nobody has searched for.
+  package func checkInvariants() {
+    precondition(found.isEmpty || current != nil, "what is found is of the row at hand")
+  }
+
   /// What the current row of a search means.
   private func read(
     _ search: ConflictSearch, _ statement: Statement

@@ -11,6 +11,15 @@ struct HeldEvents {
 
   var isEmpty: Bool { events.isEmpty }
 
+  /// Traps if an event would be taken in before one of its own stream.
+  func checkInvariants() {
+    var last: [Origin: Sequence] = [:]
+    for event in events {
+      precondition(event.dot.sequence > last[event.dot.origin] ?? .zero, "each stream stays in its order")
+      last[event.dot.origin] = event.dot.sequence
+    }
+  }
+
   /// Takes the next event in, or keeps it for later.
   mutating func apply(
     _ event: Event, to state: inout RecordState, _ rules: MergeRules

@@ -239,6 +239,16 @@ struct TablesBuilder {
     }
     if state.isInConflict(rules) { try writer.writeConflict(key, partition) }
     state = RecordState()
+    assert(holds(checkInvariants))
+  }
+
+  /// Traps if something of a record is left when the next one comes. In debug builds behind each.
+  func checkInvariants() {
+    precondition(model == nil && state.isEmpty && held.isEmpty, "a record is written when it is over")
+    precondition(writers.count == tableSet.layouts.count, "each model is written")
+    precondition(progress.folded <= progress.events, "what is left out is read, too")
+    precondition(progress.rows + progress.tombstones <= progress.folded, "a record has an event")
+    for writer in writers { writer.checkInvariants() }
   }
 
   /// Reads and folds on another thread, and inserts on this one.

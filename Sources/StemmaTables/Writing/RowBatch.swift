@@ -70,6 +70,20 @@ struct RowBatch: Sendable {
     }
   }
 
+  /// Traps if a row has another one's cells, or a cell bytes that are not there. In debug builds when it is handed over.
+  func checkInvariants() {
+    precondition(rows.isEmpty ? cells.isEmpty : rows[0].firstCell == 0, "each cell is of a row")
+    for (a, b) in zip(rows, rows.dropFirst()) { precondition(a.firstCell < b.firstCell, "a row has cells") }
+    precondition(rows.last.map { $0.firstCell < cells.count } ?? true, "a row has cells")
+    for cell in cells {
+      switch cell.kind {
+      case .null, .int, .double: precondition(cell.count == 0, "a number has no bytes")
+      case .text, .blob:
+        precondition(cell.bits + UInt64(cell.count) <= UInt64(bytes.count), "the bytes of a cell are there")
+      }
+    }
+  }
+
   /// Runs every row's statement with its cells, bound where they lie.
   func run(_ statements: [Statement]) throws(TablesError) {
     var failed: (Statement, Int32)?

@@ -51,6 +51,7 @@ struct RowMaker {
   /// Gives the batch away and begins a new one.
   mutating func takeBatch() -> RowBatch {
     batch.progress = progress
+    assert(holds(checkInvariants))
     let full = batch
     batch = RowBatch()
     return full
@@ -71,6 +72,24 @@ struct RowMaker {
       source = merge.nextSource()
     }
     if isKnown { try finish(run, merge) }
+  }
+
+  /// Traps if what is kept contradicts itself. For tests, between two records; in debug builds at each batch.
+  func checkInvariants() {
+    precondition(records.count == layouts.count, "each model has memory for its records")
+    precondition(model < max(1, layouts.count), "the model at hand is one of them")
+    precondition(modelOfRun.allSatisfy { (-1..<layouts.count).contains($0) }, "runs are of models")
+    precondition(leading.run < modelOfRun.count, "what was looked at is a key of a run")
+    precondition(values.count == tags.count, "each value has a type")
+    if !values.isEmpty {
+      precondition(values.count == layouts[model].rules.fields.count, "each field has a value")
+    }
+    precondition(held.isEmpty, "no event of a record waits for another record")
+    precondition(progress.folded == progress.events, "here each event counts")
+    precondition(progress.rows + progress.tombstones <= progress.events, "a record has an event")
+    precondition(batch.rows.count <= progress.events * 2, "a record has a row, and a conflict at most")
+    batch.checkInvariants()
+    plans.checkInvariants()
   }
 
   /// False if the schema has no such model.
@@ -356,6 +375,15 @@ private final class ShapePlan {
       rules.fieldsWritten(with: assignment.field).filter { $0 != assignment.field }
     }
   }
+
+  /// Traps if an assignment is made twice, or the record is not told of it.
+  func checkInvariants() {
+    precondition(registers.count == assignments.count, "each assignment is one of a register")
+    for (a, b) in zip(assignments, assignments.dropFirst()) {
+      precondition(a.place < b.place, "assignments stand as in the event")
+    }
+    precondition(Set(assignments.map(\.field)).count == assignments.count, "a field is assigned once")
+  }
 }
 
 /// The plans for the shapes of the blocks that are being read.
@@ -367,6 +395,14 @@ private struct ShapePlans {
 
   /// For each source.
   private var blocks: [Block] = []
+
+  /// Traps if there are plans for no block.
+  func checkInvariants() {
+    for block in blocks {
+      precondition(block.plans.isEmpty == (block.number == 0), "each shape of a block has a place")
+      for case let plan? in block.plans { plan.checkInvariants() }
+    }
+  }
 
   /// Apart from the other, as rules are many arrays, and handing them over counts references to each.
   func known(_ source: BlockSource, _ shape: Int, _ model: Int) -> ShapePlan? {

@@ -24,6 +24,9 @@ final class RowText {
     return text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
   }
 
+  /// Traps if more was taken than was made room for.
+  func checkInvariants() { precondition(used <= bytes.count, "room is made before it is taken") }
+
   func append(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     let place = UnsafeMutableRawBufferPointer(rebasing: bytes[used..<used + text.count])
     place.copyMemory(from: text)
@@ -221,6 +224,18 @@ final class RowWriter {
   func deleteConflict(_ key: Key) throws(TablesError) {
     try runNamed(prepared(&removeConflict, "DELETE FROM _stemma_conflicts WHERE model = ? AND key = ?"), key)
     try checkDeleted("_stemma_conflicts")
+  }
+
+  /// Traps if a statement was left in the middle of its rows, or a row has another shape than its table. For tests,
+  /// between two rows.
+  func checkInvariants() {
+    text.checkInvariants()
+    precondition(values.isEmpty || values.count == layout.columns.count, "a row has a value for each column")
+    precondition(kinds.count == layout.key.count, "a key has a value for each part")
+    let made = [
+      remove, find, putTombstone, removeTombstone, findTombstone, putConflict, removeConflict,
+    ]
+    for statement in made.compactMap({ $0 }) + [put] { statement.checkIsAtRest() }
   }
 
   /// Runs a statement whose first parameters are the model and the encoded key.

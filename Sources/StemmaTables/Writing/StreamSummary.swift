@@ -50,7 +50,18 @@ struct StreamSummary: Sendable {
     heads[name] = head
   }
 
+  /// Traps if a stream or a commit is known twice over, or in two ways. In debug builds before it is written.
+  func checkInvariants() {
+    precondition(known == nil || heads.isEmpty, "what is known is not taken from the events")
+    precondition(heads.values.allSatisfy { $0.sequence > .zero }, "a stream has an event")
+    precondition(Set(commits.map(\.origin)).count == commits.count, "of each origin the last commit is kept")
+    precondition(lastCommit < max(1, commits.count), "the commit of the last event is among them")
+    if let (origin, isOwn) = lastOrigin { precondition(isOwn == ownOrigins.contains(origin), "whose it was") }
+    clock.checkInvariants()
+  }
+
   func write(to connection: Connection) throws(TablesError) {
+    assert(holds(checkInvariants))
     var all: [(Partition, Origin, StreamHead)] = heads.map { ($0.partition, $0.origin, $1) }
     for (partition, streams) in known?.partitions ?? [:] {
       all += streams.map { (partition, $0, $1) }

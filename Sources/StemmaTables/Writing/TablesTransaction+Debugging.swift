@@ -33,10 +33,4 @@ extension TablesTransaction {
     }
     streams.checkInvariants(inSavepoint: undo == nil ? nil : savepointNumber)
   }
-
-  /// Always true, or it traps: for `assert`.
-  var isConsistent: Bool {
-    checkInvariants()
-    return true
-  }
 }

@@ -61,6 +61,7 @@ import Testing
         #expect(hasMoved)
         cursor.checkInvariants()
         #expect(digester.digest(of: cursor) == event.digest.hash)
+        digester.checkInvariants()
         #expect(cursor.arrival == stored.arrival)
         #expect(reader.record(cursor.key).key == event.key)
         #expect(Array(cursor.keyBytes) == event.key.bytes)
