@@ -37,6 +37,30 @@ enum Machine {
     if !isAllowed { print("skipped: no file system can be mounted here, so no disk is full or read-only") }
     return isAllowed
   }()
+
+  /// Whether file systems can be made in files, and mounted.
+  static let canMakeDisks: Bool = {
+    let image = NSTemporaryDirectory() + "/stemma-disk-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: image) }
+    let isAllowed =
+      canMount && (try? makeDisk(at: image, size: 1 << 20)) != nil
+      && (try? Tool.run("/bin/sh", ["-c", "unshare -m mount -o loop '\(image)' /mnt"], in: "/"))?.status == 0
+    if !isAllowed {
+      print("skipped: no file system can be made in a file here, so no disk loses what it took")
+    }
+    return isAllowed
+  }()
+
+  /// A file with holes that holds an empty file system without a journal of its own.
+  static func makeDisk(at path: String, size: UInt64) throws {
+    try Data().write(to: URL(fileURLWithPath: path))
+    let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+    try file.truncate(atOffset: size)
+    try file.close()
+    let result = try Tool.run(
+      "/usr/bin/env", ["mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-N", "64", path], in: "/")
+    guard result.status == 0 else { throw Mount.MountError(text: result.errors) }
+  }
 }
 
 /// A file system that is mounted in a place of a test, and gone with this value.

@@ -237,15 +237,25 @@ package enum System {
     #endif
   }
 
+  /// Where this fails on Linux, the file is from then on what the disk has of it.
+  ///
+  /// The kernel takes what it could not write for written. It shows that to readers until it needs the memory, and to whoever
+  /// writes the same again and syncs it, ext4 says that all is well, while the blocks stay as they were (Rebello et al., "Can
+  /// Applications Recover from fsync Failures?", 2020). So such pages are forgotten; those that are still to be written stay.
   fileprivate static func synchronize(_ descriptor: Int32, _ path: String, metadata: Bool) throws(LogError) {
     #if canImport(Darwin)
       // fsync(2) on Darwin leaves the data in the drive's cache.
       _ = try retrying(path, "fcntl(F_FULLFSYNC)") { fcntl(descriptor, F_FULLFSYNC) }
     #else
-      if metadata {
-        _ = try retrying(path, "fsync") { fsync(descriptor) }
-      } else {
-        _ = try retrying(path, "fdatasync") { fdatasync(descriptor) }
+      do throws(LogError) {
+        if metadata {
+          _ = try retrying(path, "fsync") { fsync(descriptor) }
+        } else {
+          _ = try retrying(path, "fdatasync") { fdatasync(descriptor) }
+        }
+      } catch {
+        posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
+        throw error
       }
     #endif
   }
