@@ -94,12 +94,6 @@ struct FailedSyncTests {
     #expect(failures > 1)
   }
 
-  /// What a commit of this test adds to the log does not get shorter by being packed.
-  private static func line(_ number: Int, _ random: inout SplitMix64) -> String {
-    let text = (0..<180).map { _ in String(random.next(), radix: 36) }.joined()
-    return Rows.line("t", number, text)
-  }
-
   /// A file system in an image whose own disk is full: what it has no blocks for is lost when the kernel writes it back. It
   /// says so to one sync, and to none after that. What was written again over such blocks, and confirmed, was lost, too.
   @Test(
