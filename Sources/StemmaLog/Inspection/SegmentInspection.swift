@@ -18,14 +18,16 @@ struct SegmentInspection {
     try inspection.run()
   }
 
-  /// The footer, if its checksum stands in a trailer and holds, whatever else is damaged.
-  static func wholeFooter(of source: InspectedFile) throws(LogError) -> SegmentFooter? {
+  /// The footer, if its checksum stands in a trailer and holds, whatever else is damaged; and that trailer, if it is whole.
+  static func wholeEnd(
+    of source: InspectedFile
+  ) throws(LogError) -> (footer: SegmentFooter, trailer: SegmentTrailer?)? {
     var inspection = SegmentInspection(source: source, request: InspectionRequest()) { _ in }
     _ = try inspection.readHeader()
     guard let trailer = try inspection.findTrailer(), let found = try inspection.footerByTrailer(trailer),
       found.isCertain, found.byte == nil
     else { return nil }
-    return found.footer
+    return (found.footer, trailer.isWhole ? trailer.trailer : nil)
   }
 
   private init(source: InspectedFile, request: InspectionRequest, body: @escaping (InspectedPart) -> Void) {

@@ -75,7 +75,7 @@ extension Log {
       if !unnoted.isEmpty, !takesUnnoted { continue }
       isMended.insert(place)
       mended.missing += part.missing
-      mended.files.append(try rewrite(file, place: place, part.contents, part.gaps))
+      mended.files.append(try rewrite(file, place: place, of: survey, part.contents, part.gaps))
       mended.rescued += UInt64(part.rescued.events.count)
       mended.events += part.events
     }
@@ -140,14 +140,15 @@ extension Log {
         contents.notes.merge(kept.notes) { known, _ in known }
       }
       contents.events.removeAll { isRemoved($0.event) }
-      _ = try rewrite(file, place: place, contents)
+      _ = try rewrite(file, place: place, of: survey, contents)
     }
     try load()
   }
 
   /// Writes a damaged file anew and returns its path.
   private func rewrite(
-    _ file: DamagedFile, place: UInt64, _ contents: NumberedEvents, _ gaps: [Partition: PartitionGap] = [:]
+    _ file: DamagedFile, place: UInt64, of survey: Survey, _ contents: NumberedEvents,
+    _ gaps: [Partition: PartitionGap] = [:]
   ) throws(LogError) -> String {
     var end = contents.events.last.map { $0.arrival + 1 } ?? 0
     var chain: UInt32?
@@ -174,9 +175,9 @@ extension Log {
         former = listing.headers[found]
         replaced =
           former?.replaced
-          ?? (place..<max(place, found)).filter(isUnaccounted).map {
-            ReplacedFile(number: $0, digest: digest)
-          }
+          ?? (place..<max(place, found)).filter {
+            $0 == place || isUnaccounted($0) && survey.files[$0] == nil
+          }.map { ReplacedFile(number: $0, digest: digest) }
         replaced.append(ReplacedFile(number: found, digest: digest))
       }
     }

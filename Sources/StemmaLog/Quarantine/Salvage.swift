@@ -233,11 +233,13 @@ extension Log {
   }
 
   /// What a file says that it held, if header and trailer leave no doubt of it.
-  func inspectedFooter(of path: String) throws(LogError) -> SegmentFooter? {
+  func inspectedEnd(
+    of path: String
+  ) throws(LogError) -> (footer: SegmentFooter, trailer: SegmentTrailer?)? {
     do throws(LogError) {
       let source = try InspectedFile(path: path, fileSystem: fileSystem)
       guard try LogFileFormat(of: source) == .segment else { return nil }
-      return try SegmentInspection.wholeFooter(of: source)
+      return try SegmentInspection.wholeEnd(of: source)
     } catch {
       guard error.isNoFile else { throw error }
       return nil

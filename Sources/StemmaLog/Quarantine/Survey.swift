@@ -114,6 +114,8 @@ struct DamagedFile: Sendable {
   var tellsAll = false
   /// The sums of the digests of what can be read of it.
   var readable: [StreamName: StreamHash] = [:]
+  /// Of a segment that replaces no other one: its trailer. Its number is its place.
+  var trailer: SegmentTrailer?
   /// Paths of damaged files that are copies of it, and may tell what it has lost since.
   var copies: [String] = []
 
@@ -128,10 +130,15 @@ struct DamagedFile: Sendable {
   /// Whether its place is known from its name alone.
   var hasUnreadHeader: Bool { if case .nothing = kind { true } else { false } }
 
-  init(kind: Kind, footer: SegmentFooter? = nil) {
+  init(kind: Kind, end: (footer: SegmentFooter, trailer: SegmentTrailer?)? = nil) {
     self.kind = kind
-    tellsAll = footer != nil
-    for run in footer?.partitions ?? [] {
+    tellsAll = end != nil
+    if let end, let trailer = end.trailer,
+      trailer.footerOffset == UInt64(SegmentHeader.size(replaced: 0)) + end.footer.storedBytes
+    {
+      self.trailer = trailer
+    }
+    for run in end?.footer.partitions ?? [] {
       for stream in run.streams {
         claims[StreamName(partition: run.partition, origin: stream.origin)] = stream
       }
@@ -176,7 +183,7 @@ extension Log {
           let tellsNothing = damage.flaw == .missing || surveyor.strays.contains(damage.path)
           surveyor.survey.files[place] = DamagedFile(
             kind: .nothing(path: damage.path),
-            footer: tellsNothing ? nil : try inspectedFooter(of: damage.path))
+            end: tellsNothing ? nil : try inspectedEnd(of: damage.path))
         } else {
           surveyor.ambiguous.insert(damage.path)
         }
@@ -193,8 +200,11 @@ extension Log {
         try surveyor.add(header, path, isDamaged: paths.contains(path), self)
       }
     }
+    let gone = Set(standIns.values.joined()).sorted().filter { place in
+      surveyor.survey.files[place].map { !$0.tellsAll && $0.path.hasSuffix(".segment") } ?? false
+    }
     for (path, places) in standIns.sorted(by: { $0.key < $1.key }) {
-      surveyor.settle(path, standingIn: places) { LogFileName.segment($0, in: directory) }
+      surveyor.settle(path, at: places, or: gone.filter { !places.contains($0) }, self)
     }
     surveyor.settleCopies()
     surveyor.disownFooters()

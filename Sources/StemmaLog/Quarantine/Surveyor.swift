@@ -37,7 +37,7 @@ struct Surveyor {
     do throws(LogError) {
       let segment = try log.segment(header)
       let footer = try segment.footer()
-      let file = DamagedFile(kind: .segment(segment, footer), footer: footer)
+      let file = DamagedFile(kind: .segment(segment, footer), end: (footer, nil))
       guard isDamaged else {
         for (name, run) in file.claims {
           add(name, from: run.from.rawValue, to: run.to.rawValue, place)
@@ -53,8 +53,7 @@ struct Surveyor {
       add(try file.contents(), place: place)
     } catch {
       guard let damage = error.damage else { throw error }
-      survey.files[place] = DamagedFile(
-        kind: .nothing(path: path), footer: try log.inspectedFooter(of: path))
+      survey.files[place] = DamagedFile(kind: .nothing(path: path), end: try log.inspectedEnd(of: path))
       if !survey.damage.contains(damage) { survey.damage = (survey.damage + [damage]).sorted() }
     }
   }
@@ -70,26 +69,52 @@ struct Surveyor {
 
   mutating func noteStanding() { survey.standing = present }
 
-  /// A file whose header cannot be read, and which stands for several numbers that are not accounted for, has the place that
-  /// fits what it says it held, if that is one. Then others are missing.
-  mutating func settle(_ path: String, standingIn places: [UInt64], _ missing: (UInt64) -> String) {
-    guard places.count > 1, let first = places.first, let file = survey.files[first], file.path == path,
-      file.tellsAll, file.hasUnreadHeader, places.dropFirst().allSatisfy({ survey.files[$0] == nil })
+  /// Finds the place of a segment whose header cannot be read: one of `places`, the last of which is in its name; or, if it
+  /// fits none of them, one of `others`, of whose files nothing is left. It is where the file behind says so, or where alone
+  /// it fits between the others. If that is not its own, it is a copy of the one that is gone there, and tells nothing of
+  /// the one that it has the name of.
+  mutating func settle(_ path: String, at places: [UInt64], or others: [UInt64], _ log: Log) {
+    guard let first = places.first, let number = places.last, let file = survey.files[first],
+      file.path == path, file.tellsAll, file.hasUnreadHeader,
+      places.dropFirst().allSatisfy({ survey.files[$0] == nil })
     else { return }
-    let fitting = places.filter { place in
+    // Only one that replaces others can have another place than its number.
+    let own = file.trailer == nil ? places : [number]
+    let others = (others + places).filter { place in
+      !own.contains(place) && survey.files[place].map { !$0.tellsAll || $0.claims == file.claims } ?? true
+    }
+    let damaged = Set(survey.files.keys).union(places)
+    func stood(at place: UInt64) -> Bool? {
+      file.trailer.flatMap { log.stood($0, at: place, among: damaged) }
+    }
+    func fits(_ place: UInt64) -> Bool {
       file.claims.allSatisfy { name, claim in
-        (present[name] ?? []).allSatisfy { run in
-          run.place < place ? run.to < claim.from.rawValue : run.place > place && run.from > claim.to.rawValue
-        }
+        let run = Run(from: claim.from.rawValue, to: claim.to.rawValue, place: place)
+        return !isOutOfPlace(name, run) && !leavesNoPlace(name, run, among: damaged)
       }
     }
-    guard fitting.count == 1 else { return }
-    for place in places {
-      let damage = Damage(path: missing(place), offset: 0, flaw: .missing)
-      survey.files[place] = place == fitting[0] ? file : DamagedFile(kind: .nothing(path: damage.path))
-      if place != fitting[0] { survey.damage = (survey.damage + [damage]).sorted() }
+    var fitting = (own + others).filter { stood(at: $0) == true }
+    for some in [own, others] where fitting.isEmpty {
+      fitting = some.filter { stood(at: $0) != false && fits($0) }
     }
+    guard let place = fitting.count == 1 ? fitting[0] : file.trailer == nil ? nil : number else { return }
     ambiguous.remove(path)
+    survey.files[first] = nil
+    let isItsOwn = own.contains(place)
+    for other in places.dropLast() where !isItsOwn || other != place {
+      let missing = Damage(path: LogFileName.segment(other, in: log.directory), offset: 0, flaw: .missing)
+      survey.files[other] = DamagedFile(kind: .nothing(path: missing.path))
+      survey.damage = (survey.damage + [missing]).sorted()
+    }
+    if isItsOwn {
+      survey.files[place] = file
+      return
+    }
+    strays.insert(path)
+    survey.files[number] = DamagedFile(kind: .nothing(path: path))
+    survey.files[place]?.claims = file.claims
+    survey.files[place]?.tellsAll = true
+    survey.files[place]?.copies.append(path)
   }
 
   mutating func add(_ contents: NumberedEvents, place: UInt64) {
@@ -196,7 +221,7 @@ struct Surveyor {
     let misplaced = runs.filter { place, runs in
       guard let file = survey.files[place], file.hasUnreadHeader else { return false }
       return runs.contains { name, run in
-        isOutOfPlace(name, run) || file.tellsAll && leavesNoPlace(name, run)
+        isOutOfPlace(name, run) || file.tellsAll && leavesNoPlace(name, run, among: Set(survey.files.keys))
       }
     }
     for (place, told) in misplaced.sorted(by: { $0.key < $1.key }) {
@@ -225,13 +250,13 @@ struct Surveyor {
   }
 
   /// Whether events before it are lost, or behind it, and no other damaged file stands where they must have been.
-  private func leavesNoPlace(_ name: StreamName, _ run: Run) -> Bool {
+  private func leavesNoPlace(_ name: StreamName, _ run: Run, among damaged: Set<UInt64>) -> Bool {
     let others = present[name] ?? []
     let before = others.filter { $0.to < run.from }.max { $0.to < $1.to }
     let behind = others.filter { $0.from > run.to }.min { $0.from < $1.from }
     let next = behind?.from ?? (survey.held?[name.partition, name.origin].sequence.rawValue ?? run.to) + 1
     func isDamaged(_ places: (UInt64) -> Bool) -> Bool {
-      survey.files.keys.contains { $0 != run.place && places($0) }
+      damaged.contains { $0 != run.place && places($0) }
     }
     if run.from > (before?.to ?? 0) + 1,
       !isDamaged({ $0 >= before?.place ?? 0 && $0 < run.place })

@@ -1,3 +1,5 @@
+import StemmaEvents
+
 // Each segment names the file before it by its digest. What is written anew has another digest, and keeps those that it
 // replaces: the file behind it may name it by any of them. So it is with a file that is made where another one stands behind
 // already, out of a journal or of nothing: it takes the digest by which that one names the file before it, as that of its own
@@ -29,6 +31,23 @@ extension Log {
   /// What the segment behind a place calls the file before it; nil if there is none.
   func nameGiven(behind place: UInt64) -> SegmentDigest? {
     listing.headers.values.filter { $0.place > place }.min { $0.place < $1.place }?.predecessor
+  }
+
+  /// Whether the segment that has this trailer, and replaces no other one, stood at a place, as far as the file behind tells;
+  /// nil: it does not. `damaged`: places of which nobody knows what stood there.
+  func stood(_ trailer: SegmentTrailer, at place: UInt64, among damaged: Set<UInt64>) -> Bool? {
+    let segment = listing.headers.values.filter { $0.place > place }.min { $0.place < $1.place }
+    let journal = journals.first { $0.number > place }
+    let next = min(segment?.place ?? .max, journal?.number ?? .max)
+    if damaged.contains(where: { $0 > place && $0 < next }) { return nil }
+    if let segment, segment.place == next {
+      if segment.predecessor == trailer.digest { return true }
+      // Made anew while the file before it was damaged, it names another one.
+      return segment.replaced.isEmpty ? false : nil
+    }
+    guard let before = journal?.header.predecessor, before.position.file == place, before.position.index > 0
+    else { return nil }
+    return before == LogToken(position: Position(file: place, index: trailer.end), chain: trailer.chain)
   }
 
   /// What a file calls the one before it: what it did, if that one goes by that name, or may do so.
