@@ -72,8 +72,8 @@ let package = Package(
     .executableTarget(
       name: "benchmark",
       dependencies: [
-        "Measuring", "StemmaSchema", "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "CZlib",
-        sqlite, argumentParser,
+        "Measuring", "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "CZlib", sqlite,
+        argumentParser,
       ],
       path: "Tools/benchmark",
       swiftSettings: strict),

@@ -16,28 +16,29 @@ func measureImport(_ bench: Bench) throws {
 /// The same of a real history: many changes of few rows, in small tables.
 func measureGitImport(_ bench: Bench) throws {
   guard let data = bench.data else { return bench.say("STEMMA_DATA is not set: import-git is left out") }
+  let lines = try BareFiles.gunzip(data + "/git-grdb/mutations.ndjson.gz")
+  let path = try bench.fresh("git.ndjson")
+  try Data(lines).write(to: URL(fileURLWithPath: path))
+  let schema = try BareFiles.contents(data + "/git-grdb/schema.graphql")
   try measureImport(
-    bench, "import of git-grdb", ofFile: data + "/git-grdb/mutations.ndjson.gz",
-    schema: data + "/git-grdb/schema.graphql")
+    bench, "import of git-grdb", path, schema: String(decoding: schema, as: UTF8.self),
+    try BareChanges(git: lines))
 }
 
 /// The same of anybody's data: `--data` and `--schema`.
 func measureFileImport(_ bench: Bench) throws {
   guard let own = bench.own else { return bench.say("--data is not given: import-file is left out") }
-  let file = URL(fileURLWithPath: own.lines).lastPathComponent
-  try measureImport(bench, "import of \(file)", ofFile: own.lines, schema: own.schema)
-}
-
-private func measureImport(
-  _ bench: Bench, _ name: String, ofFile lines: String, schema: String
-) throws {
-  let schema = String(decoding: try BareFiles.contents(schema), as: UTF8.self)
+  let lines = own.lines
+  let schema = String(decoding: try BareFiles.contents(own.schema), as: UTF8.self)
+  let empty = try bench.emptyNode("empty", schema: schema)
+  let tables = Dictionary(
+    uniqueKeysWithValues: empty.schema.models.map { ($0.name, $0.tableName) })
+  let layouts = try BareSQLite(empty.directory + "/tables.sqlite").modelTables()
   let bytes = lines.hasSuffix(".gz") ? try BareFiles.gunzip(lines) : try BareFiles.contents(lines)
-  // Inflating is not measured.
-  let path = try bench.fresh("file.ndjson")
-  try Data(bytes).write(to: URL(fileURLWithPath: path))
-  let models = BareModel.all(of: try bench.emptyNode("empty", schema: schema).schema)
-  try measureImport(bench, name, path, schema: schema, try BareChanges(lines: bytes, models))
+  let file = URL(fileURLWithPath: lines).lastPathComponent
+  try measureImport(
+    bench, "import of \(file)", lines, schema: schema,
+    try BareChanges(lines: bytes) { model in layouts.first { $0.name == tables[model] } })
 }
 
 private func measureImport(
