@@ -237,7 +237,8 @@ package enum System {
     #endif
   }
 
-  /// Where this fails on Linux, the file is from then on what the disk has of it.
+  /// Tried once: an interrupted sync has not said what is on the disk, and one that is repeated proves nothing. Where this
+  /// fails on Linux, the file is from then on what the disk has of it.
   ///
   /// The kernel takes what it could not write for written. It shows that to readers until it needs the memory, and to whoever
   /// writes the same again and syncs it, ext4 says that all is well, while the blocks stay as they were (Rebello et al., "Can
@@ -245,18 +246,13 @@ package enum System {
   fileprivate static func synchronize(_ descriptor: Int32, _ path: String, metadata: Bool) throws(LogError) {
     #if canImport(Darwin)
       // fsync(2) on Darwin leaves the data in the drive's cache.
-      _ = try retrying(path, "fcntl(F_FULLFSYNC)") { fcntl(descriptor, F_FULLFSYNC) }
+      guard fcntl(descriptor, F_FULLFSYNC) < 0 else { return }
+      throw .system(path: path, operation: "fcntl(F_FULLFSYNC)", errno: errno)
     #else
-      do throws(LogError) {
-        if metadata {
-          _ = try retrying(path, "fsync") { fsync(descriptor) }
-        } else {
-          _ = try retrying(path, "fdatasync") { fdatasync(descriptor) }
-        }
-      } catch {
-        posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
-        throw error
-      }
+      guard (metadata ? fsync(descriptor) : fdatasync(descriptor)) < 0 else { return }
+      let code = errno
+      posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
+      throw .system(path: path, operation: metadata ? "fsync" : "fdatasync", errno: code)
     #endif
   }
 
