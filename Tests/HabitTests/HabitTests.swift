@@ -75,6 +75,19 @@ struct HabitTests {
     }
   }
 
+  /// One read schemas by StemmaSchema: a mistake there would have been on both sides, and the rows that are compared
+  /// would have agreed.
+  @Test("no baseline of the benchmarks is made of what it is compared with")
+  func baselinesAreBare() throws {
+    let files = try Self.files(in: "Tools/benchmark/Bare") + Self.files(in: "Tools/measuring")
+    #expect(files.count > 8)
+    for file in files {
+      for imported in file.lines.compactMap(Self.imported) {
+        #expect(!Self.layers.contains(imported) || imported == "CZlib", "\(file.path) imports \(imported)")
+      }
+    }
+  }
+
   @Test("no target depends on one that stands above it")
   func dependenciesPointDownwards() throws {
     let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)

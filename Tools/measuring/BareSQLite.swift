@@ -88,7 +88,9 @@ package final class BareSQLite {
           (SELECT count(*) FROM (\(here) EXCEPT \(there)))
         """)[0]
       guard counts[0] == counts[1], counts[2] == "0" else {
-        throw BenchError("table \(table.name) differs: \(counts.joined(separator: " and ")) rows")
+        throw BenchError(
+          "table \(table.name) differs: \(counts[0]) rows beside \(counts[1]), \(counts[2]) of them not among these"
+        )
       }
     }
   }

@@ -16,6 +16,8 @@ struct BareChanges {
   private var statements: [String] = []
   private var statementIndex: [String: Int32] = [:]
   var texts = BareTexts()
+  /// Statements that make triggers on the tables.
+  var triggers: [String] = []
   /// What stands in `_state` beside a row with a short history.
   private var state: BareValue
 
@@ -29,13 +31,14 @@ struct BareChanges {
     state = .blob(start: start, count: 28)
   }
 
-  /// Writes the given columns of a row, whether or not it is there.
+  /// Writes the given columns of a row, whether or not it is there; `defaults` only if it is not.
   mutating func upsert(
-    _ table: String, key: [(String, BareValue)], fields: [(String, BareValue)], version: Int64 = 1
+    _ table: String, key: [(String, BareValue)], fields: [(String, BareValue)],
+    defaults: [(String, BareValue)] = [], version: Int64 = 1
   ) {
-    let all = key + fields + [("_version", .int(version)), ("_state", state)]
+    let all = key + defaults + fields + [("_version", .int(version)), ("_state", state)]
     let names = all.map { "\"\($0.0)\"" }
-    let changed = names.dropFirst(key.count).map { "\($0) = excluded.\($0)" }
+    let changed = names.dropFirst(key.count + defaults.count).map { "\($0) = excluded.\($0)" }
     add(
       """
       INSERT INTO "\(table)" (\(names.joined(separator: ", "))) \
@@ -65,9 +68,10 @@ struct BareChanges {
   /// Applies them in durable transactions of `batch` changes to the tables that `schema` has, in a new file.
   func apply(to path: String, tablesOf schema: String, batch: Int) throws -> Cost {
     let source = try BareSQLite(schema)
-    let database = try BareSQLite(path, ["journal_mode = WAL", "synchronous = FULL"])
+    let database = try BareSQLite(
+      path, ["journal_mode = WAL", "synchronous = FULL", "recursive_triggers = ON"])
     for table in try source.modelTables() { try database.execute(table.create) }
-    for index in try source.indexStatements() { try database.execute(index) }
+    for statement in try source.indexStatements() + triggers { try database.execute(statement) }
     let prepared = try statements.map { try database.prepare($0) }
     defer { for statement in prepared { sqlite3_finalize(statement) } }
     let begin = try database.prepare("BEGIN IMMEDIATE")

@@ -16,29 +16,32 @@ func measureImport(_ bench: Bench) throws {
 /// The same of a real history: many changes of few rows, in small tables.
 func measureGitImport(_ bench: Bench) throws {
   guard let data = bench.data else { return bench.say("STEMMA_DATA is not set: import-git is left out") }
-  let lines = try BareFiles.gunzip(data + "/git-grdb/mutations.ndjson.gz")
-  let path = try bench.fresh("git.ndjson")
-  try Data(lines).write(to: URL(fileURLWithPath: path))
-  let schema = try BareFiles.contents(data + "/git-grdb/schema.graphql")
   try measureImport(
-    bench, "import of git-grdb", path, schema: String(decoding: schema, as: UTF8.self),
-    try BareChanges(git: lines))
+    bench, "git-grdb", lines: data + "/git-grdb/mutations.ndjson.gz",
+    schema: data + "/git-grdb/schema.graphql")
 }
 
 /// The same of anybody's data: `--data` and `--schema`.
 func measureFileImport(_ bench: Bench) throws {
   guard let own = bench.own else { return bench.say("--data is not given: import-file is left out") }
-  let lines = own.lines
-  let schema = String(decoding: try BareFiles.contents(own.schema), as: UTF8.self)
-  let empty = try bench.emptyNode("empty", schema: schema)
-  let tables = Dictionary(
-    uniqueKeysWithValues: empty.schema.models.map { ($0.name, $0.tableName) })
-  let layouts = try BareSQLite(empty.directory + "/tables.sqlite").modelTables()
-  let bytes = lines.hasSuffix(".gz") ? try BareFiles.gunzip(lines) : try BareFiles.contents(lines)
-  let file = URL(fileURLWithPath: lines).lastPathComponent
   try measureImport(
-    bench, "import of \(file)", lines, schema: schema,
-    try BareChanges(lines: bytes) { model in layouts.first { $0.name == tables[model] } })
+    bench, URL(fileURLWithPath: own.lines).lastPathComponent, lines: own.lines, schema: own.schema)
+}
+
+private func measureImport(_ bench: Bench, _ name: String, lines: String, schema: String) throws {
+  let text = String(decoding: try BareFiles.contents(schema), as: UTF8.self)
+  let bytes = lines.hasSuffix(".gz") ? try BareFiles.gunzip(lines) : try BareFiles.contents(lines)
+  let changes = try BareChanges(lines: bytes, name: lines, try BareSchema(text, name: schema))
+  guard changes.count > 0 else { throw BenchError("\(lines) has no mutation") }
+  // Inflating is not measured.
+  let path = try bench.fresh("file.ndjson")
+  try Data(bytes).write(to: URL(fileURLWithPath: path))
+  do {
+    try measureImport(bench, "import of \(name)", path, schema: text, changes)
+  } catch let error as NodeError {
+    throw BenchError("\(lines) is refused; `stemma import` into a node of \(schema) tells why: \(error)")
+  }
+  _ = try bench.fresh("file.ndjson")
 }
 
 private func measureImport(
@@ -72,10 +75,12 @@ private func measureImport(
 private func parsed(_ path: String) throws -> [Mutation] {
   var reader = try LineReader(path: path)
   var mutations: [Mutation] = []
-  while let mutation = try reader.next({ line throws(NodeError) -> Mutation in
+  while let mutation = try reader.next({ line throws(NodeError) -> Mutation? in
+    // Empty lines are none.
+    guard line.contains(where: { $0 > 0x20 }) else { return nil }
     do throws(MutationError) { return try Mutation(line: line) } catch { throw .mutation(error) }
   }) {
-    mutations.append(mutation)
+    if let mutation { mutations.append(mutation) }
   }
   return mutations
 }
