@@ -7,7 +7,7 @@ package final class Bench {
   package let isLong: Bool
   /// The `stemma` tool; nil: rows that run it are left out.
   package let tool: String?
-  package let folder: String
+  private let folder: WorkFolder
   /// The folder of real data sets.
   package let data: String?
   /// A file of mutations and its schema, from whoever measures.
@@ -30,11 +30,10 @@ package final class Bench {
     self.isLong = isLong
     self.tool = tool
     data = ProcessInfo.processInfo.environment["STEMMA_DATA"].flatMap { $0.isEmpty ? nil : $0 }
-    folder = parent + "/stemma-bench-\(getpid())"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    folder = try WorkFolder(in: parent)
   }
 
-  package func path(_ name: String) -> String { folder + "/" + name }
+  package func path(_ name: String) -> String { folder.path + "/" + name }
 
   /// A path of this name at which nothing is.
   package func fresh(_ name: String) throws -> String {
@@ -63,7 +62,8 @@ package final class Bench {
   package func forget(_ name: String) { made[name] = nil }
 
   package func removeFiles() {
-    do { try FileManager.default.removeItem(atPath: folder) } catch { say("\(folder) stays: \(error)") }
+    folder.waitForSignal()
+    do { try folder.remove() } catch { say("\(folder.path) stays: \(error)") }
   }
 
   /// Progress goes to standard error.
