@@ -71,8 +71,11 @@ package final class Bench {
 
   // MARK: Rows
 
-  package func add(_ name: String, ours: Double, baseline: Double, _ unit: String, _ goal: Row.Goal) {
-    rows.append(Row(name: name, ours: ours, baseline: baseline, unit: unit, goal: goal))
+  package func add(
+    _ name: String, ours: Double, baseline: Double, _ unit: String, _ goal: Row.Goal, isTooShort: Bool = false
+  ) {
+    rows.append(
+      Row(name: name, ours: ours, baseline: baseline, unit: unit, goal: goal, isTooShort: isTooShort))
   }
 
   /// Adds a row for wall time and one for CPU time of what does `count` things. `waits`: mostly for the disk, so
@@ -81,14 +84,18 @@ package final class Bench {
     _ name: String, _ costs: Costs, count: Int, _ unit: String, _ goal: Row.Goal, waits: Bool = false
   ) {
     let count = Double(count)
-    add(name, ours: count / costs.ours.wall, baseline: count / costs.baseline.wall, unit + "/s", goal)
+    // A sync, or a turn that another process gets, takes milliseconds.
+    let isTooShort = min(costs.ours.wall, costs.baseline.wall) < 0.02
+    add(
+      name, ours: count / costs.ours.wall, baseline: count / costs.baseline.wall, unit + "/s", goal,
+      isTooShort: isTooShort)
     add(
       name + ", CPU", ours: count / costs.ours.cpu, baseline: count / costs.baseline.cpu, unit + "/CPU s",
-      waits ? .none : goal)
+      waits ? .none : goal, isTooShort: isTooShort)
   }
 
   package func takeNewRows() -> [Row] {
-    if printed == 0 { Report.printHead() }
+    if printed == 0, !rows.isEmpty { Report.printHead() }
     defer { printed = rows.count }
     return Array(rows[printed...])
   }

@@ -15,6 +15,8 @@ package struct Row: Encodable {
   /// Of both numbers.
   package let unit: String
   package let goal: Goal
+  /// Whether a side took so little time that the ratio says nothing.
+  package var isTooShort = false
 
   /// Ours by the baseline.
   package var ratio: Double { baseline == 0 ? .infinity : ours / baseline }
@@ -27,7 +29,8 @@ package struct Row: Encodable {
   }
 
   package var reached: Bool? {
-    switch goal {
+    if isTooShort { return nil }
+    return switch goal {
     case .atLeast(let limit): ratio >= limit
     case .atMost(let limit): ratio <= limit
     case .none: nil
@@ -50,7 +53,8 @@ package struct Row: Encodable {
     try members.encode(ours, forKey: .ours)
     try members.encode(baseline, forKey: .baseline)
     try members.encode(unit, forKey: .unit)
-    try members.encode(ratio, forKey: .ratio)
+    // JSON has no infinity.
+    try members.encode(ratio.isFinite ? ratio : nil, forKey: .ratio)
     try members.encode(wanted, forKey: .wanted)
     try members.encode(reached, forKey: .reached)
   }
@@ -72,7 +76,7 @@ package enum Report {
     return String(format: "%.\(places)f", number)
   }
 
-  private static let widths = [46, 11, 11, 14, 8, 8]
+  private static let widths = [56, 11, 11, 14, 8, 8]
 
   private static func line(_ cells: [String]) -> String {
     var line = ""
@@ -92,7 +96,7 @@ package enum Report {
       print(
         line([
           row.name, number(row.ours), number(row.baseline), row.unit, number(row.ratio), row.goalText,
-          row.reached.map { $0 ? "reached" : "MISSED" } ?? "",
+          row.isTooShort ? "too short" : row.reached.map { $0 ? "reached" : "MISSED" } ?? "",
         ]))
     }
   }
