@@ -7,7 +7,7 @@ import Synchronization
 
 /// Durable commits of one event each, against SQLite in WAL mode with synchronous=FULL, one row a transaction.
 func measureCommits(_ bench: Bench) throws {
-  let count = min(2000, bench.events / 10)
+  let count = min(2000, bench.events / 200)
   var workload = Workload(total: count)
   var changes = BareChanges()
   var mutations: [Mutation] = []
