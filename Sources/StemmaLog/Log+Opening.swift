@@ -363,8 +363,8 @@ extension Log {
       journals[journals.count - 1].allocated = open.size
     }
     guard open.durable < open.size else { return }
-    // After a sync that failed, the page cache may hold bytes that the disk does not, and call them clean.
-    // Only bytes that are written again are sure to be synced.
+    // After a sync that failed, readers may see bytes that the disk does not have, and that the next sync leaves alone.
+    // Only bytes that are written again are sure to be synced: see `File.sync`.
     var offset = open.durable
     while offset < open.size {
       let bytes = try open.file.read(

@@ -228,18 +228,57 @@ import Testing
     #expect(kept.contains(true) && kept.contains(false))
   }
 
-  @Test func aFailedSyncLosesWhatItShouldHaveWrittenThoughTheNextOneSucceeds() throws {
-    let disk = SimulatedFileSystem()
-    let file = try disk.open("/f", .create)
-    try disk.syncDirectory("/")
-    try file.write([1, 2, 3], at: 0)
-    disk.inject([.init(operation: disk.operations.count + 1, errno: System.inputOutput)])
-    #expect(throws: LogError.system(path: "/f", operation: "fdatasync", errno: System.inputOutput)) {
+  /// What a file of "old" holds after [1, 2, 3, 4] were written at 3, a sync failed, and the next one succeeded: for readers, then,
+  /// where `isWrittenAgain`, after the same was written and synced once more, and after power failed.
+  private func outcomes(
+    _ pages: SimulatedFileSystem.DroppedPages = .forgotten, isWrittenAgain: Bool,
+    lie: SimulatedFileSystem.Lie? = nil
+  ) throws -> Set<[[UInt8]]> {
+    var outcomes: Set<[[UInt8]]> = []
+    for seed in 1...100 as ClosedRange<UInt64> {
+      let disk = SimulatedFileSystem(seed: seed, lie: lie)
+      let file = try disk.open("/f", .create)
+      try file.write(Array("old".utf8), at: 0)
       try file.sync()
+      try disk.syncDirectory("/")
+      try file.write([1, 2, 3, 4], at: 3)
+      disk.inject([
+        .init(operation: disk.operations.count + 1, errno: System.inputOutput, pages: pages)
+      ])
+      #expect(throws: LogError.system(path: "/f", operation: "fdatasync", errno: System.inputOutput)) {
+        try file.sync()
+      }
+      let seen = try file.read(at: 0, count: 9)
+      if isWrittenAgain { try file.write([1, 2, 3, 4], at: 3) }
+      try file.sync()
+      disk.checkInvariants()
+      disk.crash()
+      outcomes.insert([seen, disk.contents("/f") ?? []].map { Array($0.dropFirst(3)) })
     }
-    try file.sync()
-    #expect(try file.read(at: 0, count: 3) == [1, 2, 3])
-    disk.crash()
-    #expect(disk.contents("/f") == [])
+    return outcomes
+  }
+
+  @Test func aFailedSyncLosesWhatItShouldHaveWrittenThoughTheNextOneSucceeds() throws {
+    let kept = try outcomes(.kept, isWrittenAgain: false)
+    #expect(kept.allSatisfy { $0[0] == [1, 2, 3, 4] })
+    #expect(
+      kept.isSuperset(of: [[[1, 2, 3, 4], []], [[1, 2, 3, 4], [1]], [[1, 2, 3, 4], [1, 2, 3, 4]]]))
+    let forgotten = try outcomes(isWrittenAgain: false)
+    // The file may have kept its length for readers.
+    #expect(
+      forgotten.allSatisfy {
+        $0[0].starts(with: $0[1]) && $0[0].dropFirst($0[1].count).allSatisfy { $0 == 0 }
+      })
+    #expect(
+      forgotten.isSuperset(of: [
+        [[], []], [[0, 0, 0, 0], []], [[1, 2, 3, 0], [1, 2, 3]], [[1, 2], [1, 2]],
+      ]))
+  }
+
+  @Test(arguments: SimulatedFileSystem.DroppedPages.allCases)
+  func whatIsWrittenAgainAfterAFailedSyncLasts(pages: SimulatedFileSystem.DroppedPages) throws {
+    #expect(try outcomes(pages, isWrittenAgain: true).allSatisfy { $0[1] == [1, 2, 3, 4] })
+    let lost = try outcomes(pages, isWrittenAgain: true, lie: .writesOverDroppedPages)
+    #expect(lost.contains([[1, 2, 3, 4], [0, 0, 0, 0]]) && lost.allSatisfy { $0[0] == [1, 2, 3, 4] })
   }
 }

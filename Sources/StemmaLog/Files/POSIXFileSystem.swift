@@ -243,6 +243,7 @@ package enum System {
   /// The kernel takes what it could not write for written. It shows that to readers until it needs the memory, and to whoever
   /// writes the same again and syncs it, ext4 says that all is well, while the blocks stay as they were (Rebello et al., "Can
   /// Applications Recover from fsync Failures?", 2020). So such pages are forgotten; those that are still to be written stay.
+  /// So do those that another process has mapped or locked: who does that to files of a log can make it lose events.
   fileprivate static func synchronize(_ descriptor: Int32, _ path: String, metadata: Bool) throws(LogError) {
     #if canImport(Darwin)
       // fsync(2) on Darwin leaves the data in the drive's cache.

@@ -94,9 +94,9 @@ extension FaultSuite {
       log.close()
     }
 
-    /// Of a log that was treated.
+    /// Of a log that was treated. Opened for writing, since power may have failed while the watermark was written.
     func violations(_ remedy: Remedy, on disk: SimulatedFileSystem) throws(LogError) -> [String] {
-      guard let log = try workload.reopen(disk, .readOnly) else { return ["the log is gone"] }
+      guard let log = try workload.reopen(disk) else { return ["the log is gone"] }
       var violations: [String] = []
       let damage = try log.verify()
       if !damage.isEmpty { return ["verify finds \(damage)"] }
@@ -112,7 +112,7 @@ extension FaultSuite {
   }
 
   /// A damaged file is mended, or given up, or files get their own names back. Each operation of that fails with each error, once and for ever, or power
-  /// fails there: doing it again leads to the same log.
+  /// fails there: doing it again leads to the same log, which outlives another loss of power.
   package static func remedies(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> [FaultSuite] {
     var suites: [FaultSuite] = []
     for remedy in Remedy.allCases {
@@ -129,10 +129,11 @@ extension FaultSuite {
             let way = index % ways
             let disk = patient.disk.copy(seed: seed &+ UInt64(index))
             let isCrash = way >= errors.count * 2
+            let errno = isCrash ? System.inputOutput : errors[way / 2]
             disk.inject([
               .init(
-                operation: index / ways + 1, errno: isCrash ? System.inputOutput : errors[way / 2],
-                isLasting: isCrash || way % 2 == 1)
+                operation: index / ways + 1, errno: errno, isLasting: isCrash || way % 2 == 1,
+                pages: pages(errno))
             ])
             do throws(LogError) { try patient.treat(remedy, on: disk) } catch {}
             disk.inject([])
@@ -140,6 +141,7 @@ extension FaultSuite {
             disk.checkInvariants()
             let violations = try patient.violationsBetween(remedy, on: disk)
             try patient.treat(remedy, on: disk)
+            disk.crash()
             return try violations + patient.violations(remedy, on: disk)
           })
       }

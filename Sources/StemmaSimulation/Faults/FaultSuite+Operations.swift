@@ -28,6 +28,11 @@ extension FaultSuite {
     System.inputOutput, System.noSpace, System.interrupted, System.tooManyFiles, System.noAccess,
   ]
 
+  /// What becomes of the pages of a sync that fails with an error: each operation meets both.
+  static func pages(_ errno: Int32) -> SimulatedFileSystem.DroppedPages {
+    [System.noSpace, System.tooManyFiles].contains(errno) ? .kept : .forgotten
+  }
+
   /// Every operation fails with every error, once and for ever. What is written lazily may fail unnoticed.
   package static func failures(
     _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
@@ -39,7 +44,9 @@ extension FaultSuite {
       let isLasting = index % 2 == 1
       let errno = errors[index / 2 % errors.count]
       let disk = SimulatedFileSystem(seed: seed &+ UInt64(index), lie: lie)
-      disk.inject([.init(operation: operation, errno: errno, isLasting: isLasting)])
+      disk.inject([
+        .init(operation: operation, errno: errno, isLasting: isLasting, pages: pages(errno))
+      ])
       var workload = LogWorkload(shape)
       var violations = run(&workload, into: operation, on: disk, seed: seed)
       let leaked = disk.openFiles
@@ -50,7 +57,8 @@ extension FaultSuite {
     }
   }
 
-  /// Power fails a second time, at every operation of the recovery from every crash.
+  /// Power fails a second time, at every operation of the recovery from every crash. Where that is the sync of a file, it
+  /// fails without a loss of power, too.
   package static func secondCrashes(
     _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
   ) throws(LogError) -> FaultSuite {
@@ -71,10 +79,23 @@ extension FaultSuite {
           _ = try workload.reopen(again)
           return []
         } catch {}
+        let isSync = again.operations[second - 1].hasPrefix("fdatasync ")
         again.crash()
         var violations = workload.nothing()
         if let log = try workload.reopen(again) { violations = try workload.violations(in: log) }
         if !violations.isEmpty { return ["second crash at operation \(second): \(violations)"] }
+        for pages in isSync ? SimulatedFileSystem.DroppedPages.allCases : [] {
+          let again = disk.copy(seed: UInt64(second))
+          again.inject([.init(operation: second, errno: System.inputOutput, pages: pages)])
+          do throws(LogError) {
+            _ = try workload.reopen(again)
+            return ["the sync at operation \(second) failed, and nobody said so"]
+          } catch {}
+          violations = try workload.violationsAfterRecovery(again, writesMore: pages == .forgotten)
+          if !violations.isEmpty {
+            return ["failed sync at operation \(second), pages \(pages): \(violations)"]
+          }
+        }
         second += 1
       }
     }

@@ -18,6 +18,10 @@ extension SimulatedFileSystem {
           path == "/" || state.names[State.directory(of: path)] == .directory, "\(path) is in a directory")
         if case .file(let inode) = entry { precondition(state.inodes[inode] != nil, "a name has a file") }
       }
+      if lie != .writesOverDroppedPages {
+        precondition(
+          state.inodes.values.allSatisfy { $0.dropped.isEmpty }, "who does not lie takes all writes")
+      }
       if state.openFiles == 0 {
         precondition(state.inodes.values.allSatisfy { $0.lockedBy == nil }, "a lock goes with its file")
       }

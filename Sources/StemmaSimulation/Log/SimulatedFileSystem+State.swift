@@ -34,6 +34,8 @@ extension SimulatedFileSystem.State {
 
   mutating func truncate(_ inode: Int, to size: Int) {
     Self.truncate(&inodes[inode, default: .init()].current, to: size)
+    // Their blocks are given back.
+    inodes[inode]?.dropped.removeAll { $0.lowerBound >= size }
     queue.append(.truncate(inode: inode, size: size))
   }
 
@@ -68,7 +70,13 @@ extension SimulatedFileSystem.State {
 
   private mutating func makeDurable(_ change: Change) {
     switch change {
-    case .write(let inode, let offset, let bytes):
+    case .write(let inode, let offset, var bytes):
+      // Not held while the bytes are written, which would copy the file.
+      if let file = inodes[inode] {
+        for index in file.dropped.joined() where offset..<offset + bytes.count ~= index {
+          bytes[index - offset] = index < file.durable.count ? file.durable[index] : 0
+        }
+      }
       Self.write(bytes, at: offset, to: &inodes[inode, default: .init()].durable)
     case .truncate(let inode, let size):
       Self.truncate(&inodes[inode, default: .init()].durable, to: size)
@@ -118,10 +126,22 @@ extension SimulatedFileSystem.State {
     inodes[inode, default: .init()].durable = image
   }
 
-  /// What a failing operation leaves behind.
-  mutating func fail(_ operation: String, _ path: String) {
-    guard operation == "fdatasync", case .file(let inode) = names[path] else { return }
+  /// What a sync that fails makes of a file. `isLying`: its pages stay, and take nothing to the disk any more.
+  mutating func drop(_ inode: Int, _ pages: SimulatedFileSystem.DroppedPages, isLying: Bool) {
     let isMeant = Self.isAbout(inode)
-    queue.removeAll { isMeant($0) }
+    let unsynced = queue.filter(isMeant)
+    queue.removeAll(where: isMeant)
+    for change in unsynced { keepSomeOf(change) }
+    guard var file = inodes[inode] else { return }
+    if isLying {
+      for case .write(_, let offset, let bytes) in unsynced {
+        file.dropped.append(offset..<offset + bytes.count)
+      }
+    } else if pages == .forgotten {
+      let length = file.current.count
+      file.current = file.durable
+      if chooser.below(2) == 0 { Self.truncate(&file.current, to: length) }
+    }
+    inodes[inode] = file
   }
 }

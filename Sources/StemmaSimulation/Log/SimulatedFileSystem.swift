@@ -8,8 +8,12 @@ import Synchronization
 /// arbitrary part of the queue: each operation as a whole, or not, or a write torn to some of its sectors; then
 /// all open files are gone. That is harsher than real disks, which keep more order.
 ///
-/// A sync that fails drops what it should have written, while readers go on seeing it: that is what Linux does
-/// with dirty pages after a failed fsync (Rebello et al., 2020).
+/// A sync of a file that fails writes an arbitrary part of what it should have, too, and drops the rest for good: the next one
+/// succeeds without it. That is what kernels do with pages that they could not write (Rebello et al., "Can Applications
+/// Recover from fsync Failures?", 2020). What readers see then differs, so there are both: `DroppedPages`. What is written from
+/// then on lasts again with the next sync, as `File.sync` promises; where a port does not keep that, it is a `Lie`. The names
+/// of a directory whose sync failed wait for the next one: file systems write these through a journal of their own, and
+/// where that fails, they take no more changes.
 package final class SimulatedFileSystem: FileSystem {
   /// An operation that is to fail.
   package struct Fault: Sendable {
@@ -18,12 +22,26 @@ package final class SimulatedFileSystem: FileSystem {
     package var errno: Int32
     /// Whether all later operations fail too.
     package var isLasting: Bool
+    /// What becomes of the pages, where the operation is the sync of a file.
+    package var pages: DroppedPages
 
-    package init(operation: Int, errno: Int32, isLasting: Bool = false) {
+    package init(
+      operation: Int, errno: Int32, isLasting: Bool = false, pages: DroppedPages = .forgotten
+    ) {
       self.operation = operation
       self.errno = errno
       self.isLasting = isLasting
+      self.pages = pages
     }
+  }
+
+  /// What readers see of what a failed sync has dropped.
+  package enum DroppedPages: Sendable, CaseIterable {
+    /// What the disk has, at once: what `POSIXFileSystem` makes of ext4 and XFS, where the file keeps its length, and what
+    /// Btrfs does, where it may lose it.
+    case forgotten
+    /// What was written, until power fails: where nothing can be forgotten, as on Darwin and on tmpfs.
+    case kept
   }
 
   /// A disk that breaks its word: what relies on it must be caught by whoever tests with it.
@@ -32,6 +50,9 @@ package final class SimulatedFileSystem: FileSystem {
     case fileSyncs
     /// Syncs of directories do.
     case directorySyncs
+    /// Syncs of files confirm what was written over bytes that a failed one has dropped, and leave the disk as it is: ext4
+    /// under a port that does not make it forget these.
+    case writesOverDroppedPages
   }
 
   /// Torn writes keep or lose pieces of this size.
@@ -40,6 +61,8 @@ package final class SimulatedFileSystem: FileSystem {
   struct Inode: Sendable {
     var durable: [UInt8] = []
     var current: [UInt8] = []
+    /// Where nothing that is written reaches the disk, of one that lies about that.
+    var dropped: [Range<Int>] = []
     /// The open file that holds the lock.
     var lockedBy: Int?
   }
@@ -105,8 +128,8 @@ package final class SimulatedFileSystem: FileSystem {
       let linked = Set(state.names.values)
       for inode in Array(state.inodes.keys) {
         if linked.contains(.file(inode)) {
-          state.inodes[inode, default: Inode()].current = state.inodes[inode]?.durable ?? []
-          state.inodes[inode]?.lockedBy = nil
+          let durable = state.inodes[inode]?.durable ?? []
+          state.inodes[inode] = Inode(durable: durable, current: durable)
         } else {
           state.inodes[inode] = nil
         }
@@ -161,7 +184,9 @@ package final class SimulatedFileSystem: FileSystem {
       let number = state.operations.count
       for fault in state.faults
       where fault.operation == number || (fault.isLasting && fault.operation < number) {
-        state.fail(operation, path)
+        if operation == "fdatasync", case .file(let inode) = state.names[path] {
+          state.drop(inode, fault.pages, isLying: lie == .writesOverDroppedPages)
+        }
         throw .system(path: path, operation: operation, errno: fault.errno)
       }
       return try body(&state)
