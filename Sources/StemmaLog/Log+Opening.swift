@@ -71,12 +71,10 @@ extension Log {
   package func refresh() throws(LogError) -> Bool {
     if isPoisoned { throw .poisoned(path: directory) }
     let names = try fileSystem.list(directory)
-    if names == listing.names, let open = journals.last, open.flaw == nil, try open.isAtEnd() {
-      guard options.mode == .readOnly else { return false }
-      let before = durableEnd
-      try readWatermark()
-      confirm()
-      return before != durableEnd
+    if names == listing.names, let open = journals.last, open.flaw == nil,
+      options.mode == .readWrite || open.durable == open.size, try open.isAtEnd()
+    {
+      return false
     }
     let before = token
     try load()
@@ -134,7 +132,8 @@ extension Log {
   }
 
   private func loadJournal(_ number: UInt64, _ path: String) throws(LogError) -> Journal {
-    if var known = journals.first(where: { $0.number == number && $0.path == path }),
+    // What was not known durable is read again: where its sync failed, others may have written something else there.
+    if var known = journals.first(where: { $0.number == number && $0.path == path })?.durablePart,
       try known.file.size() >= known.size
     {
       try known.scan(isThorough: false)

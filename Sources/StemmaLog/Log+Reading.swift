@@ -196,7 +196,7 @@ extension Log {
   /// Identifies what the log holds up to `end`.
   package var token: LogToken {
     guard let open = journals.last else { return tokenWithoutJournal }
-    return open.token(frames: options.mode == .readWrite ? open.marks.count : open.durableFrames)
+    return open.token(frames: showsUnsynced ? open.marks.count : open.durableFrames)
   }
 
   /// A read-only log whose writer died between closing one file and making the next has no open journal; a

@@ -71,10 +71,14 @@ package final class Log {
   /// Bytes that were read from files of this log since it was opened.
   package var bytesRead: UInt64 { fileSystem.bytesRead }
 
-  /// Where the next event goes; in a read-only log, the end of what is known durable.
+  /// Whether frames count that are not known durable: those of who is about to sync them. After a sync that failed they may
+  /// be gone from the file, or go later.
+  var showsUnsynced: Bool { options.mode == .readWrite && !isPoisoned }
+
+  /// Where the next event goes; in a read-only log, and after a sync that failed, the end of what is known durable.
   package var end: Position {
     guard let open = journals.last else { return Position(file: listing.highestNumber + 1, index: 0) }
-    return Position(file: open.number, index: options.mode == .readWrite ? open.end : open.durableEnd)
+    return Position(file: open.number, index: showsUnsynced ? open.end : open.durableEnd)
   }
 
   /// Where the open journal goes on with bytes that are no frame, and that nothing says to be durable.
@@ -105,10 +109,10 @@ package final class Log {
   }
 
   /// All files in the order of their places; damage follows what can be read of its place. In a read-only
-  /// log without the frames that are not known durable.
+  /// log, and after a sync that failed, without the frames that are not known durable.
   var views: [FileView] {
     var views = listing.views(in: directory)
-    views += journals.map { .journal(options.mode == .readWrite ? $0 : $0.durablePart) }
+    views += journals.map { .journal(showsUnsynced ? $0 : $0.durablePart) }
     return views.sorted { ($0.place, $0.isDamaged ? 1 : 0) < ($1.place, $1.isDamaged ? 1 : 0) }
   }
 

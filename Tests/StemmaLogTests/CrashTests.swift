@@ -137,9 +137,11 @@ import Testing
       #expect(throws: LogError.poisoned(path: "/log")) { try log.sync() }
       #expect(throws: LogError.poisoned(path: "/log")) { _ = try log.append([Commit(maker.commit(1))]) }
       #expect(throws: LogError.poisoned(path: "/log")) { try log.seal() }
-      // A reader sees nothing of what was not synced.
+      // A reader sees nothing of what was not synced, nor does the log itself.
       let reader = try Log.open(in: "/log", id: testLog, fileSystem: disk, options: .init(mode: .readOnly))
       #expect(try reader.allEvents() == first)
+      #expect(try log.allEvents() == first)
+      #expect(log.end == reader.end)
       // Opening writes what there is of the tail again, so that a crash keeps it.
       let shown = try #require(try reopen(disk)).allEvents()
       #expect(shown == first || shown == first + second)

@@ -90,6 +90,45 @@ import Testing
     #expect(writes == [])
   }
 
+  /// A reader that had looked between a write and its sync believed in the frames for ever. When the sync had failed, and
+  /// others stood in their place, it called the log damaged.
+  @Test(arguments: 1...30 as ClosedRange<UInt64>)
+  func aReaderForgetsWhatAFailedSyncHasDropped(seed: UInt64) throws {
+    let disk = SimulatedFileSystem(seed: seed)
+    var maker = EventMaker(seed: seed)
+    var random = SplitMix64(seed: seed)
+    let writer = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    var expected = maker.commit(3)
+    _ = try writer.append([Commit(expected)])
+    try writer.sync()
+    let reader = try Log.open(in: "/log", id: testLog, fileSystem: disk, options: .init(mode: .readOnly))
+    let dropped = (0..<1 + random.below(3)).map { _ in maker.commit(1 + random.below(5)) }
+    _ = try writer.append(dropped.map { Commit($0) })
+    _ = try reader.refresh()
+    disk.inject([.init(operation: disk.operations.count + 1, errno: System.inputOutput)])
+    #expect(throws: LogError.self) { try writer.sync() }
+    writer.close()
+
+    let next = try Log.open(in: "/log", id: testLog, fileSystem: disk)
+    let kept = try next.allEvents()
+    #expect(kept.starts(with: expected) && (expected + dropped.joined()).starts(with: kept))
+    expected = kept
+    for _ in 0..<3 {
+      let events = maker.commit(1 + random.below(5), origin: Origin(55))
+      _ = try next.append([Commit(events)])
+      if random.below(2) == 0 { _ = try reader.refresh() }
+      try next.sync()
+      expected += events
+      _ = try reader.refresh()
+      #expect(try reader.allEvents() == expected)
+      #expect(reader.end == next.end)
+      #expect(try reader.files().map(\.rawBytes) == next.files().map(\.rawBytes))
+    }
+    #expect(reader.recovery.damage == [])
+    #expect(try reader.verify() == [])
+    reader.checkInvariants()
+  }
+
   @Test func aTokenTellsARestoredLogFromAGrownOne() throws {
     let disk = SimulatedFileSystem()
     var maker = EventMaker(seed: 5)

@@ -93,6 +93,41 @@ import Testing
     }
     #expect(losses > 50)
   }
+
+  /// A node that went on after a failed sync read what it had written and not synced. Where the kernel had dropped that, the
+  /// node recorded damage of its log, and its partitions could only be read.
+  @Test(arguments: SimulatedFileSystem.DroppedPages.allCases)
+  func whatAFailedSyncHasDroppedIsNoDamage(pages: SimulatedFileSystem.DroppedPages) throws {
+    for seed in 1...12 as ClosedRange<UInt64> {
+      let bench = try Bench()
+      try FileManager.default.createDirectory(atPath: bench.path("a"), withIntermediateDirectories: true)
+      let disk = try Self.disk(for: bench, seed: seed)
+      let node = try bench.node("a", DirectoryTests.note, on: disk)
+      let journal = "fdatasync " + bench.path("a/log/00000001.journal")
+      var syncedAfter = 0
+      for key in ["1", "2"] {
+        let before = disk.operations.count
+        try node.commit(DirectoryTests.create(key))
+        syncedAfter = try #require(disk.operations[before...].firstIndex(of: journal)) + 1 - before
+      }
+      let held = try node.history
+      disk.inject([.init(operation: disk.operations.count + syncedAfter, errno: 5, pages: pages)])
+      #expect(throws: NodeError.self) { try node.commit(DirectoryTests.create("3")) }
+      #expect(disk.operations.last { $0.hasPrefix("fdatasync") } == journal)
+      #expect(throws: NodeError.self) { try node.commit(DirectoryTests.create("4")) }
+      #expect(try node.history == held && held.count == 2)
+      #expect(try node.fields("Note", "\"3\"") == nil)
+
+      let again = try bench.open("a", on: disk)
+      #expect(again.mark.damage == nil)
+      try again.commit(DirectoryTests.create("5"))
+      let shown = try again.history
+      #expect(shown.starts(with: held) && [3, 4].contains(shown.count))
+      try again.checkInvariants()
+      disk.crash()
+      #expect(try bench.open("a", on: disk).history == shown)
+    }
+  }
 }
 
 extension SimulatedFileSystem {

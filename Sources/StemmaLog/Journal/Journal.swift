@@ -9,6 +9,8 @@ struct FrameMark: Hashable, Sendable {
   var first: UInt64
   /// The index behind its last event.
   var past: UInt64
+  /// Raw bytes of its events.
+  var raw: UInt64
   /// The chain value before the frame, and behind it.
   var previous: UInt32
   var chain: UInt32
@@ -115,7 +117,7 @@ struct Journal: Sendable {
         marks.append(
           FrameMark(
             offset: size, end: size + frame.size, first: end, past: end + UInt64(frame.events),
-            previous: frame.previous, chain: frame.crc))
+            raw: UInt64(frame.raw), previous: frame.previous, chain: frame.crc))
         take(frame, end: size + frame.size)
       } catch {
         guard case .damaged(_, _, let found) = error else { throw error }
@@ -268,7 +270,7 @@ struct Journal: Sendable {
       marks.append(
         FrameMark(
           offset: stray.offset, end: past, first: first, past: first + UInt64(stray.frame.events),
-          previous: stray.frame.previous, chain: stray.frame.crc))
+          raw: UInt64(stray.frame.raw), previous: stray.frame.previous, chain: stray.frame.crc))
       take(stray.frame, end: past)
       flaw = nil
     }
@@ -307,7 +309,8 @@ struct Journal: Sendable {
     let past = end + UInt64(events)
     marks.append(
       FrameMark(
-        offset: size, end: size + UInt64(stored), first: end, past: past, previous: chain, chain: next))
+        offset: size, end: size + UInt64(stored), first: end, past: past, raw: UInt64(raw),
+        previous: chain, chain: next))
     size += UInt64(stored)
     end = past
     rawBytes += UInt64(raw)
@@ -447,6 +450,7 @@ struct Journal: Sendable {
     let frames = durableFrames
     part.size = frames > 0 ? marks[frames - 1].end : UInt64(JournalHeader.size)
     part.end = durableEnd
+    part.rawBytes -= marks[frames...].reduce(0) { $0 + $1.raw }
     part.marks.removeSubrange(frames...)
     return part
   }
