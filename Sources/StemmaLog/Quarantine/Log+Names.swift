@@ -5,8 +5,12 @@ extension Log {
   /// Interrupted at any point, the log is as it was, or some of the files still have names of others.
   package func restoreNames() throws(LogError) -> [String] {
     let plan = try namePlan()
-    if plan.isEmpty { return [] }
     try checkWritable()
+    if plan.isEmpty {
+      // Whoever gave a file its name may have failed before the name was durable.
+      try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
+      return []
+    }
     try perform(plan)
     try load()
     return plan.restored.sorted().map(\.text)
