@@ -181,6 +181,38 @@ struct SystemCallFaultTests {
     try checkImport(result, in: work, "fdatasync \(place) fails")
   }
 
+  /// What was interrupted has not said what is on the disk, and neither does a second call that succeeds.
+  @Test(
+    "a sync that is interrupted is not called again: the import ends, nothing that was reported is gone",
+    arguments: ["00000001.journal", "00000001.segment.partial", "00000002.journal.partial", ""])
+  func anInterruptedSyncIsAFailedOne(file: String) throws {
+    let call = file.isEmpty ? "fsync" : "fdatasync"
+    // How many commits share a sync is not alike each time, so that there may be no second one.
+    for place in 1...3 {
+      let work = try prepared(for: .import)
+      let path = file.isEmpty ? "a/log" : "a/log/" + file
+      // As the kernel calls it: strace compares the text of what does not exist yet.
+      let real = URL(fileURLWithPath: work.file("a/log")).resolvingSymlinksInPath().path
+      let result = try strace(
+        [
+          "-f", "-y", "-o", "trace", "-P", file.isEmpty ? real : real + "/" + file, "-e", "trace=\(call)",
+          "-e",
+          "inject=\(call):error=EINTR:when=\(place)",
+        ], Command.import.arguments, in: work)
+      let trace = try String(contentsOfFile: work.file("trace"), encoding: .utf8)
+      let calls = trace.split(separator: "\n").filter { $0.contains("sync(") }
+      let isInterrupted = trace.contains("EINTR")
+      let comment: Comment = "\(call) \(place) of \(path): \(result.errors)"
+      #expect(isInterrupted || place > 1 && calls.count < place, comment)
+      if isInterrupted {
+        #expect(calls.count == place, "\(comment) \(trace)")
+        #expect(result.status == 74, comment)
+        #expect(result.errors.contains("\(call) \(path): Interrupted system call"), comment)
+      }
+      try checkImport(result, in: work, comment)
+    }
+  }
+
   @Test("calls that are interrupted again and again are repeated")
   func interruptedCallsAreRepeated() throws {
     for command in Command.workload {
