@@ -141,8 +141,10 @@ final class Participant {
       var writer = ShipmentWriter(
         source: source, plan: plan, sender: node.mark.logID, bytesReadBefore: bytesReadBefore)
       while let piece = try writer.next() {
-        // A few pieces are in memory at a time: the other side stores one while the next is taken apart.
-        for message in session.piece(piece) { try deliver(message) }
+        // A few pieces are in memory at a time: the other side stores one while the next is taken apart. Each message
+        // is let go when it has been delivered.
+        var messages = Array(session.piece(piece).reversed())
+        while let message = messages.popLast() { try deliver(message) }
       }
       let end = writer.end
       bytesReadBefore = node.log.bytesRead

@@ -292,6 +292,44 @@ import Testing
     }
   }
 
+  /// A peer may cut pieces as it likes: bytes that come one by one are no array each.
+  @Test func shortChunksAreOnePiece() throws {
+    var (one, two) = pair()
+    for key in 0..<4 { two.write("t=a", Int64(key)) }
+    var whole = Conversation(one, two)
+    try whole.run(.pull)
+    let chunk = try #require(
+      whole.messages.compactMap { if case .chunk(let chunk) = $0 { chunk } else { nil } }.first)
+    #expect(chunk.isLast)
+
+    var (session, _) = Session.opening(one.asSessionNode)
+    _ = session.receive(.greeting(two.greeting))
+    _ = session.begin(.pull, node: one.asSessionNode, scope: one.scope, knowledge: one.knowledge)
+    var endless = session
+    for (place, byte) in chunk.bytes.enumerated() {
+      let isLast = place == chunk.bytes.count - 1
+      let outcome = session.receive(.chunk(Chunk(piece: 0, isLast: isLast, bytes: [byte])))
+      switch outcome {
+      case .wait: #expect(!isLast)
+      case .adopt(let piece): #expect(isLast && piece.storedSize == chunk.bytes.count)
+      default: Issue.record("byte \(place) was refused: \(outcome)")
+      }
+      session.checkInvariants()
+    }
+    #expect(session.isAdopting)
+
+    let limit = ReplicationLimits.chunk
+    for length in [1, limit, limit - 1, 1, 1, limit / 2, limit / 2, limit / 2 + 1] {
+      _ = endless.receive(.chunk(Chunk(piece: 0, isLast: false, bytes: Array(repeating: 0, count: length))))
+      endless.checkInvariants()
+    }
+    guard case .receiving(let receiving) = endless.state else {
+      Issue.record("the session does not wait for the rest")
+      return
+    }
+    #expect(receiving.parts.map(\.count) == [1, limit, limit, limit / 2 + 1, limit / 2, limit / 2 + 1])
+  }
+
   /// The connection ends after every possible message; a second run completes the work.
   @Test(arguments: [false, true]) func aSessionCutAnywhereGoesOnFromThere(adoptsLate: Bool) throws {
     var (one, two) = pair()

@@ -163,8 +163,9 @@ import StemmaSimulation
         changed[index] = random.element([0, 1, 0x7F, 0x80, 0xFF, UInt8(truncatingIfNeeded: random.next())])
       }
       var reader = reader(of: node)
+      Piece.seal(&changed)
       do throws(ReplicationError) {
-        _ = try reader.read(Piece.seal(changed))
+        _ = try reader.read(changed)
         taken += 1
       } catch {}
     }

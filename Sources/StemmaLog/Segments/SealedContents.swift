@@ -116,10 +116,14 @@ extension SealedContents {
       rawBytes: sizes.rawBytes, chain: 0)
     var hasher = SHA256()
     hasher.update(head)
-    bytes.withUnsafeBytes { hasher.update(bufferPointer: $0) }
-    trailer.complete(header, chain: nil, &hasher)
     try file.write(head, at: 0)
-    try file.write(Array(bytes), at: UInt64(head.count))
+    // Part by part: a copy of all would be as long as the file.
+    for start in stride(from: bytes.startIndex, to: bytes.endIndex, by: LogLimits.scanChunk) {
+      let part = Array(bytes[start..<min(start + LogLimits.scanChunk, bytes.endIndex)])
+      hasher.update(part)
+      try file.write(part, at: UInt64(head.count + start - bytes.startIndex))
+    }
+    trailer.complete(header, chain: nil, &hasher)
     try file.write(trailer.encoded(), at: UInt64(head.count + bytes.count))
     try file.sync()
     return trailer

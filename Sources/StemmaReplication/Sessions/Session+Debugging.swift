@@ -26,7 +26,7 @@ extension Session {
     case .adopting(let receiving):
       receiving.checkInvariants()
       precondition(receiving.pieces > 0, "there is a piece to adopt")
-      precondition(receiving.next == nil || receiving.assembly.isEmpty, "one piece waits at most")
+      precondition(receiving.next == nil || receiving.parts.isEmpty, "one piece waits at most")
     case .shipping(let shipping):
       precondition(shipping.end == nil, "the end comes last")
     case .waitingForAcknowledgement(let shipping):
@@ -49,7 +49,11 @@ extension Session.Receiving {
   fileprivate func checkInvariants() {
     let scope = request.scope
     precondition(summary.direction == .received, "what comes is received")
-    precondition(assembly.count <= ReplicationLimits.piece, "a piece is limited")
+    precondition(partBytes == parts.reduce(0) { $0 + $1.count }, "each part counts")
+    precondition(partBytes <= ReplicationLimits.piece, "a piece is limited")
+    for (part, next) in zip(parts, parts.dropFirst()) {
+      precondition(part.count + next.count > ReplicationLimits.chunk, "short chunks take no array each")
+    }
     precondition(reader.knowledge.covers(request.knowledge), "reading only adds")
     precondition(knowledge.covers(request.knowledge), "what is held stays held")
     for partition in Set(knowledge.partitions.keys).union(reader.knowledge.partitions.keys) {

@@ -17,7 +17,7 @@ extension Session {
 
   mutating func take(_ chunk: Chunk, _ old: Receiving) throws(ReplicationError) -> Outcome {
     var receiving = old
-    // So that the assembly is held once, and grows in place.
+    // So that the parts are held once, and grow in place.
     state = .over
     if let piece = try receiving.assemble(chunk) { return try read(piece, receiving) }
     state = .receiving(receiving)
@@ -77,7 +77,7 @@ extension Session {
   }
 
   mutating func finish(_ end: TransferEnd, _ receiving: Receiving) throws(ReplicationError) -> Outcome {
-    guard receiving.assembly.isEmpty, end.pieces == receiving.pieces else {
+    guard receiving.parts.isEmpty, end.pieces == receiving.pieces else {
       throw .incomplete("\(receiving.pieces) of \(end.pieces) pieces came")
     }
     try receiving.reader.finish(end)

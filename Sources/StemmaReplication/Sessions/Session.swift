@@ -78,7 +78,11 @@ package struct Session: Sendable {
   struct Receiving: Sendable {
     var request: TransferRequest
     var reader: ShipmentReader
-    var assembly: [UInt8] = []
+    /// The chunks of the piece that is coming, short ones joined. One array of all would grow to twice what it holds,
+    /// and stay so for as long as the piece is needed.
+    var parts: [[UInt8]] = []
+    /// Bytes of the parts.
+    var partBytes = 0
     /// Has come whole while the caller has the piece before it in its hands.
     var next: ArrivedPiece?
     var summary: TransferSummary
@@ -92,14 +96,21 @@ package struct Session: Sendable {
       guard chunk.piece == pieces else {
         throw .unexpectedMessage("chunk of piece \(chunk.piece)", expected: "piece \(pieces)")
       }
-      let size = assembly.count + chunk.bytes.count
-      guard size <= ReplicationLimits.piece else {
-        throw .overLimit("piece", found: UInt64(size), limit: UInt64(ReplicationLimits.piece))
+      partBytes += chunk.bytes.count
+      guard partBytes <= ReplicationLimits.piece else {
+        throw .overLimit("piece", found: UInt64(partBytes), limit: UInt64(ReplicationLimits.piece))
       }
-      assembly += chunk.bytes
+      if let before = parts.last?.count, before + chunk.bytes.count <= ReplicationLimits.chunk {
+        parts[parts.count - 1] += chunk.bytes
+      } else {
+        parts.append(chunk.bytes)
+      }
       guard chunk.isLast else { return nil }
-      defer { assembly = [] }
-      return reader.arrived(assembly)
+      var piece: [UInt8] = []
+      piece.reserveCapacity(partBytes)
+      for part in parts { piece += part }
+      (parts, partBytes) = ([], 0)
+      return reader.arrived(piece)
     }
   }
 

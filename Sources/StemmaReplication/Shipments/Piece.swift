@@ -89,7 +89,8 @@ extension Piece {
     var bytes = header(.blocks, sender)
     appendBlocks(of: events, notes, to: &bytes)
     bytes.append(0)
-    return end(bytes, footer(streams, eventCount: events.count))
+    end(&bytes, footer(streams, eventCount: events.count))
+    return bytes
   }
 
   /// The bytes of a piece that is a sealed file. `streams` must describe what is in it.
@@ -110,7 +111,8 @@ extension Piece {
     footer.append(sizes.rawBytes)
     bytes.reserveCapacity(bytes.count + sealed.count + footer.bytes.count + PieceLayout.trailerSize)
     bytes += sealed
-    return end(bytes, footer)
+    end(&bytes, footer)
+    return bytes
   }
 
   private static func header(_ form: PieceLayout.Form, _ sender: LogID) -> [UInt8] {
@@ -136,21 +138,19 @@ extension Piece {
     return footer
   }
 
-  private static func end(_ content: consuming [UInt8], _ footer: WireWriter) -> [UInt8] {
-    var bytes = content
+  /// In place: a piece is as long as a sealed file.
+  private static func end(_ bytes: inout [UInt8], _ footer: WireWriter) {
     bytes.reserveCapacity(bytes.count + footer.bytes.count + PieceLayout.trailerSize)
     bytes += footer.bytes
     bytes.appendFixed(UInt32(footer.bytes.count))
-    return seal(bytes)
+    seal(&bytes)
   }
 
   /// Ends a piece, whose bytes up to its footer's length are given, with the digests over them.
-  static func seal(_ content: consuming [UInt8]) -> [UInt8] {
-    var bytes = content
+  static func seal(_ bytes: inout [UInt8]) {
     let digest = SHA256.hash(data: bytes)
     bytes.appendFixed(CRC32C.of(bytes))
     bytes += digest
-    return bytes
   }
 
   /// Groups the events by ranges of keys of about `blockTarget` bytes; inside of a block they stand in
