@@ -89,10 +89,16 @@ struct Segment: Sendable {
   }
 
   /// Reads the index. Throws `.damaged`.
-  func footer() throws(LogError) -> SegmentFooter {
-    let offset = moved(trailer.footerOffset)
-    let bytes = try read(at: offset, count: trailer.footerLength, crc: trailer.footerCRC)
-    return try locating(path, offset) { () throws(Flaw) in
+  func footer() throws(LogError) -> SegmentFooter { try footer(decoding: try footerBytes()) }
+
+  /// The bytes of the index, checked.
+  func footerBytes() throws(LogError) -> [UInt8] {
+    try read(at: moved(trailer.footerOffset), count: trailer.footerLength, crc: trailer.footerCRC)
+  }
+
+  /// Takes what `footerBytes` gave apart. Throws `.damaged`.
+  func footer(decoding bytes: [UInt8]) throws(LogError) -> SegmentFooter {
+    try locating(path, moved(trailer.footerOffset)) { () throws(Flaw) in
       let footer = try SegmentFooter(decoding: bytes, data: UInt64(header.size)..<trailer.footerOffset)
       guard footer.blocks.reduce(0, { $0 + UInt64($1.events) }) == trailer.events else {
         throw .malformed("count of events")

@@ -8,8 +8,19 @@ package struct ShipmentPlan: Sendable {
     package var partitions: Set<Partition>
     /// Whether the receiver wants all of it, and will hold of each stream just what comes before the file.
     var isWhole = true
-    /// How far the streams of `partitions` that the file continues were held before it.
-    var before: Knowledge
+    /// Of each of the file's streams that are in scope, the hash of the events before it; zero of the others.
+    var hashesBefore: [StreamHash] = []
+
+    /// How far the streams of `partitions` that the file continues were held before it. Made each time: there may be
+    /// thousands of files.
+    var before: Knowledge {
+      var before = Knowledge()
+      for (range, hash) in zip(file.streams, hashesBefore) where partitions.contains(range.partition) {
+        before[range.partition, range.origin] = StreamHead(
+          sequence: Sequence(range.from.rawValue - 1), hash: hash)
+      }
+      return before
+    }
   }
 
   /// Oldest first; files with nothing to ship are left out.
@@ -33,10 +44,12 @@ package struct ShipmentPlan: Sendable {
     var planned: [PlannedFile] = []
     var count: UInt64 = 0
     for file in try source.shipmentFiles() {
-      var entry = PlannedFile(file: file, partitions: [], before: Knowledge())
+      var entry = PlannedFile(file: file, partitions: [])
+      entry.hashesBefore.reserveCapacity(file.streams.count)
       for range in file.streams {
         guard scope.contains(range.partition) else {
           entry.isWhole = false
+          entry.hashesBefore.append(.zero)
           continue
         }
         let head = held[range.partition, range.origin]
@@ -60,10 +73,9 @@ package struct ShipmentPlan: Sendable {
           entry.partitions.insert(range.partition)
           count += range.to.rawValue - max(known.sequence, head.sequence).rawValue
         }
-        entry.before[range.partition, range.origin] = head
+        entry.hashesBefore.append(head.hash)
       }
       guard !entry.partitions.isEmpty else { continue }
-      entry.before = entry.before.restricted { [partitions = entry.partitions] in partitions.contains($0) }
       planned.append(entry)
     }
     files = planned

@@ -139,8 +139,9 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   private mutating func closeFile() throws(ReplicationError) {
     leaveStream()
     let planned = plan.files[nextFile]
+    let held = planned.before
     for range in planned.file.streams where planned.partitions.contains(range.partition) {
-      let before = planned.before[range.partition, range.origin]
+      let before = held[range.partition, range.origin]
       let head = heads[range.partition, range.origin]
       guard head == StreamHead(sequence: range.to, hash: before.hash + range.hash) else {
         throw .failed(
