@@ -143,9 +143,13 @@ int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_
   return outcome == 0 && taken == length && given == count;
 }
 
-void stemma_share_one_heap(void) {
+void stemma_keep_heap_small(void) {
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 1);
+  // Setting one of these keeps glibc from raising both by what is freed (mallopt(3)), so both are set: or the end of the
+  // heap would go back and forth.
+  mallopt(M_MMAP_THRESHOLD, 768 << 10);
+  mallopt(M_TRIM_THRESHOLD, 8 << 20);
 #endif
 }
 

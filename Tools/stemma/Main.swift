@@ -59,8 +59,8 @@ struct Stemma: ParsableCommand {
     signal(SIGPIPE, SIG_DFL)
     // A file that may not grow any more is an error like a full disk, and no reason to die without a word.
     signal(SIGXFSZ, SIG_IGN)
-    // Blocks are unpacked on one thread and let go on another.
-    stemma_share_one_heap()
+    // Blocks are unpacked on one thread and let go on another; pieces of shipments are as long as files.
+    stemma_keep_heap_small()
     do {
       arguments = joiningNegativeNumbers(arguments)
       if let script = try Completions.script(arguments) {
