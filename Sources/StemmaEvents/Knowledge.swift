@@ -54,6 +54,13 @@ package struct Knowledge: Hashable, Sendable {
     set { partitions[partition, default: [:]][origin] = newValue }
   }
 
+  /// Traps if a stream of which nothing is known has a hash.
+  package func checkInvariants() {
+    for head in partitions.values.flatMap(\.values) where head.sequence == .zero {
+      precondition(head.hash == .zero, "no events have no hash")
+    }
+  }
+
   /// Partitions in the order of their bytes.
   package var sortedPartitions: [Partition] { partitions.keys.sorted() }
 }

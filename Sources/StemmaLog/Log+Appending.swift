@@ -82,7 +82,7 @@ extension Log {
     var moved: [StreamName: Sequence] = [:]
     for (events, _) in groups {
       for event in events {
-        let name = StreamName(partition: event.partition, origin: event.dot.origin)
+        let name = StreamName(event)
         if let last = moved[name] ?? appended[name], event.dot.sequence != last.next {
           throw .hole(
             partition: name.partition, origin: name.origin, expected: last.next, found: event.dot.sequence)

@@ -368,6 +368,10 @@ extension Log {
     while offset < open.size {
       let bytes = try open.file.read(
         at: offset, count: Int(min(open.size - offset, UInt64(LogLimits.scanChunk))))
+      guard !bytes.isEmpty else {
+        throw .damaged(
+          path: open.path, offset: offset, .cutShort(expected: open.size, found: offset))
+      }
       try open.file.write(bytes, at: offset)
       offset += UInt64(bytes.count)
     }

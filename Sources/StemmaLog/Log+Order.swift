@@ -19,7 +19,7 @@ extension Log {
     var reader = events(partitions: filter)
     while let stored = try reader.next() {
       let event = stored.event
-      let name = StreamName(partition: event.partition, origin: event.dot.origin)
+      let name = StreamName(event)
       let head = heads[name] ?? .zero
       heads[name] = max(head, event.dot.sequence)
       var cause: Dot?

@@ -52,7 +52,7 @@ private struct HashSearch {
     for end in ends {
       let head = heads[end.partition, end.dot.origin]
       guard end.dot.sequence <= head.sequence else { continue }
-      streams[StreamName(partition: end.partition, origin: end.dot.origin)] = Stream(
+      streams[StreamName(end)] = Stream(
         end: end.dot.sequence, head: head.sequence, hash: head.hash,
         left: head.sequence.rawValue - end.dot.sequence.rawValue)
     }
@@ -100,7 +100,7 @@ private struct HashSearch {
   /// Of a journal, or of the partitions of a segment that are cut.
   mutating func take(_ events: [BlockEvent], ofSegment: Bool = false) {
     for event in events.map(\.event) {
-      let name = StreamName(partition: event.partition, origin: event.dot.origin)
+      let name = StreamName(event)
       guard var stream = streams[name], event.dot.sequence > stream.end, event.dot.sequence <= stream.head,
         !ofSegment || stream.isCut
       else { continue }

@@ -60,7 +60,7 @@ extension Node {
     for remote in remotes { peers.append((remote.name, try peerForReading(remote))) }
     var report = try locked { () throws(NodeError) in
       var report = RepairReport()
-      report.renamed = log.recovery.renamed.map { Self.name(of: $0.from) }
+      report.renamed = log.recovery.renamed.map { $0.from.fileName }
       // A file that was mended may tell of more that another one has lost: as long as there are such, it goes on.
       while try mend(from: peers, takesUnnoted: takesUnnoted, &report, progress) {}
       return report
@@ -133,7 +133,7 @@ extension Node {
     var mended = try Self.wrapping {
       try log.mend(survey, with: offers, and: salvage, takesUnnoted: takesUnnoted)
     }
-    report.files += mended.files.map { Self.name(of: $0) }
+    report.files += mended.files.map(\.fileName)
     report.rescued += mended.rescued
     report.unnotedCommits.formUnion(mended.unnotedCommits)
     report.events += mended.events - mended.rescued
@@ -165,11 +165,9 @@ extension Node {
     let stillMissing = LostNames(missing.filter { !report.refused.contains($0.partition.description) })
     report.waiting = stillMissing.count(in: offered)
     report.rescuable = toll.rescuable
-    report.damaged = Set(left.map { Self.name(of: $0.path) }).sorted()
+    report.damaged = Set(left.map(\.path.fileName)).sorted()
     return mended.events > 0
   }
-
-  private static func name(of path: String) -> String { String(path.split(separator: "/").last ?? "") }
 
   /// Notes what is still damaged after a mending, and takes into the tables what it brought.
   @discardableResult func keepDamage(

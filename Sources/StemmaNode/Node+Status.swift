@@ -1,5 +1,6 @@
 import Foundation
 import StemmaEvents
+import StemmaLog
 import StemmaReplication
 import StemmaTables
 
@@ -70,7 +71,7 @@ extension Node {
         "the journal grows and is not sealed as long as the log is damaged; `stemma verify` says what mends it"
       )
     }
-    let strays = log.outsiders.map { String($0.path.split(separator: "/").last ?? "") }
+    let strays = log.outsiders.map(\.path.fileName)
     if !strays.isEmpty {
       let names = strays.prefix(Self.straysInWords).joined(separator: ", ")
       notices.append(

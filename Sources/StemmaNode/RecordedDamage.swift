@@ -44,7 +44,7 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
       let loss = Loss(
         partition: range.partition.description, origin: range.origin.description, from: range.from.rawValue,
         to: range.to.rawValue,
-        file: survey.path(of: range).map(Self.name))
+        file: survey.path(of: range).map(\.fileName))
       if let last = losses.last, loss.continues(last) {
         losses[losses.count - 1].to = loss.to
       } else {
@@ -72,18 +72,14 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
   /// What is known of a file is true of it under its new name. Returns whether anything is.
   mutating func rename(_ old: String, to new: String) -> Bool {
     let before = self
-    let (old, new) = (Self.name(of: old), Self.name(of: new))
+    let (old, new) = (old.fileName, new.fileName)
     for index in places.indices where places[index].file == old { places[index].file = new }
     for index in losses.indices where losses[index].file == old { losses[index].file = new }
     return self != before
   }
 
   static func place(_ damage: Damage) -> Place {
-    Place(file: name(of: damage.path), offset: damage.offset, what: damage.flaw.description)
-  }
-
-  private static func name(of path: String) -> String {
-    String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
+    Place(file: damage.path.fileName, offset: damage.offset, what: damage.flaw.description)
   }
 
   /// What a person should know.

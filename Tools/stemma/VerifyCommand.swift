@@ -1,5 +1,6 @@
 import ArgumentParser
 import StemmaEvents
+import StemmaLog
 import StemmaNode
 
 struct Verify: ParsableCommand {
@@ -100,7 +101,7 @@ enum DamageRuns {
     var previous: Node.VerificationReport.Damage?
     for next in damage {
       if let previous, isNext(next, previous) {
-        runs[runs.count - 1].last = next.file.split(separator: "/").last.map(String.init)
+        runs[runs.count - 1].last = next.file.fileName
       } else {
         runs.append((next, nil))
       }
@@ -120,7 +121,7 @@ enum DamageRuns {
   }
 
   private static func number(_ path: String) -> (number: UInt64, folder: Substring, kind: Substring)? {
-    let name = path.split(separator: "/").last ?? ""
+    let name = path.fileName
     let parts = name.split(separator: ".")
     guard parts.count == 2, let number = UInt64(parts[0]) else { return nil }
     return (number, path.dropLast(name.count), parts[1])

@@ -17,6 +17,9 @@ package struct FileIdentity: Hashable, Sendable {
   package var birthSeconds: Int64
   package var birthNanoseconds: UInt32
 
+  /// Of no file.
+  package static let none = FileIdentity(inode: 0, birthSeconds: 0, birthNanoseconds: 0)
+
   package init(inode: UInt64, birthSeconds: Int64, birthNanoseconds: UInt32) {
     self.inode = inode
     self.birthSeconds = birthSeconds
@@ -59,4 +62,9 @@ package protocol File: AnyObject, Sendable {
   /// with `close` and with the process.
   func tryLock() throws(LogError) -> Bool
   func close()
+}
+
+extension String {
+  /// The last name of a path; empty if there is none.
+  package var fileName: String { split(separator: "/").last.map(String.init) ?? "" }
 }

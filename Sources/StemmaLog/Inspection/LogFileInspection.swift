@@ -25,7 +25,7 @@ package enum LogFileFormat: String, Sendable {
         return
       }
     }
-    switch LogFileName(String(source.path.split(separator: "/").last ?? "")) {
+    switch LogFileName(source.path.fileName) {
     case .segment: self = .segment
     case .journal: self = .journal
     case .watermark: self = .watermark

@@ -52,7 +52,3 @@ extension Survey {
     return survey
   }
 }
-
-extension StreamName {
-  fileprivate init(_ event: Event) { self.init(partition: event.partition, origin: event.dot.origin) }
-}

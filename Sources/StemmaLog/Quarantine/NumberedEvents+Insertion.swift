@@ -174,7 +174,7 @@ private struct StreamIndex {
 
   init(_ events: [(Event, UInt64)]) {
     for (event, value) in events {
-      let name = StreamName(partition: event.partition, origin: event.dot.origin)
+      let name = StreamName(event)
       items[name, default: []].append((event.dot.sequence.rawValue, value))
     }
     for name in Array(items.keys) { items[name]?.sort { $0.sequence < $1.sequence } }

@@ -31,7 +31,7 @@ struct ProvenOffers {
     for offer in offers {
       var repository: Repository = [:]
       for event in offer.events {
-        let name = StreamName(partition: event.partition, origin: event.dot.origin)
+        let name = StreamName(event)
         repository[name, default: [:]][event.dot.sequence] = event
       }
       repositories.append(repository)
@@ -46,6 +46,23 @@ struct ProvenOffers {
     let streams = Dictionary(grouping: survey.lost, by: \.stream)
     for (name, ranges) in streams.sorted(by: { $0.key < $1.key }) {
       prove(name, ranges, repositories.compactMap { $0[name] }, survey)
+    }
+    assert(holds { checkInvariants(survey) })
+  }
+
+  /// Traps if more is believed than was lost, or nothing is believed that is called forged. In debug builds when offers have been
+  /// compared.
+  private func checkInvariants(_ survey: Survey) {
+    let lost = Dictionary(grouping: survey.lost.filter { $0.place != nil }, by: \.stream)
+    var believed: [StreamName: UInt64] = [:]
+    for (place, streams) in events {
+      precondition(survey.files[place] != nil, "what is put back goes into a damaged file")
+      for (name, events) in streams { believed[name, default: 0] += UInt64(events.count) }
+    }
+    for (name, count) in believed {
+      let wanted = (lost[name] ?? []).reduce(0) { $0 + $1.count }
+      precondition(count <= wanted, "only what was lost is put back")
+      precondition(count < wanted || !forged.contains(name), "what is put back whole was not forged")
     }
   }
 

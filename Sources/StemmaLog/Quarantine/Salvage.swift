@@ -71,7 +71,7 @@ package struct Salvage: Sendable {
 
   fileprivate mutating func addUnnoted(_ ranges: [LostRange], at place: UInt64) {
     let streams = Dictionary(grouping: unprovenEvents(at: place)) {
-      StreamName(partition: $0.partition, origin: $0.dot.origin)
+      StreamName($0)
     }
     for range in ranges {
       let events = (streams[range.stream] ?? []).filter { (range.from...range.to).contains($0.dot.sequence) }
@@ -262,7 +262,7 @@ extension Salvage {
     let streams = Dictionary(grouping: missing, by: \.stream).mapValues { $0.sorted { $0.precedes($1) } }
     let forged = Set(proven.forged)
     func isWanted(_ event: Event) -> Bool {
-      let name = StreamName(partition: event.partition, origin: event.dot.origin)
+      let name = StreamName(event)
       guard let ranges = streams[name], !forged.contains(name) else { return false }
       return ranges.holds(event.dot.sequence)
     }
@@ -272,7 +272,7 @@ extension Salvage {
     if survey.held == nil {
       let others = checked.filter { rebuilt.contains(EventName($0)) } + (unplaced[place] ?? [])
       events += others.filter { event in
-        let name = StreamName(partition: event.partition, origin: event.dot.origin)
+        let name = StreamName(event)
         return survey.files[place]?.claims[name] == nil && isWanted(event)
       }
     }
@@ -303,7 +303,7 @@ extension [LostRange] {
     by names: some Collection<EventName>, at place: UInt64
   ) -> (named: [LostRange], rest: [LostRange]) {
     var numbers: [StreamName: ArraySlice<UInt64>] = [:]
-    let streams = Dictionary(grouping: names) { StreamName(partition: $0.partition, origin: $0.dot.origin) }
+    let streams = Dictionary(grouping: names) { StreamName($0) }
     for (name, events) in streams { numbers[name] = events.map(\.dot.sequence.rawValue).sorted()[...] }
     var (named, rest): ([LostRange], [LostRange]) = ([], [])
     for range in sorted(by: { $0.precedes($1) }) {

@@ -16,7 +16,7 @@ extension Survey {
     var events: [EventName: Event] = [:]
     let streams = Set(guessed.map(\.stream))
     for event in offers.flatMap(\.events)
-    where streams.contains(StreamName(partition: event.partition, origin: event.dot.origin)) {
+    where streams.contains(StreamName(event)) {
       events[EventName(event)] = event
     }
     var runs = standing

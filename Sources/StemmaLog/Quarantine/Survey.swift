@@ -76,6 +76,7 @@ extension Survey {
     for (a, b) in zip(ranges, ranges.dropFirst()) where a.stream == b.stream {
       precondition(a.to < b.from, "an event is lost once")
     }
+    held?.checkInvariants()
     precondition(Set(vague).isSubset(of: damage), "what cannot be told is why of damage")
   }
 }
@@ -85,16 +86,6 @@ struct StandingRun: Sendable {
   var from: UInt64
   var to: UInt64
   var place: UInt64
-}
-
-/// A stream: a partition and an origin.
-struct StreamName: Hashable, Comparable, Sendable {
-  var partition: Partition
-  var origin: Origin
-
-  static func < (a: StreamName, b: StreamName) -> Bool {
-    a.partition == b.partition ? a.origin < b.origin : a.partition < b.partition
-  }
 }
 
 /// One damaged file of a log.

@@ -120,7 +120,7 @@ struct Surveyor {
   mutating func add(_ contents: NumberedEvents, place: UInt64) {
     see(contents.events.map(\.event))
     for event in contents.events.map(\.event) {
-      let name = StreamName(partition: event.partition, origin: event.dot.origin)
+      let name = StreamName(event)
       add(name, from: event.dot.sequence.rawValue, to: event.dot.sequence.rawValue, place)
       let hash = digester.digest(of: event).hash
       note(name, event.dot.sequence, hash)
@@ -129,7 +129,7 @@ struct Surveyor {
   }
 
   mutating func addTold(_ events: [Event], _ place: UInt64) {
-    let streams = Dictionary(grouping: events) { StreamName(partition: $0.partition, origin: $0.dot.origin) }
+    let streams = Dictionary(grouping: events) { StreamName($0) }
     for (name, events) in streams {
       var runs: [Run] = []
       for number in Set(events.map(\.dot.sequence.rawValue)).sorted() {

@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaLog
 
 /// Brings lines of mutations or rows into a node, some hundreds to a commit.
 ///
@@ -55,7 +56,7 @@ package struct Import {
   package func run(path: String) throws -> Summary {
     // What a shell calls `/dev/fd/63` is another stream each time.
     let isNameless = path == "-" || path.hasPrefix("/dev/") || path.hasPrefix("/proc/")
-    let name = isNameless ? "-" : path.split(separator: "/").last.map(String.init) ?? path
+    let name = isNameless ? "-" : path.fileName
     let reading = Reading(
       try source(path), name: name, title: path == "-" ? "standard input" : isNameless ? path : name,
       durableThroughLine: options.firstLine - 1)

@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaLog
 import StemmaSchema
 
 /// Where an import takes its mutations from, one after the other.
@@ -47,7 +48,7 @@ extension Import {
     init(path: String) {
       var name = path.lowercased()
       if name.hasSuffix(".gz") { name.removeLast(3) }
-      switch name.split(separator: "/").last?.split(separator: ".").last {
+      switch name.fileName.split(separator: ".").last {
       case "csv": self = .csv
       case "tsv", "tab": self = .tsv
       case "sqlite", "sqlite3", "db": self = .sqlite
@@ -90,7 +91,7 @@ extension Import {
   /// The model of a file's rows: the named one, or the one that the file is named after (`books.csv`).
   private func model(of path: String) throws(NodeError) -> Model {
     if let model = try named(options.model) { return model }
-    let name = path.split(separator: "/").last?.prefix { $0 != "." } ?? ""
+    let name = path.fileName.prefix { $0 != "." }
     let found = node.schema.models.first { $0.name == name || $0.tableName == name }
     guard let found else {
       throw .malformedInput(source: path, what: "which model are its rows of? say --model NAME")

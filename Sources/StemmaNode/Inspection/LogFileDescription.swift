@@ -116,7 +116,7 @@ extension Node {
     let positions = { (index: UInt64) in Position(file: file.place, index: index).description }
     return LogFileDescription(
       number: file.number, place: file.place, kind: "\(file.kind)",
-      file: String(file.path.split(separator: "/").last ?? ""), events: file.events,
+      file: file.path.fileName, events: file.events,
       positions: file.end > 0 ? (positions(0), positions(file.end - 1)) : nil,
       times: content?.times.map { (description.time($0.lowerBound), description.time($0.upperBound)) },
       rawBytes: file.rawBytes, storedBytes: file.storedBytes, partitions: shares,

@@ -48,6 +48,7 @@ extension Session {
 extension Session.Receiving {
   fileprivate func checkInvariants() {
     let scope = request.scope
+    for knowledge in [request.knowledge, reader.knowledge, knowledge] { knowledge.checkInvariants() }
     precondition(summary.direction == .received, "what comes is received")
     precondition(partBytes == parts.reduce(0) { $0 + $1.count }, "each part counts")
     precondition(partBytes <= ReplicationLimits.piece, "a piece is limited")
