@@ -11,7 +11,7 @@ extension [UInt8] {
     Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
   }
 
-  func crc32c(_ range: Range<Int>, from crc: UInt32 = 0) -> UInt32 {
+  package func crc32c(_ range: Range<Int>, from crc: UInt32 = 0) -> UInt32 {
     withUnsafeBytes { stemma_crc32c(crc, $0.baseAddress.map { $0 + range.lowerBound }, range.count) }
   }
 

@@ -23,9 +23,8 @@ package enum Explanations {
       "there is a log in \(path), and no \(NodeMark.fileName) beside it; put that file back from a backup, or choose "
         + "another directory"
     case .badMark(let path, let what): "\(path): \(what); restore it from a backup, or clone the node anew"
-    case .noSchema(let path):
-      "\(path) is missing or empty; restore it from a backup, or take it from another node of the same data: "
-        + "`stemma -C OTHER schema show > \(path)`"
+    case .noSchema(let path): "\(path) is missing or empty; " + restoring(schema: path)
+    case .badSchema(let path, let what): "\(path): \(what); " + restoring(schema: path)
     case .newerFormat(let path, let found, let supported):
       "\(path) has format \(found), this program knows up to \(supported); update it"
     case .schema(let error): error.description
@@ -219,10 +218,13 @@ package enum Explanations {
   package static let unfinishedPeer =
     "it is an unfinished clone, which may lack events; `stemma pull` there goes on with it"
 
+  private static func restoring(schema path: String) -> String {
+    "restore it from a backup, or take it from another node of the same data: `stemma -C OTHER schema show > \(word(path))`"
+  }
+
   /// Of a file that is not there, where another one may stand in its place.
   static func missing(unless other: String) -> String {
-    let name = other.split(separator: "/").last ?? ""
-    return "the file is missing, unless \(name), whose header cannot be read, stands in its place"
+    "the file is missing, unless \(other.fileName), whose header cannot be read, stands in its place"
   }
 
   package static func text(of reason: RebuildReason) -> String {

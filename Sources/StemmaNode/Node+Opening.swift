@@ -157,19 +157,37 @@ extension Node {
   }
 
   static func readMark(_ directory: String, _ ports: Ports) throws(NodeError) -> NodeMark {
-    let path = path(directory, NodeMark.fileName)
-    return try NodeMark(try bytes(of: NodeMark.fileName, in: directory, ports), path: path)
+    try mark(try bytes(of: NodeMark.fileName, in: directory, ports), directory, ports)
+  }
+
+  /// The mark that these bytes are; or its copy, if they are none, as that of no watermark: so a new origin is begun, in case
+  /// the copy is older.
+  static func mark(_ bytes: [UInt8], _ directory: String, _ ports: Ports) throws(NodeError) -> NodeMark {
+    do throws(NodeError) { return try NodeMark(bytes, path: path(directory, NodeMark.fileName)) } catch {
+      let (name, original) = (NodeMark.copyName, error)
+      guard case .badMark = original else { throw original }
+      do throws(NodeError) {
+        var copy = try NodeMark(try Self.bytes(of: name, in: directory, ports), path: path(directory, name))
+        copy.watermark = .none
+        return copy
+      } catch {
+        if case .newerFormat = error { throw error }
+        throw original
+      }
+    }
   }
 
   static func readSchema(_ directory: String, _ ports: Ports) throws(NodeError) -> Schema {
     let path = path(directory, schemaFileName)
     guard let text = String(validating: try bytes(of: schemaFileName, in: directory, ports), as: UTF8.self)
     else {
-      throw .badMark(path: path, what: "it is not UTF-8")
+      throw .badSchema(path: path, what: "it is not UTF-8")
     }
     // No schema prints as nothing.
     guard !text.isEmpty else { throw .noSchema(path: path) }
-    do { return try SDL.read(text).schema } catch { throw .schema(error) }
+    do { return try SDL.read(text).schema } catch {
+      throw .badSchema(path: path, what: error.diagnostics.first?.description ?? "it is no schema")
+    }
   }
 
   /// Nil if somebody should bring the tables up to date first, unless they are accepted as they are.
@@ -216,6 +234,10 @@ extension Node {
         let node = Node(
           directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
         node.notices += notices + mark.sentences
+        if mark.isFromCopy {
+          node.notices.append(
+            "\(NodeMark.fileName) is damaged, its copy is read; the next write makes it anew")
+        }
         if isDamaged, mark.damage == nil {
           node.notices.append("the log is damaged; `stemma verify` says where")
         }
@@ -340,7 +362,9 @@ extension Node {
     // What this node wrote last may be among what is lost: its numbers must not be used again.
     if !tablesRemember { reasons.append("events of this node may be lost") }
     if log.recovery.watermarkIdentity != mark.watermark {
-      let copied = "this directory is a copy, or was restored"
+      let copied =
+        mark.isFromCopy
+        ? "\(NodeMark.fileName) was damaged, its copy is used" : "this directory is a copy, or was restored"
       if reasons.isEmpty {
         if options.mode == .read { return }
         if options.delaysOrigin {

@@ -118,6 +118,7 @@ extension Node {
       finding.report.damage += log.renamedJournals.map { journal in
         .init(file: journal.path, what: journal.flaw.description, remedy: .rename)
       }
+      finding.report.damage += try markDamage(in: directory, mark, options.ports)
       finding.report.mark = mark
       finding.report.unconfirmed = log.unconfirmedEvents
       let files = try log.filesThatAreThere()
@@ -159,6 +160,25 @@ extension Node {
       }
       return finding
     }
+  }
+
+  /// What is wrong with the mark, or with its copy; one that is not there is made with the next change.
+  private static func markDamage(
+    in directory: String, _ mark: NodeMark, _ ports: Ports
+  ) throws(NodeError) -> [VerificationReport.Damage] {
+    var (file, what) = (path(directory, NodeMark.fileName), "the next write makes it anew from its copy")
+    if !mark.isFromCopy {
+      do throws(NodeError) {
+        _ = try NodeMark(try bytes(of: NodeMark.copyName, in: directory, ports), path: file)
+        return []
+      } catch {
+        if case .log(let error) = error, error.isNotFound { return [] }
+        guard case .badMark = error else { throw error }
+        file = path(directory, NodeMark.copyName)
+        what = "the next change of \(NodeMark.fileName) makes it anew"
+      }
+    }
+    return [.init(file: file, what: "its bytes are not those that were written; " + what, remedy: .none)]
   }
 
   /// How long `verify` waits for writers at least, in seconds: they let go of the lock between groups of commits.

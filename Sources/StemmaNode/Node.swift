@@ -108,9 +108,11 @@ package final class Node {
 
   static func save(_ mark: NodeMark, in directory: String, _ ports: Ports) throws(NodeError) {
     let bytes = try mark.encoded
-    do { try ports.replace(path(directory, NodeMark.fileName), with: bytes, in: directory) } catch {
-      throw .log(error)
-    }
+    do throws(LogError) {
+      for name in [NodeMark.fileName, NodeMark.copyName] {
+        try ports.replace(path(directory, name), with: bytes, in: directory)
+      }
+    } catch { throw .log(error) }
   }
 
   /// Takes the writer lock for as long as `body` runs, with what other processes did taken in.
@@ -159,7 +161,7 @@ package final class Node {
   private func takeIn() throws(NodeError) {
     let markBytes = try Self.bytes(of: NodeMark.fileName, in: directory, ports)
     if markBytes != seen.mark {
-      mark = try NodeMark(markBytes, path: Self.path(directory, NodeMark.fileName))
+      mark = try Self.mark(markBytes, directory, ports)
       // Another process may have begun one.
       if log.recovery.watermarkIdentity == mark.watermark { dueOrigin = nil }
     }

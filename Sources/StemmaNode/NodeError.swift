@@ -21,6 +21,8 @@ package enum NodeError: Error {
   case badMark(path: String, what: String)
   /// The node's `schema.graphql` is not there, or empty.
   case noSchema(path: String)
+  /// It is there, and is none: what is wrong with it first, and where.
+  case badSchema(path: String, what: String)
   case newerFormat(path: String, found: Int, supported: Int)
 
   case schema(SchemaError)

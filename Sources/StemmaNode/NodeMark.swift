@@ -5,11 +5,14 @@ import StemmaReplication
 
 /// `stemma.json`: what makes a directory a node, and what a node knows about itself beside its log.
 ///
-/// Small, read and written whole, replaced atomically and durably.
+/// Small, read and written whole, replaced atomically and durably, and then written once more beside itself. Its second line
+/// has a checksum of all others; one without it, as older versions wrote them or a person has made, is taken as it is.
 package struct NodeMark: Sendable, Equatable {
   /// The version of the node directory's layout that this code writes; older ones are read, newer refused.
   package static let format = 1
   package static let fileName = "stemma.json"
+  /// Read where the other one is not what was written.
+  package static let copyName = "stemma.json.copy"
 
   package var logID: LogID
   package var name: String
@@ -37,6 +40,9 @@ package struct NodeMark: Sendable, Equatable {
   package var givenUp: [GivenUp] = []
   /// A giving up that was decided but perhaps not carried out to its end.
   package var pendingGivingUp: PendingGivingUp?
+
+  /// Whether the mark was damaged, and this is its copy, which may be older.
+  var isFromCopy: Bool { watermark == .none }
 
   package var origin: Origin { origins[origins.count - 1] }
 
@@ -112,10 +118,33 @@ extension NodeMark {
         unfinishedClone: unfinishedClone?.description, damage: damage,
         givenUp: givenUp.isEmpty ? nil : givenUp,
         pendingGivingUp: pendingGivingUp)
-      do { return Array(try encoder.encode(stored)) + [10] } catch {
+      do { return Self.sealed(Array(try encoder.encode(stored)) + [10]) } catch {
         throw .badMark(path: Self.fileName, what: "it cannot be encoded")
       }
     }
+  }
+
+  private static let opening = Array("{\n".utf8)
+  private static let (checksum, closing) = (Array("  \"checksum\" : \"".utf8), Array("\",\n".utf8))
+
+  /// With the checksum of all lines as the second one.
+  private static func sealed(_ text: [UInt8]) -> [UInt8] {
+    opening + checksum + hexadecimal(text.crc32c(0..<text.count)) + closing + text.dropFirst(opening.count)
+  }
+
+  private static func hexadecimal(_ number: UInt32) -> [UInt8] {
+    Array(Origin(UInt64(number)).description.utf8.suffix(8))
+  }
+
+  /// Whether the lines are those of which the second one is the checksum, or there is none.
+  private static func isWhole(_ bytes: [UInt8], _ json: JSON) -> Bool {
+    let head = opening + checksum
+    let end = head.count + 8
+    guard bytes.starts(with: head), bytes.dropFirst(end).starts(with: closing) else {
+      return json["checksum"] == nil
+    }
+    let text = opening + bytes.dropFirst(end + closing.count)
+    return bytes[head.count..<end].elementsEqual(hexadecimal(text.crc32c(0..<text.count)))
   }
 
   /// - Throws: `newerFormat`, which is looked at first, and `badMark`.
@@ -123,6 +152,10 @@ extension NodeMark {
     let mark: MarkReader
     do { mark = MarkReader(path: path, json: try JSON.parse(bytes)) } catch {
       throw MarkReader(path: path, json: .null).failure()
+    }
+    // Also of a newer one, whose number may be what has changed.
+    guard Self.isWhole(bytes, mark.json) else {
+      throw .badMark(path: path, what: "its bytes are not those that were written")
     }
     let format = try mark.number("format", as: Int.self)
     guard format <= Self.format else {

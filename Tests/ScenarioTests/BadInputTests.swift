@@ -469,6 +469,7 @@ struct BadInputTests {
     let work = try node()
     try work.write("lines.ndjson", Self.author("a") + "\n")
     try work.write("node/stemma.json", text)
+    try FileManager.default.removeItem(atPath: work.file("node/stemma.json.copy"))
     for arguments in [["status"], ["verify"], ["log"], ["import", "lines.ndjson"], ["rebuild"]] {
       let result = try Tool.run(Tool.path, ["-C", "node"] + arguments, in: work.path)
       #expect(result.status == 65, "\(arguments): \(result.errors)")

@@ -161,7 +161,7 @@ import Testing
     let bench = try Bench()
     try { _ = try bench.node("a", Self.tenants).commit(Self.row("x"), Self.row("y")) }()
     let url = URL(fileURLWithPath: bench.path("a/stemma.json"))
-    let text = try String(contentsOf: url, encoding: .utf8)
+    let text = try String(contentsOf: url, encoding: .utf8).replacing(#/  "checksum".*\n/#, with: "")
     try Data(text.replacing(#""scope" :"#, with: #""pendingScope": ["*", "!tenant=x"], "scope" :"#).utf8)
       .write(to: url)
     let node = try bench.open("a")
@@ -243,5 +243,62 @@ import Testing
       if case .noSchema? = error as? NodeError { true } else { false }
     }
     _ = try bench.open("none")
+  }
+
+  /// A wrong byte in a node's schema was told without the file, and as one of whatever schema a command was given.
+  @Test func aSchemaThatCannotBeReadIsNamed() throws {
+    let bench = try Bench()
+    _ = try bench.node("a", Self.note)
+    let path = bench.path("a") + "/schema.graphql"
+    let text = try Data(contentsOf: URL(fileURLWithPath: path))
+    for (first, what) in [(UInt8(ascii: "X"), "1:1: unknown definition"), (0xFF, "it is not UTF-8")] {
+      try Data([first] + text.dropFirst()).write(to: URL(fileURLWithPath: path))
+      #expect {
+        _ = try bench.open("a")
+      } throws: { error in
+        guard case .badSchema(path, let found)? = error as? NodeError else { return false }
+        return found.hasPrefix(what)
+      }
+    }
+    try text.write(to: URL(fileURLWithPath: path))
+    _ = try bench.open("a")
+  }
+
+  /// ⚑ A wrong byte of the mark shut out a whole log, had its owner told to take the log away, or narrowed the scope.
+  @Test func aWrongByteInTheMarkChangesNothing() throws {
+    let bench = try Bench()
+    let whole = try {
+      let node = try bench.node("a", Self.note)
+      try node.commit(Self.create("1"))
+      return node.mark
+    }()
+    let url = URL(fileURLWithPath: bench.path("a/stemma.json"))
+    let bytes = try Data(contentsOf: url)
+    for index in bytes.indices {
+      var wrong = bytes
+      wrong[index] ^= 1 << (index % 8)
+      try wrong.write(to: url)
+      var mark = try bench.open("a", .read, leavesFiles: true).mark
+      mark.watermark = whole.watermark
+      #expect(mark == whole, "byte \(index)")
+    }
+    try Data(bytes.dropFirst()).write(to: url)
+    let found = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(!found.isDamaged && found.damage.map(\.file) == [url.path])
+    let node = try bench.open("a")
+    try node.commit(Self.create("2"))
+    #expect(try node.history.count == 2 && node.mark.origins.count == 2)
+    #expect(try Data(contentsOf: url) == Data(contentsOf: url.appendingPathExtension("copy")))
+    let mended = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(mended.damage.isEmpty)
+    // Without either of them nobody knows whose log it is.
+    for name in ["a/stemma.json", "a/stemma.json.copy"] {
+      try Data([1, 2, 3]).write(to: URL(fileURLWithPath: bench.path(name)))
+    }
+    #expect {
+      _ = try bench.open("a")
+    } throws: { error in
+      if case .badMark(url.path, _)? = error as? NodeError { true } else { false }
+    }
   }
 }

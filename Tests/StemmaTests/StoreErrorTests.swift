@@ -39,6 +39,7 @@ struct StoreErrorTests {
       .replication(.damagedLog(Damage(path: "d/log/1.journal", offset: 7, flaw: .empty))),
       .replication(.refusedByPeer(.failed("d is damaged; run `stemma verify` on that node"))),
       .damagedPartition("Note"), .noSchema(path: "d/schema"),
+      .badSchema(path: "d/schema", what: "it is not UTF-8"),
       .doubledNames(node: "n", path: "d", partition: "Note", event: "n:1"),
       .unfinishedClone(path: "d", source: nil, nil),
     ] as [NodeError])

@@ -29,7 +29,7 @@ struct Explanation {
     case .noNode, .noSchema: .noInput
     case .alreadyANode, .logWithoutMark: .cannotCreate
     case .unfinishedClone(_, _, let reason): reason.map { exitCode(of: $0) } ?? .cannotCreate
-    case .badMark, .newerFormat, .schema, .refusedSchema, .lineTooLong, .malformedInput: .badData
+    case .badMark, .badSchema, .newerFormat, .schema, .refusedSchema, .lineTooLong, .malformedInput: .badData
     case .mutation(let error): exitCode(of: error)
     case .log(let error): exitCode(of: error)
     case .tables(let error): exitCode(of: error)
