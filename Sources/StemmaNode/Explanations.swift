@@ -67,7 +67,8 @@ package enum Explanations {
   /// What comes before an import goes on. Of a file that is damaged the error itself says it.
   private static func remedy(of reason: NodeError) -> String {
     switch reason {
-    case .malformedInput, .cannotRead: ""
+    // Nothing is wrong with the line.
+    case .malformedInput, .cannotRead, .log, .tables, .damaged, .missing, .damagedPartition, .doubledNames: ""
     default: "mend the line and "
     }
   }

@@ -71,8 +71,20 @@ extension Node {
   /// of this record. What was read of them is right as far as it goes.
   package func checkTablesAreWhole(for key: (key: Key, model: Model)? = nil) throws(NodeError) {
     guard areTablesPartial else { return }
-    if let key, !isDamaged(Partition(model: key.model, key: key.key)) { return }
-    throw .missing(
+    // Of temporary ones nothing is recorded.
+    if temporary == nil, let key, !isDamaged(Partition(model: key.model, key: key.key)) { return }
+    throw missingEvents
+  }
+
+  /// Throws `.missing` if the log has lost events of these partitions that the tables remember.
+  package func checkLogIsWhole(in partitions: Set<String>) throws(NodeError) {
+    guard let damage = mark.damage, damage.losses.contains(where: { partitions.contains($0.partition) })
+    else { return }
+    throw missingEvents
+  }
+
+  private var missingEvents: NodeError {
+    .missing(
       MissingEvents(
         record: nil, places: mark.damage?.places ?? [], losses: mark.damage?.losses ?? [],
         isVague: mark.damage?.isVague ?? true, isTold: true))

@@ -137,7 +137,8 @@ extension Node {
     patient.wait = min(options.wait, 0.5)
     do throws(NodeError) { return try openForWriting(directory, patient) } catch {
       let accepted: Acceptance? =
-        error.isInUse ? .behind : error.isRefusalToWrite ? .any(isDiskFull: error.isDiskFull) : nil
+        error.isInUse || error.logDamage != nil
+        ? .behind : error.isRefusalToWrite ? .any(isDiskFull: error.isDiskFull) : nil
       guard let accepted, let node = try openForReading(directory, options, accepts: accepted) else {
         throw error
       }
@@ -220,8 +221,10 @@ extension Node {
           at: path(directory, tablesFileName), schema: schema, mode: .readOnly, leavesFiles: takesAll)
         let isCurrent = try opened.read { reader throws(TablesError) in try reader.token() } == end
         let isUsable = takesAll || !mark.isUnfinished && (isCurrent || takesBehind)
-        if isUsable || isDamaged { tables = opened }
-        if !isCurrent, takesBehind {
+        if isUsable || isDamaged && (takesBehind || refusal != nil) { tables = opened }
+        if !isCurrent, isDamaged {
+          notices.append("the tables are behind the log: the records are shown as they were some time ago")
+        } else if !isCurrent, takesBehind {
           notices.append("another process is writing: the records are shown as they were a moment ago")
         }
       } catch {

@@ -297,6 +297,28 @@ struct DamagedReadingTests {
     #expect(pushed.status == 74 || !pushed.output.contains("site=s"), "\(pushed.output)")
   }
 
+  /// ⚑ Where a process had died before the tables took in its last commit, nobody who read brought them up to it.
+  @Test("tables that are behind a damaged log are brought up to it by who reads")
+  func tablesBehind() throws {
+    let pair = try Pair()
+    try pair.forget()
+    #expect(try pair.work.attempt("-C", "hurt", "verify").status == 1)
+    let old = pair.work.file("old")
+    try FileManager.default.copyItem(atPath: pair.work.file("hurt"), toPath: old)
+    try pair.work.stemma("-C", "hurt", "create", "Team", "id=blue", "name=Blue")
+    for name in ["tables.sqlite", "tables.sqlite-wal", "tables.sqlite-shm"] {
+      let path = pair.work.file("hurt/" + name)
+      if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
+      guard FileManager.default.fileExists(atPath: old + "/" + name) else { continue }
+      try FileManager.default.copyItem(atPath: old + "/" + name, toPath: path)
+    }
+    let shown = try pair.work.attempt("-C", "hurt", "get", "Team", "blue")
+    #expect(shown.status == 0 && shown.output.contains("Blue"), "\(shown.errors)")
+    // The tables remember the digests of what the log has lost.
+    #expect(try pair.work.attempt("-C", "hurt", "digest").status == 74)
+    #expect(try pair.work.attempt("-C", "hurt", "digest", "--partition", "Team").status == 0)
+  }
+
   @Test("a rehearsal reads around damage all the same, and leaves the node as it is")
   func unrecorded() throws {
     let pair = try Pair()

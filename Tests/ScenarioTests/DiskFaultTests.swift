@@ -83,6 +83,35 @@ struct DiskFaultTests {
     #expect(try work.export("disk/node") == (try work.export("source")))
   }
 
+  /// ⚑ What was left of a record was shown as if it were all of it, and one that was lost was said not to be there.
+  @Test("what is read of temporary tables that were made around damage ends with that")
+  func aDamagedLogOnAReadOnlyDisk() throws {
+    let work = try Workplace()
+    try work.write("lines.ndjson", Rows.lines(300))
+    try work.rows("node")
+    try work.stemma("-C", "node", "import", "--segment-size", "5000", "--batch", "50", "lines.ndjson")
+    let path = "node/log/00000002.segment"
+    let block = try #require(
+      try work.stemma("inspect", path, "--block", "1", "--json").object().array("parts").first)
+    var bytes = try work.bytes(path)
+    bytes[try #require(block.number("offset")) + 50] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: work.file(path)))
+    for name in try FileManager.default.contentsOfDirectory(atPath: work.file("node"))
+    where name.hasPrefix("tables.") {
+      try FileManager.default.removeItem(atPath: work.file("node/" + name))
+    }
+    let mount = try Mount(at: work.file("fixed"), ["--bind", work.file("node")])
+    try mount.mount(["-o", "remount,ro,bind"])
+    let record = ["Row", "tenant=t0", "n=3"]
+    for arguments in [
+      ["get"] + record, ["blame"] + record, ["get", "Row", "tenant=t0", "n=999"], ["list", "Row"],
+    ] {
+      let result = try Tool.run(Tool.path, ["-C", "fixed"] + arguments, in: work.path)
+      #expect(result.status == 74, "\(arguments): \(result.output)\(result.errors)")
+      #expect(result.errors.contains("what cannot be read is left out"), "\(result.errors)")
+    }
+  }
+
   @Test("a read-only mount can be read and pulled from; writing says why not")
   func aReadOnlyDiskIsRead() throws {
     let work = try Workplace()

@@ -311,11 +311,13 @@ struct Digest: ParsableCommand {
   func run() throws {
     let node = try options.open()
     var array: [JSON] = []
+    var partitions: Set<String> = []
     for digest in try node.digests(partition.isEmpty ? nil : try node.scope(ofPartitions: partition)) {
       let row = JSON.object([
         ("partition", .string(digest.partition)), ("events", .int(Int64(digest.events))),
         ("log", .string(digest.log)), ("tables", .string(digest.tables)),
       ])
+      partitions.insert(digest.partition)
       if format.json {
         array.append(row)
       } else if format.ndjson {
@@ -327,5 +329,6 @@ struct Digest: ParsableCommand {
     if format.json { Output.line(.array(array)) }
     Output.flush()
     try node.checkTablesAreWhole()
+    try node.checkLogIsWhole(in: partitions)
   }
 }
