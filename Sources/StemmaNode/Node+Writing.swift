@@ -157,39 +157,39 @@ extension Node {
       }
       if !commits.isEmpty { try beginDueOrigin() }
       do throws(LogError) { try log.append(commits, sharingFrames: true) } catch { throw .log(error) }
+      let (token, highest) = (log.token, clock.highest)
       let written = try sync(
         while: { () throws(TablesError) in
-          try transaction.keep(clock: clock.highest)
-          try transaction.writeAhead()
-        }, isWorthwhile: commits.count >= Self.overlappedGroup)
+          // SQLite commits only what the log has synced: until then this is a position that nobody reads.
+          transaction.advance(to: token)
+          try transaction.writeAhead(clock: highest)
+        }, isWorthwhile: !commits.isEmpty)
       durable = outcomes
       do throws(TablesError) { try written.get() } catch { throw .tables(error) }
-      transaction.advance(to: log.token)
     }
   }
 
-  /// Commits of a group from which on its rows take longer than handing the sync to another thread and back.
-  private static let overlappedGroup = 4
-
-  /// Makes what was appended durable, and runs `body`, which must not touch the log, meanwhile or afterwards.
+  /// Makes what was appended durable, and runs `body`, which must not touch the log, meanwhile. That is what is handed to
+  /// another thread, and not the sync, which so begins at once; if it ends before that thread has begun, this one runs `body`.
   ///
   /// - Returns: how `body` went: its error is none of the log.
   /// - Throws: the error of the sync, whatever became of `body`.
   private func sync(
     while body: () throws(TablesError) -> Void, isWorthwhile: Bool
   ) throws(NodeError) -> Swift.Result<Void, TablesError> {
-    do throws(LogError) {
-      guard isWorthwhile else {
-        try log.sync()
-        return Swift.Result { () throws(TablesError) in try body() }
-      }
-      // Nobody else touches the log before `take` has returned, which the compiler cannot see.
-      nonisolated(unsafe) let log = log
-      let syncing = MadeAhead { Swift.Result { () throws(LogError) in try log.sync() } }
-      let outcome = Swift.Result { () throws(TablesError) in try body() }
-      try syncing.take().get()
-      return outcome
-    } catch { throw .log(error) }
+    guard isWorthwhile else {
+      do throws(LogError) { try log.sync() } catch { throw .log(error) }
+      return Swift.Result { () throws(TablesError) in try body() }
+    }
+    let (synced, outcome) = withoutActuallyEscaping(body) { body in
+      // What it changes is touched by nobody else before `take` has returned, which the compiler cannot see.
+      nonisolated(unsafe) let body = body
+      let writing = MadeAhead { Swift.Result { () throws(TablesError) in try body() } }
+      let synced = Swift.Result { () throws(LogError) in try log.sync() }
+      return (synced, writing.take())
+    }
+    do throws(LogError) { try synced.get() } catch { throw .log(error) }
+    return outcome
   }
 
   /// Goes on from where a commit has left the clock.

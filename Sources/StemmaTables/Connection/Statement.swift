@@ -44,6 +44,13 @@ package struct Connection {
     guard code == SQLITE_OK else { throw failure(code) }
   }
 
+  /// Writes the pages that the open transaction has changed so far to the log of transactions, where nobody reads them before
+  /// it ends (sqlite.org/c3ref/db_cacheflush.html).
+  func writePages() throws(TablesError) {
+    let code = sqlite3_db_cacheflush(handle)
+    guard code == SQLITE_OK else { throw failure(code) }
+  }
+
   /// Ends the transaction, if there is one: SQLite rolls back by itself on some errors. ROLLBACK cannot
   /// fail in a way that leaves the transaction open.
   func rollBack() {

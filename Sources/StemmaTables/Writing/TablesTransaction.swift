@@ -140,8 +140,16 @@ package final class TablesTransaction {
     return true
   }
 
-  /// Writes what was applied so far to SQLite, which shows nothing of it before the transaction ends.
-  package func writeAhead() throws(TablesError) { try flush() }
+  /// Writes what was applied so far, and the clock, to SQLite, which shows nothing of it before the transaction ends. The
+  /// pages of the records go into its file as well; so ending the transaction writes little more than the position.
+  package func writeAhead(clock: Timestamp) throws(TablesError) {
+    try writeSavepoint()
+    try writeRecords()
+    // Not later: a page that is changed once more would be written twice.
+    try connection.writePages()
+    try keep(clock: clock)
+    try writeAll()
+  }
 
   /// Says that everything in the log before the token's position has been applied.
   package func advance(to token: LogToken) { self.token = token }
@@ -219,12 +227,16 @@ package final class TablesTransaction {
 
   /// As above, with a savepoint that was begun left where it is.
   func writeAll() throws(TablesError) {
-    for model in dirty.indices { try writeRecords(of: model) }
+    try writeRecords()
     let change = try streams.flush(connection) + listed
     listed = .zero
     guard token != nil || change != .zero else { return }
     try Meta.move(to: token, headsBy: change, connection)
     token = nil
+  }
+
+  private func writeRecords() throws(TablesError) {
+    for model in dirty.indices { try writeRecords(of: model) }
   }
 
   private func writeRecords(of model: Int) throws(TablesError) {
