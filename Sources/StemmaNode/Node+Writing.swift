@@ -42,21 +42,25 @@ extension Node {
   ///
   /// Where one of them meets damage of the tables, even if its body says nothing of it, all are taken back before anything is
   /// appended, the tables are made anew, and every body is called once more. Whose body meets damage then is not made, and told so.
-  /// - Parameter takingBack: called before the bodies are called again.
-  /// - Returns: for each request, why it was not made, if it was not.
+  /// - Parameters:
+  ///   - joining: asked when all before are made, and before anything is stored, for requests that have come meanwhile and
+  ///     become part of the group; until there are none, or the group is large.
+  ///   - takingBack: called before the bodies are called again.
+  /// - Returns: for each request, joined ones included, why it was not made, if it was not.
   /// - Throws: if the group could not be stored; then none of it is there.
   package func write(
-    _ requests: [CommitRequest], takingBack: () -> Void = {}
+    _ requests: [CommitRequest], joining: () -> [CommitRequest] = { [] }, takingBack: () -> Void = {}
   ) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
     try lockedForEvents { () throws(NodeError) in
+      var group = requests
       let outcomes: [Swift.Result<Void, NodeError>]
-      do throws(NodeError) { outcomes = try store(requests, endsAtDamage: true) } catch {
+      do throws(NodeError) { outcomes = try store(&group, joining, endsAtDamage: true) } catch {
         guard case .tables(.needsRebuild) = error else { throw error }
         let told = mended(error)
         // Those that need nothing of what cannot be mended are made.
-        guard told.isOfRebuiltTables || requests.count > 1 else { throw told }
+        guard told.isOfRebuiltTables || group.count > 1 else { throw told }
         takingBack()
-        outcomes = try store(requests, endsAtDamage: false)
+        outcomes = try store(&group, joining, endsAtDamage: false)
       }
       if log.wantsSealing { sealOrNote() }
       return outcomes
@@ -65,11 +69,11 @@ extension Node {
 
   /// `endsAtDamage`: whether nothing is stored if a body meets damage of the tables, of which the error is then.
   private func store(
-    _ requests: [CommitRequest], endsAtDamage: Bool
+    _ group: inout [CommitRequest], _ joining: () -> [CommitRequest], endsAtDamage: Bool
   ) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
     var durable: [Swift.Result<Void, NodeError>]?
     do throws(NodeError) {
-      try transact(requests, endsAtDamage: endsAtDamage, &durable)
+      try transact(&group, joining, endsAtDamage: endsAtDamage, &durable)
       applied = log.token
     } catch {
       // Once the log has synced the events, the commit stands, and is shown by tables that are made from it; otherwise
@@ -127,14 +131,19 @@ extension Node {
     } catch is Rehearsed {} catch { try Self.wrapping { throw error } }
   }
 
+  /// Commits of a group from which on no more join it.
+  private static let largeGroup = 256
+
   /// `durable` gets the outcomes as soon as the events are synced.
   private func transact(
-    _ requests: [CommitRequest], endsAtDamage: Bool, _ durable: inout [Swift.Result<Void, NodeError>]?
+    _ group: inout [CommitRequest], _ joining: () -> [CommitRequest], endsAtDamage: Bool,
+    _ durable: inout [Swift.Result<Void, NodeError>]?
   ) throws(NodeError) {
     try tables.write(NodeError.tables) { transaction throws(NodeError) in
       var outcomes: [Swift.Result<Void, NodeError>] = []
       var commits: [Commit] = []
-      for request in requests {
+      while outcomes.count < group.count {
+        let request = group[outcomes.count]
         let write = try begin(request.note, transaction)
         func make() throws(NodeError) {
           try request.body(write)
@@ -142,7 +151,7 @@ extension Node {
           if let damage = write.tableDamage { throw .tables(damage) }
         }
         do throws(NodeError) {
-          if requests.count == 1 { try make() } else { try transaction.savepoint(NodeError.tables, make) }
+          if group.count == 1 { try make() } else { try transaction.savepoint(NodeError.tables, make) }
           assert(holds(write.checkInvariants))
           outcomes.append(.success(()))
           take(write)
@@ -151,9 +160,10 @@ extension Node {
           write.note(error)
           if endsAtDamage, let damage = write.tableDamage { throw .tables(damage) }
           // A lone commit takes the transaction with it.
-          if requests.count == 1 { throw error }
+          if group.count == 1 { throw error }
           outcomes.append(.failure(error))
         }
+        if outcomes.count == group.count, group.count < Self.largeGroup { group += joining() }
       }
       if !commits.isEmpty { try beginDueOrigin() }
       do throws(LogError) { try log.append(commits, sharingFrames: true) } catch { throw .log(error) }

@@ -150,7 +150,7 @@ import Testing
         try request.body(transaction)
       }
     }
-    let outcomes = try node.write(requests) { calls.append("taken back") }
+    let outcomes = try node.write(requests, takingBack: { calls.append("taken back") })
     #expect(calls == ["0", "1", "taken back", "0", "1", "2"])
     for outcome in outcomes[..<2] { #expect(throws: Never.self) { try outcome.get() } }
     let error = #expect(throws: NodeError.self) { try outcomes[2].get() }

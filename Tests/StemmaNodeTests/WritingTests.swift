@@ -194,6 +194,40 @@ import Testing
     #expect(try bench.open("a").history.count == 3)
   }
 
+  @Test func whatComesWhileAGroupIsMadeJoinsIt() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.note)
+    let requests = try ["1", "2", "2", "3"].map { key in
+      let line = try mutation(#"{"op":"create","model":"Note","key":"\#(key)"}"#)
+      return Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+        try transaction.perform(line)
+      }
+    }
+    var coming = [Array(requests[1...2]), [requests[3]]]
+    let outcomes = try node.write([requests[0]], joining: { coming.isEmpty ? [] : coming.removeFirst() })
+    #expect(
+      outcomes.map { if case .success = $0 { true } else { false } } == [true, true, false, true])
+    #expect(try node.history == ["1", "2", "3"].map { #"create Note \#($0) {"stars":3}"# })
+    try node.checkInvariants()
+  }
+
+  @Test func aGroupThatIsAlwaysJoinedIsStoredNevertheless() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.note)
+    var last = 0
+    func next() throws -> Node.CommitRequest {
+      last += 1
+      let line = try mutation(#"{"op":"create","model":"Note","key":"\#(last)"}"#)
+      return Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+        try transaction.perform(line)
+      }
+    }
+    var requests = try (1...1000).map { _ in try next() }
+    let outcomes = try node.write([try next()], joining: { [requests.removeLast()] })
+    #expect(outcomes.count == 1001 - requests.count && !requests.isEmpty)
+    #expect(try node.history.count == outcomes.count)
+  }
+
   /// The rows of a group are written while its events are synced; whichever of the two fails, and wherever.
   @Test func aGroupThatCannotBeStoredIsWholeOrGone() throws {
     var isStored = false

@@ -6,7 +6,7 @@ import Synchronization
 /// The node of a store, and the thread that it is used on.
 ///
 /// Commits that are asked for while another is being made wait in a list; whoever comes next makes all of them as
-/// one group that shares one sync.
+/// one group that shares one sync, with those that are asked for while the group is being made.
 actor Writer {
   private let executor = QueueExecutor("stemma.writer")
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -176,22 +176,30 @@ actor Writer {
     }
   }
 
-  private func makeWaitingCommits() throws {
-    let group = waiting.withLock { waiting in
+  private nonisolated func takeWaiting() -> [PendingCommit] {
+    waiting.withLock { waiting in
       defer { waiting = [] }
       return waiting
     }
-    guard !group.isEmpty else { return }
+  }
+
+  private func makeWaitingCommits() throws {
+    guard waitingCount > 0 else { return }
     guard let node else { throw StoreError.closed }
     rows.lookIfDue()
+    var group: [PendingCommit] = []
     do throws(NodeError) {
-      let requests = group.map { [rows] pending in
-        Node.CommitRequest(pending.note) { write throws(NodeError) in
-          try pending.make(write, node.schemaChanges)
-          rows.read(write)
+      func join() -> [Node.CommitRequest] {
+        let joined = takeWaiting()
+        group += joined
+        return joined.map { [rows] pending in
+          Node.CommitRequest(pending.note) { write throws(NodeError) in
+            try pending.make(write, node.schemaChanges)
+            rows.read(write)
+          }
         }
       }
-      let outcomes = try node.write(requests) {
+      let outcomes = try node.write(join(), joining: join) {
         rows.settle(isDurable: false)
         for pending in group.reversed() { pending.takeBack() }
       }

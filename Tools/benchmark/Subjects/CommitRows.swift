@@ -49,7 +49,8 @@ func measureCommits(_ bench: Bench) throws {
 }
 
 /// Threads that each wait for their commit before they ask for the next one, and one that makes the commits, as a
-/// library's does: what is asked for while a group of commits is being made is the next group.
+/// library's does: what is asked for while the commits of a group are being made is of that group, and while it is being
+/// stored, of the next one.
 private final class ConcurrentWriters: Sendable {
   private final class Request: Sendable {
     let mutation: Mutation
@@ -96,7 +97,7 @@ private final class ConcurrentWriters: Sendable {
       thread.start()
     }
     while let group = nextGroup() {
-      for (request, outcome) in zip(group, Self.make(group, on: node)) {
+      for (request, outcome) in make(group, on: node) {
         request.outcome.withLock { $0 = outcome }
         request.isDone.signal()
       }
@@ -133,16 +134,28 @@ private final class ConcurrentWriters: Sendable {
     hasChanged.signal()
   }
 
-  private static func make(_ group: [Request], on node: Node) -> [Result<Void, any Error>] {
-    do {
-      let requests = group.map { request in
+  private func make(_ first: [Request], on node: Node) -> [(Request, Result<Void, any Error>)] {
+    var group: [Request] = []
+    func join(_ requests: [Request]) -> [Node.CommitRequest] {
+      group += requests
+      return requests.map { request in
         Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
           _ = try transaction.perform(request.mutation)
         }
       }
-      return try node.write(requests).map { outcome in Result { _ = try outcome.get() } }
+    }
+    do {
+      let outcomes = try node.write(join(first), joining: { join(takeWaiting()) })
+      return zip(group, outcomes).map { request, outcome in (request, Result { _ = try outcome.get() }) }
     } catch {
-      return group.map { _ in .failure(error) }
+      return group.map { ($0, .failure(error)) }
+    }
+  }
+
+  private func takeWaiting() -> [Request] {
+    state.withLock { state in
+      defer { state.waiting = [] }
+      return state.waiting
     }
   }
 }
