@@ -42,7 +42,8 @@ package final class WriterLock {
     self.file = file
     let lines = "\(pid)\n" + (holder.map { "\($0.number)\n" } ?? "")
     text = Array(lines.utf8)
-    let found = holder == nil ? [] : try file.read(at: 0, count: Self.limit)
+    // Where these bytes are two whole lines, there are no others: whoever holds the lock writes two at most.
+    let found = holder == nil ? [] : try file.read(at: 0, count: text.count)
     isReturning = found == text
     if isReturning { return }
     try file.write(text, at: 0)

@@ -30,11 +30,13 @@ package final class Tables: Sendable {
   private let identity: FileIdentity?
   private let prepared = PreparedWriters()
 
-  /// The statements of the writing connection, kept from one transaction to the next. Unchecked, because they are
-  /// only touched inside of `writeWithoutTransaction`, which runs one block at a time.
+  /// What the writing connection keeps from one transaction to the next: its statements, and what is known of the streams.
+  /// Unchecked, because it is only touched inside of `writeWithoutTransaction`, which runs one block at a time.
   private final class PreparedWriters: @unchecked Sendable {
     var writers: [RowWriter] = []
     var kept = KeptStatements()
+    /// The last transaction, if what it knows holds as long as the file has this version.
+    var last: (transaction: TablesTransaction, version: UInt32)?
   }
 
   private init(path: String, mode: Mode, tableSet: TableSet, database: any DatabaseWriter) {
@@ -177,6 +179,7 @@ package final class Tables: Sendable {
   /// Ends all statements and connections. Waits for reads that are under way.
   package func close() throws(TablesError) {
     try access { _ in
+      prepared.last = nil
       prepared.writers = []
       prepared.kept = KeptStatements()
     }
@@ -245,8 +248,15 @@ package final class Tables: Sendable {
         let connection = Connection(handle: try database.sqliteHandle, path: path, kept: prepared.kept)
         // Before the transaction: where a table is missing, none is left open.
         let writers = try rowWriters(connection)
+        let last = prepared.last
+        prepared.last = nil
         try connection.prepareOnce("BEGIN IMMEDIATE").run()
-        let transaction = TablesTransaction(connection: connection, tableSet: tableSet, writers: writers)
+        let transaction: TablesTransaction
+        if let last, last.version == connection.dataVersion {
+          transaction = last.transaction
+        } else {
+          transaction = TablesTransaction(connection: connection, tableSet: tableSet, writers: writers)
+        }
         let outcome: Swift.Result<Result, Failure>
         do throws(Failure) { outcome = .success(try body(transaction)) } catch { outcome = .failure(error) }
         prepared.kept.endQueries()
@@ -258,6 +268,7 @@ package final class Tables: Sendable {
           assert(holds(transaction.checkInvariants))
           try transaction.flush()
           try connection.prepareOnce("COMMIT").run()
+          if transaction.end() { prepared.last = (transaction, connection.dataVersion) }
         } catch {
           connection.rollBack()
           throw error
@@ -299,6 +310,7 @@ package final class Tables: Sendable {
       precondition(
         prepared.writers.isEmpty || prepared.writers.count == tableSet.layouts.count, "each model is written")
       for writer in prepared.writers { writer.checkInvariants() }
+      prepared.last?.transaction.checkInvariants()
       prepared.kept.checkInvariants()
     }
   }

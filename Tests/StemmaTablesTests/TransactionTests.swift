@@ -105,6 +105,32 @@ private struct GivenUp: Error {}
     #expect(try tables.read { reader throws(TablesError) in try reader.token() } == token(7))
   }
 
+  /// Where streams stand is kept from one transaction to the next, as long as nobody else writes.
+  @Test func whatAnotherConnectionWritesIsSeenByTheNextTransaction() throws {
+    let folder = try TemporaryFolder()
+    var writers = Writers(try sampleSchema())
+    try writers.write(.create, "Team", key, ["name": .string("one")])
+    for text in ["two", "three", "four"] {
+      try writers.write(.update, "Team", key, ["name": .string(text)])
+    }
+    let both = try (0..<2).map { _ in
+      try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    }
+    for (turn, event) in writers.events.enumerated() {
+      try both[turn % 2].write { transaction throws(TablesError) in
+        #expect(try transaction.head(event.partition, Origin(1)).sequence == Sequence(UInt64(turn)))
+        #expect(try transaction.highestCommit(of: Origin(1)) == UInt64(turn))
+        try transaction.apply(event)
+        transaction.advance(to: token(turn + 1))
+      }
+    }
+    for tables in both { try tables.check() }
+    let expected = try Tables.inMemory(schema: writers.schema)
+    try expected.apply(writers.events)
+    #expect(try both[0].digests() == expected.digests())
+    #expect(try both[0].read { reader throws(TablesError) in try reader.token() } == token(4))
+  }
+
   @Test func gapInAStreamIsRefusedAndNothingChanges() throws {
     var (tables, writers) = try sample()
     _ = try writers.write(.update, "Team", key, ["name": .string("lost")])

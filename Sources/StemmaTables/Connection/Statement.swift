@@ -44,6 +44,14 @@ package struct Connection {
     guard code == SQLITE_OK else { throw failure(code) }
   }
 
+  /// Changes whenever the file does, by whomever; those of others are seen when a transaction begins
+  /// (sqlite.org/c3ref/c_fcntl_begin_atomic_write.html, SQLITE_FCNTL_DATA_VERSION).
+  var dataVersion: UInt32 {
+    var version: UInt32 = 0
+    sqlite3_file_control(handle, "main", SQLITE_FCNTL_DATA_VERSION, &version)
+    return version
+  }
+
   /// Writes the pages that the open transaction has changed so far to the log of transactions, where nobody reads them before
   /// it ends (sqlite.org/c3ref/db_cacheflush.html).
   func writePages() throws(TablesError) {

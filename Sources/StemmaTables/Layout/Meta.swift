@@ -78,18 +78,28 @@ enum Meta {
   static func write(_ token: LogToken, _ sum: HeadSum, to connection: Connection) throws(TablesError) {
     let numbers = [token.position.file, token.position.index, UInt64(token.chain), sum.heads]
     let counts = [sum.tombstones, sum.rows, sum.conflicts]
-    let words = numbers.map(\.description) + counts.map(\.description)
-    try write("position", .string(words.joined(separator: " ")), to: connection)
+    var words = ""
+    for number in numbers { words += "\(number) " }
+    words += "\(counts[0]) \(counts[1]) \(counts[2])"
+    try write("position", .string(words), to: connection)
   }
 
-  /// Moves to another position, if one is given, and the sum of the heads by `change`.
+  /// Moves from a position, read if it is not given, to another one, if that is given, and the sum of the heads by `change`.
+  ///
+  /// - Returns: what stands there now.
+  @discardableResult
   static func move(
-    to token: LogToken?, headsBy change: HeadSum, _ connection: Connection
-  ) throws(TablesError) {
-    guard let before = try position(of: connection) else {
+    _ before: (token: LogToken, sum: HeadSum)?, to token: LogToken?, headsBy change: HeadSum,
+    _ connection: Connection
+  ) throws(TablesError) -> (token: LogToken, sum: HeadSum) {
+    var known = before
+    if known == nil { known = try position(of: connection) }
+    guard let before = known else {
       throw .needsRebuild(path: connection.path, .damaged("no position in the log"))
     }
-    try write(token ?? before.token, before.sum + change, to: connection)
+    let now = (token: token ?? before.token, sum: before.sum + change)
+    try write(now.token, now.sum, to: connection)
+    return now
   }
 
   private static func position(

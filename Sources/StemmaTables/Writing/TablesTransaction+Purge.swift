@@ -32,7 +32,7 @@ extension TablesTransaction {
     let written = try Meta.headSum(of: connection) ?? .zero
     var left = try HeadSum.ofRows(connection)
     left.rows = written.rows - rows
-    try Meta.move(to: nil, headsBy: left - written, connection)
+    try Meta.move(nil, to: nil, headsBy: left - written, connection)
     forget()
     return purged
   }

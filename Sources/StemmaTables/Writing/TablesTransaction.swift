@@ -11,7 +11,8 @@ import StemmaSchema
 /// that a commit changes ten times is written once, and checking that a new key is free costs one look-up
 /// for the check and the event together.
 ///
-/// Must not be used after the block of `Tables.write` that it was given to.
+/// Must not be used after the block of `Tables.write` that it was given to. The next block may get it again: as long as nobody
+/// else has written, where streams stand need not be read twice.
 package final class TablesTransaction {
   let connection: Connection
   package let tableSet: TableSet
@@ -26,6 +27,8 @@ package final class TablesTransaction {
   /// then a new key needs no look-up there.
   private(set) var hasTombstones: [Bool?]
   var token: LogToken?
+  /// What SQLite has of both, if it was read or written.
+  private var position: (token: LogToken, sum: HeadSum)?
   /// What written records, tombstones and conflicts add to the sum of what stands in the file; zero whenever SQLite begins a
   /// savepoint.
   private var listed = HeadSum.zero
@@ -37,6 +40,8 @@ package final class TablesTransaction {
 
   /// How many records are kept; beyond it, all are written and forgotten.
   private static let recordLimit = 16_384
+  /// Above how many streams or records nothing is kept for the next transaction.
+  private static let keptLimit = 1024
 
   struct RecordName: Hashable {
     let model: Int
@@ -231,7 +236,7 @@ package final class TablesTransaction {
     let change = try streams.flush(connection) + listed
     listed = .zero
     guard token != nil || change != .zero else { return }
-    try Meta.move(to: token, headsBy: change, connection)
+    position = try Meta.move(position, to: token, headsBy: change, connection)
     token = nil
   }
 
@@ -309,8 +314,18 @@ package final class TablesTransaction {
     forgetRecords()
     for model in dirty.indices { dirty[model].removeAll(keepingCapacity: true) }
     streams = StreamCache()
+    position = nil
     listed = .zero
     hasTombstones = Array(repeating: nil, count: writers.count)
+  }
+
+  /// Forgets the records when all is committed: their states may be large.
+  ///
+  /// - Returns: whether the rest is little enough to be kept.
+  func end() -> Bool {
+    guard max(records.count, streams.heads.count) <= Self.keptLimit else { return false }
+    forgetRecords()
+    return true
   }
 
   private func forgetRecords() {
