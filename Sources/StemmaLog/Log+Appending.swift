@@ -125,11 +125,19 @@ extension Log {
   private func encoded(
     _ events: [Event], _ notes: [(CommitID, CommitNote)], from first: UInt64
   ) throws(LogError) -> [UInt8] {
+    // In one access: a question to a property is a question to a copy, of some forty arrays.
+    try Self.encoded(events, notes, from: first, &writer, level: options.level)
+  }
+
+  private static func encoded(
+    _ events: [Event], _ notes: [(CommitID, CommitNote)], from first: UInt64, _ writer: inout BlockWriter,
+    level: Int32
+  ) throws(LogError) -> [UInt8] {
     for (index, event) in events.enumerated() { writer.append(event, arrival: first + UInt64(index)) }
     for (commit, note) in notes { writer.setNote(note, of: commit) }
     guard writer.isWithinLimits else {
       let found = UInt64(writer.rawBytes)
-      writer = BlockWriter(level: options.level)
+      writer = BlockWriter(level: level)
       throw .overLimit(subject: "commit", found: found, limit: UInt64(Limits.blockStream))
     }
     return writer.finish()
