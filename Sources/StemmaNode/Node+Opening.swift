@@ -215,23 +215,27 @@ extension Node {
       let end = log.token
       let isDamaged = mark.damage != nil || !log.recovery.damage.isEmpty
       var tables: Tables?
-      var notices: [String] = []
+      var token = end
       do throws(TablesError) {
         let opened = try Tables.open(
           at: path(directory, tablesFileName), schema: schema, mode: .readOnly, leavesFiles: takesAll)
-        let isCurrent = try opened.read { reader throws(TablesError) in try reader.token() } == end
-        let isUsable = takesAll || !mark.isUnfinished && (isCurrent || takesBehind)
-        if isUsable || isDamaged && (takesBehind || refusal != nil) { tables = opened }
-        if !isCurrent, isDamaged {
-          notices.append("the tables are behind the log: the records are shown as they were some time ago")
-        } else if !isCurrent, takesBehind {
-          notices.append("another process is writing: the records are shown as they were a moment ago")
-        }
+        token = try opened.read { reader throws(TablesError) in try reader.token() }
+        tables = opened
       } catch {
         // In a directory that cannot be written, or on a full disk, SQLite may not even open what is there.
         if refusal == nil, !error.isDiskFull, !error.isRefusalToOpen {
           guard case .needsRebuild = error else { throw error }
         }
+      }
+      var notices: [String] = []
+      let isCurrent = token == end
+      let canFollow = try isDamaged && !isCurrent && !mark.isUnfinished && log.stillMatches(token)
+      let isUsable = takesAll || !mark.isUnfinished && (isCurrent || takesBehind)
+      if !isUsable, !isDamaged || canFollow && refusal == nil { tables = nil }
+      if canFollow {
+        notices.append("the tables are behind the log: the records are shown as they were some time ago")
+      } else if !isCurrent, takesBehind {
+        notices.append("another process is writing: the records are shown as they were a moment ago")
       }
       if let tables {
         let node = Node(
@@ -378,5 +382,15 @@ extension Node {
       reasons.insert(copied, at: 0)
     }
     if !reasons.isEmpty { try beginOrigin(because: reasons.joined(separator: "; ")) }
+  }
+}
+
+extension Log {
+  /// As `matches`; false where damage took what it would have to compare.
+  fileprivate func stillMatches(_ token: LogToken) throws(LogError) -> Bool {
+    do throws(LogError) { return try matches(token) } catch {
+      guard error.damage != nil else { throw error }
+      return false
+    }
   }
 }
