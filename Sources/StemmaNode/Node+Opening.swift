@@ -162,7 +162,7 @@ extension Node {
   }
 
   /// The mark that these bytes are; or its copy, if they are none, as that of no watermark: so a new origin is begun, in case
-  /// the copy is older.
+  /// the copy is another one than the last.
   static func mark(_ bytes: [UInt8], _ directory: String, _ ports: Ports) throws(NodeError) -> NodeMark {
     do throws(NodeError) { return try NodeMark(bytes, path: path(directory, NodeMark.fileName)) } catch {
       let (name, original) = (NodeMark.copyName, error)

@@ -109,7 +109,8 @@ package final class Node {
   static func save(_ mark: NodeMark, in directory: String, _ ports: Ports) throws(NodeError) {
     let bytes = try mark.encoded
     do throws(LogError) {
-      for name in [NodeMark.fileName, NodeMark.copyName] {
+      // The mark last: without it there is no node, and nothing is decided.
+      for name in [NodeMark.copyName, NodeMark.fileName] {
         try ports.replace(path(directory, name), with: bytes, in: directory)
       }
     } catch { throw .log(error) }

@@ -5,7 +5,7 @@ import StemmaReplication
 
 /// `stemma.json`: what makes a directory a node, and what a node knows about itself beside its log.
 ///
-/// Small, read and written whole, replaced atomically and durably, and then written once more beside itself. Its second line
+/// Small, read and written whole, replaced atomically and durably, and written once more beside itself before. Its second line
 /// has a checksum of all others; one without it, as older versions wrote them or a person has made, is taken as it is.
 package struct NodeMark: Sendable, Equatable {
   /// The version of the node directory's layout that this code writes; older ones are read, newer refused.
@@ -41,7 +41,7 @@ package struct NodeMark: Sendable, Equatable {
   /// A giving up that was decided but perhaps not carried out to its end.
   package var pendingGivingUp: PendingGivingUp?
 
-  /// Whether the mark was damaged, and this is its copy, which may be older.
+  /// Whether the mark was damaged, and this is its copy.
   var isFromCopy: Bool { watermark == .none }
 
   package var origin: Origin { origins[origins.count - 1] }
