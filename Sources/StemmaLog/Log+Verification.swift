@@ -102,14 +102,17 @@ extension Segment {
     }
     var footer: SegmentFooter?
     try collecting { () throws(LogError) in footer = try self.footer() }
-    try collecting { () throws(LogError) in _ = try filter() }
+    var filter: KeyFilter?
+    try collecting { () throws(LogError) in filter = try self.filter() }
     if let footer {
       var runs = RunCollector(path: path)
       var events: [BlockEvent] = []
-      for entry in footer.blocks {
+      for (index, entry) in footer.blocks.enumerated() {
         try collecting { () throws(LogError) in
           let block = try block(entry)
-          events += try decoding(path, entry.offset) { () throws(EventsError) in try block.events() }
+          let found = try decoding(path, entry.offset) { () throws(EventsError) in try block.events() }
+          events += found
+          try compare(footer, index, block, found, filter)
         }
       }
       if damage.isEmpty {
@@ -120,6 +123,25 @@ extension Segment {
       damage.append(Damage(path: path, offset: 0, flaw: .digest))
     }
     return damage
+  }
+
+  /// Whether the footer says of a block what is in it, and the key filter has its records.
+  private func compare(
+    _ footer: SegmentFooter, _ index: Int, _ block: BlockReader, _ events: [BlockEvent], _ filter: KeyFilter?
+  ) throws(LogError) {
+    let entry = footer.blocks[index]
+    try locating(path, trailer.footerOffset) { () throws(Flaw) in
+      let next = footer.blocks[(index + 1)...].first { !$0.isGap }?.firstKey
+      guard RecordKey(block.record(0)) == entry.firstKey,
+        next.map({ RecordKey(block.record(block.keyCount - 1)) <= $0 }) ?? true
+      else { throw .disagreement("keys in the footer and in a block") }
+      guard events.map(\.arrival).min() == entry.firstArrival,
+        events.map(\.arrival).max() == entry.lastArrival,
+        events.map(\.event.timestamp).min() == entry.lowestTimestamp,
+        events.map(\.event.timestamp).max() == entry.highestTimestamp
+      else { throw .disagreement("times in the footer and in a block") }
+      _ = try footer.partitions(of: block, index, filter)
+    }
   }
 
   /// Whether the footer says what the events say.

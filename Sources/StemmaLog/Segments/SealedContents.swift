@@ -74,9 +74,11 @@ package struct SealedContents: Sendable {
     return AdoptedEvents(contents.events.map(\.event), notes: contents.notes)
   }
 
-  /// Whether the key filter has a record: if not, nobody who looks for the record would find it. Give the hash of
-  /// `KeyHash`.
-  package func mayContain(_ hash: UInt64) -> Bool { filter.mayContain(hash) }
+  /// Of each run of keys of a block its partition, as a place in the footer. Throws unless the footer says that the
+  /// partition has events in the block, and the key filter has every record.
+  package func partitions(of block: BlockReader, _ index: Int) throws(Flaw) -> [Int] {
+    try footer.partitions(of: block, index, filter)
+  }
 }
 
 extension Segment {

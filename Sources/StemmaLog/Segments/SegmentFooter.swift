@@ -251,3 +251,29 @@ package struct SegmentFooter: Hashable, Sendable {
     return (wanted, indices)
   }
 }
+
+extension SegmentFooter {
+  /// Of each run of keys of a block its partition, as a place in `partitions`. Throws unless the index says that the
+  /// partition has events in the block, and the key filter has every record: readers skip blocks and files by them.
+  /// `index`: of the block.
+  func partitions(of block: BlockReader, _ index: Int, _ filter: KeyFilter?) throws(Flaw) -> [Int] {
+    var places: [Int] = []
+    var place = 0
+    var hash = KeyHash(partition: block.partition(ofKey: 0), model: block.model(ofKey: 0))
+    for key in 0..<block.keyCount {
+      if block.run(ofKey: key) == places.count {
+        let partition = block.partition(ofKey: key)
+        while place < partitions.count, partitions[place].partition < partition { place += 1 }
+        guard place < partitions.count, partitions[place].partition == partition,
+          partitions[place].blocks.contains(index)
+        else { throw .disagreement("partitions in the footer and in a block") }
+        places.append(place)
+        hash = KeyHash(partition: partition, model: block.model(ofKey: key))
+      }
+      guard filter?.mayContain(hash.of(block.keyBytes(key))) ?? true else {
+        throw .disagreement("keys in the filter and in a block")
+      }
+    }
+    return places
+  }
+}

@@ -77,7 +77,11 @@ struct SealedBlocks: Sendable {
     do throws(EventsError) { cursor = try block.cursor(.arrival) } catch {
       throw .damaged("piece", "block \(index + 1): \(error)")
     }
-    let partitions = try partitions(of: block, index, contents, check)
+    let partitions: [Int]
+    do throws(Flaw) { partitions = try contents.partitions(of: block, index) } catch {
+      throw .damaged("piece", "block \(index + 1): \(error)")
+    }
+    try checkKeys(of: block, check)
     var digester = BlockDigester()
     var digests: [StreamHash] = []
     digests.reserveCapacity(block.count)
@@ -94,34 +98,17 @@ struct SealedBlocks: Sendable {
       rawBytes: rawBytes)
   }
 
-  /// Checks the records; gives the partition of each run of keys, as a place in the index.
-  private static func partitions(
-    of block: BlockReader, _ index: Int, _ contents: SealedContents, _ check: EventCheck
-  ) throws(ReplicationError) -> [Int] {
-    var partitions: [Int] = []
-    var place = 0
+  private static func checkKeys(of block: BlockReader, _ check: EventCheck) throws(ReplicationError) {
+    var run = -1
     var model: EventCheck.ModelCheck?
-    var hash = KeyHash(partition: block.partition(ofKey: 0), model: block.model(ofKey: 0))
     for key in 0..<block.keyCount {
-      let run = block.run(ofKey: key)
-      if run == partitions.count {
-        let partition = block.partition(ofKey: key)
-        while place < contents.footer.partitions.count,
-          contents.footer.partitions[place].partition < partition
-        { place += 1 }
-        guard place < contents.footer.partitions.count,
-          contents.footer.partitions[place].partition == partition,
-          contents.footer.partitions[place].blocks.contains(index)
-        else { throw lie("partitions") }
-        partitions.append(place)
-        hash = KeyHash(partition: partition, model: block.model(ofKey: key))
-        model = check.model(block.model(ofKey: key), in: partition)
+      if block.run(ofKey: key) != run {
+        run = block.run(ofKey: key)
+        model = check.model(block.model(ofKey: key), in: block.partition(ofKey: key))
       }
-      guard contents.mayContain(hash.of(block.keyBytes(key))) else { throw lie("keys") }
       if let why = model?.objection(to: block.keyBytes(key)) {
         throw .malformed("record \(block.record(key).key) of \(block.partition(ofKey: key))", why)
       }
     }
-    return partitions
   }
 }
