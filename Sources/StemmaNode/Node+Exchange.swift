@@ -1,5 +1,6 @@
 import Foundation
 import StemmaEvents
+import StemmaLog
 import StemmaReplication
 import StemmaSchema
 import StemmaTables
@@ -18,7 +19,14 @@ extension Node {
       logID: mark.logID, nodeName: mark.name, origins: named, schema: SDL.print(schema), scope: mark.scope)
   }
 
-  private var sessionNode: Session.Node { Session.Node(greeting: greeting, schema: schema) }
+  /// The indexes of another user's log are not believed.
+  private func sessionNode(with peer: Node) throws(NodeError) -> Session.Node {
+    do throws(LogError) {
+      return Session.Node(
+        greeting: greeting, schema: schema, trustsIndexes: try peer.ports.fileSystem.isOwn(peer.log.directory)
+      )
+    } catch { throw .log(error) }
+  }
 
   // MARK: Peers
 
@@ -217,7 +225,7 @@ extension Node {
   private func session(
     with peer: Node, _ task: Session.Task, _ run: Scope, _ progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> Pair {
-    let (opening, greeting) = Session.opening(sessionNode)
+    let (opening, greeting) = Session.opening(try sessionNode(with: peer))
     let theirs = try peer.reading { try $0.knowledge() }
     return Pair(
       task: task, run: run,
@@ -225,7 +233,8 @@ extension Node {
         self, opening, held: try reading { try $0.knowledge() }, bytesReadBefore: log.bytesRead,
         progress: progress),
       peer: Participant(
-        peer, .answering(peer.sessionNode, knowledge: theirs), held: theirs, bytesReadBefore: 0,
+        peer, .answering(try peer.sessionNode(with: self), knowledge: theirs), held: theirs,
+        bytesReadBefore: 0,
         progress: progress),
       greeting: greeting)
   }
@@ -254,7 +263,8 @@ extension Node {
           let knowledge = try reading { try $0.knowledge() }
           outgoing += try own.messages(
             after: own.session.begin(
-              pair.task, node: sessionNode, scope: mark.scope, narrowedTo: pair.run, knowledge: knowledge))
+              pair.task, node: sessionNode(with: peer.node), scope: mark.scope, narrowedTo: pair.run,
+              knowledge: knowledge))
           try learn(greeting)
           try peer.node.learn(self.greeting)
         }

@@ -44,6 +44,7 @@ final class FailingFileSystem: FileSystem {
   func syncDirectory(_ path: String) throws(LogError) {
     try perform(path) { () throws(LogError) in try base.syncDirectory(path) }
   }
+  func isOwn(_ directory: String) throws(LogError) -> Bool { try base.isOwn(directory) }
 }
 
 private final class FailingFile: File {

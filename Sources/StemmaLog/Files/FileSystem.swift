@@ -41,6 +41,8 @@ package protocol FileSystem: Sendable {
   func rename(_ path: String, to target: String) throws(LogError)
   func remove(_ path: String) throws(LogError)
   func syncDirectory(_ path: String) throws(LogError)
+  /// Whether a directory belongs to the user who runs this process.
+  func isOwn(_ directory: String) throws(LogError) -> Bool
 }
 
 /// An open file. Closed by `close` or when the last reference goes. Reading and writing name their offset, so

@@ -84,6 +84,12 @@ package struct POSIXFileSystem: FileSystem {
     defer { System.close(descriptor) }
     try System.synchronize(descriptor, path, metadata: true)
   }
+
+  package func isOwn(_ directory: String) throws(LogError) -> Bool {
+    var status = stat()
+    _ = try System.retrying(directory, "stat") { stat(directory, &status) }
+    return status.st_uid == geteuid()
+  }
 }
 
 /// An open descriptor; -1 once closed, so that a late caller gets EBADF and never another file's descriptor.

@@ -26,10 +26,15 @@ package struct Session: Sendable {
     /// node.
     package var readable: Scope
     package var writable: Scope
+    /// Whether the peer is believed in what the indexes of its sealed files say, whose digests hold: its log belongs to
+    /// the user who asks.
+    package var trustsIndexes: Bool
 
     package init(
-      greeting: Greeting, schema: Schema, readable: Scope = .everything, writable: Scope = .everything
+      greeting: Greeting, schema: Schema, readable: Scope = .everything, writable: Scope = .everything,
+      trustsIndexes: Bool = false
     ) {
+      self.trustsIndexes = trustsIndexes
       self.greeting = greeting
       self.schema = schema
       self.readable = readable

@@ -11,16 +11,18 @@ struct ArrivedPiece: Sendable {
   let storedSize: Int
   private let parts: MadeAhead<Parts>
 
-  init(_ bytes: [UInt8], _ check: EventCheck) {
+  /// `check`: nil where the index of a sealed file is believed.
+  init(_ bytes: [UInt8], _ check: EventCheck?) {
     storedSize = bytes.count
     parts = MadeAhead {
       Parts { () throws(ReplicationError) in
         let piece = try Piece(decoding: bytes)
-        return (piece, piece.sealed.map { SealedBlocks($0, check) })
+        guard let sealed = piece.sealed, let check else { return (piece, nil) }
+        return (piece, SealedBlocks(sealed, check))
       }
     }
   }
 
-  /// Its blocks if it is a sealed file. Throws what `Piece.init` does.
+  /// Its blocks if it is a sealed file that is to be checked. Throws what `Piece.init` does.
   func take() throws(ReplicationError) -> (piece: Piece, blocks: SealedBlocks?) { try parts.take().get() }
 }

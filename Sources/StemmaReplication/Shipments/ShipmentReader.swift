@@ -9,10 +9,15 @@ import StemmaSchema
 /// builds on other events than are held (fork), if a partition was not asked for, or if an event could not
 /// have been made by an honest writer: see `EventCheck`. Events that are held already are compared and
 /// skipped. A piece only ever adds: what it does not mention stays as it is.
+///
+/// Of a sender that is believed (`trustsIndexes`), a sealed file that is adopted as it is is not read: its digest
+/// holds, so it is what the sender has, and what its index says of the events was counted when the sender
+/// sealed it, or took it in.
 package struct ShipmentReader: Sendable {
   private let scope: NarrowedScope
   private let check: EventCheck
   private let names: (own: String, peer: String)
+  private let trustsIndexes: Bool
   /// The log that the pieces must come from.
   private let sender: LogID
   /// What this node holds of the scope once it has adopted all pieces that were read.
@@ -20,9 +25,10 @@ package struct ShipmentReader: Sendable {
 
   package init(
     sender: LogID, scope: NarrowedScope, knowledge: Knowledge, schema: Schema,
-    names: (own: String, peer: String)
+    names: (own: String, peer: String), trustsIndexes: Bool = false
   ) {
     self.scope = scope
+    self.trustsIndexes = trustsIndexes
     self.sender = sender
     self.knowledge = knowledge.restricted { scope.contains($0) }
     self.names = names
@@ -34,7 +40,9 @@ package struct ShipmentReader: Sendable {
   }
 
   /// A piece that is to be read when those before it are.
-  func arrived(_ bytes: [UInt8]) -> ArrivedPiece { ArrivedPiece(bytes, check) }
+  func arrived(_ bytes: [UInt8]) -> ArrivedPiece {
+    ArrivedPiece(bytes, trustsIndexes ? nil : check)
+  }
 
   mutating func read(_ arrived: ArrivedPiece) throws(ReplicationError) -> VerifiedPiece {
     let (came, blocks) = try arrived.take()
@@ -47,8 +55,8 @@ package struct ShipmentReader: Sendable {
     }
     if piece.sealed != nil, !piece.continues(knowledge) { piece = try piece.unpacked() }
     let verified = VerifiedPiece(piece: piece, storedSize: arrived.storedSize, names: names)
-    if let blocks, try verified.sealed(above: knowledge) != nil {
-      try SealedCheck.run(blocks, held: knowledge)
+    if try verified.sealed(above: knowledge) != nil {
+      if let blocks { try SealedCheck.run(blocks, held: knowledge) }
       for stream in piece.streams { knowledge[stream.range.partition, stream.range.origin] = stream.head }
       return verified
     }

@@ -279,4 +279,7 @@ package final class SimulatedFileSystem: FileSystem {
       }
     }
   }
+
+  /// One user has it all.
+  package func isOwn(_ directory: String) -> Bool { true }
 }

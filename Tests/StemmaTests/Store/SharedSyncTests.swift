@@ -61,6 +61,7 @@ private final class HeldFileSystem: FileSystem {
   func rename(_ path: String, to target: String) throws(LogError) { try base.rename(path, to: target) }
   func remove(_ path: String) throws(LogError) { try base.remove(path) }
   func syncDirectory(_ path: String) throws(LogError) { try base.syncDirectory(path) }
+  func isOwn(_ directory: String) throws(LogError) -> Bool { try base.isOwn(directory) }
 }
 
 private final class HeldFile: File {
