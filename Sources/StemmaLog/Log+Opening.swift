@@ -3,7 +3,7 @@ import StemmaEvents
 extension Log {
   /// Makes a log in a directory that has none; makes the directory too, but not the one above it. When this
   /// returns, an empty log is durable. A creation that did not come to its end leaves at most a first journal without
-  /// a frame, which goes.
+  /// a frame, and a watermark that tells of no more, which go.
   /// Throws `.logExists`, `.system`.
   package static func create(
     in directory: String, id: LogID, fileSystem: any FileSystem, options: Options = Options()
@@ -19,7 +19,10 @@ extension Log {
         guard try isUnused(try fileSystem.open(path, .read)) else { throw .logExists(path: directory) }
         leftBehind.append(path)
       case .segment, .journal: throw .logExists(path: directory)
-      case .watermark, .cut, .partial, .aside, .other: break
+      case .watermark:
+        let path = LogFileName.watermark(in: directory)
+        if try isOfUnusedLog(path, fileSystem) { leftBehind.append(path) }
+      case .cut, .partial, .aside, .other: break
       }
     }
     for path in leftBehind { try fileSystem.remove(path) }
@@ -41,6 +44,18 @@ extension Log {
       guard bytes.allSatisfy({ $0 == 0 }) else { return false }
       offset += UInt64(bytes.count)
     }
+  }
+
+  /// Whether a watermark tells of nothing but a first journal without a frame.
+  private static func isOfUnusedLog(_ path: String, _ fileSystem: any FileSystem) throws(LogError) -> Bool {
+    let file: any File
+    do throws(LogError) { file = try fileSystem.open(path, .read) } catch {
+      // What is no file is moved aside.
+      guard error.damage != nil else { throw error }
+      return false
+    }
+    defer { file.close() }
+    return Watermark.isOfUnusedLog(try file.read(at: 0, count: 2 * Watermark.slotSize), path: path)
   }
 
   /// The directory that a path is in, which may be relative and end with slashes.

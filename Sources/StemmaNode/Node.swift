@@ -218,6 +218,7 @@ package final class Node {
     _ directory: String, _ schema: Schema, _ log: Log, _ mark: NodeMark, _ options: OpeningOptions
   ) throws(NodeError) -> (tables: Tables, how: TablesOpening) {
     let path = path(directory, tablesFileName)
+    Tables.removeUnfinished(at: path)
     return try wrapping {
       do {
         let wait = max(options.wait, Tables.busyLimit)

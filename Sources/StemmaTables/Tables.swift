@@ -127,6 +127,16 @@ package final class Tables: Sendable {
   /// Takes tables away, so that whoever opens them next finds none. The node's writer lock must be held.
   package static func remove(at path: String) throws(TablesError) { try FileReplacement.remove(path) }
 
+  /// What is added to the name of tables that are being made.
+  static let unfinishedSuffix = ".building"
+
+  /// Takes away what a process left that died while it made tables anew. The node's writer lock must be held.
+  package static func removeUnfinished(at path: String) {
+    // What cannot be removed is told by the next rebuild.
+    unlink(path + unfinishedSuffix)
+    FileReplacement.removeSidecars(of: path + unfinishedSuffix)
+  }
+
   /// Empty tables in memory that are gone when they are released.
   package static func inMemory(schema: Schema) throws(TablesError) -> Tables {
     try open(at: ":memory:", schema: schema, mode: .readWrite)

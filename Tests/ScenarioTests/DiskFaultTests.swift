@@ -83,6 +83,32 @@ struct DiskFaultTests {
     #expect(try work.export("disk/node") == (try work.export("source")))
   }
 
+  /// `verify` named its watermark as something that somebody had put there, for ever.
+  @Test("a clone that found no room leaves nothing behind in the one that does")
+  func aFullDiskIsClonedTo() throws {
+    let work = try Workplace()
+    try work.rows("node")
+    try work.stemma("-C", "node", "import", "-", input: Rows.lines(30))
+    var failures = 0
+    for room in [8, 16, 24, 32, 40, 56] {
+      let disk = try Mount(at: work.file("disk\(room)"), ["-t", "tmpfs", "-o", "size=\(room)k", "tmpfs"])
+      let clone = "disk\(room)/clone"
+      let first = try work.attempt("clone", "node", clone)
+      if first.status == 74 { failures += 1 }
+      #expect(
+        [74, 0].contains(first.status) && (first.status == 0 || first.errors.contains("room")), "\(first)")
+      try disk.mount(["-o", "remount,size=4m"])
+      let second = try work.attempt("clone", "node", clone)
+      #expect(second.status == 0 || second.errors.contains("holds a node already"), "\(second)")
+      let found = try work.stemma("-C", clone, "verify")
+      #expect(!found.output.contains("aside") && !found.errors.contains("aside"), "\(room): \(found)")
+      let names = try FileManager.default.contentsOfDirectory(atPath: work.file(clone + "/log"))
+      #expect(!names.contains { $0.contains("aside") }, "\(room): \(names)")
+    }
+    print("\(failures) clones found no room")
+    #expect(failures > 2)
+  }
+
   /// ⚑ What was left of a record was shown as if it were all of it, and one that was lost was said not to be there.
   @Test("what is read of temporary tables that were made around damage ends with that")
   func aDamagedLogOnAReadOnlyDisk() throws {

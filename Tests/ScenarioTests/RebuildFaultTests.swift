@@ -25,4 +25,20 @@ extension SystemCallFaultTests {
     print("\(killed) rebuilds were killed, two at each of \(calls.count) calls")
     #expect(killed >= calls.count)
   }
+
+  /// It stayed until the next rebuild, as large as the tables.
+  @Test("what a rebuild leaves that is killed goes with the next write")
+  func killedRebuildsLeaveNothing() throws {
+    let calls = try calls(of: [.rebuild])
+    let last = try #require(calls.last { $0.name == "rename" })
+    let work = try prepared(for: .rebuild)
+    #expect(try kill(at: last, in: work).status == SIGKILL)
+    func left() throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: work.file("a")).filter { $0.contains("building") }
+    }
+    #expect(try !left().isEmpty)
+    for sidecar in ["-wal", "-shm", "-journal"] { try work.write("a/tables.sqlite.building" + sidecar, "x") }
+    try work.stemma("-C", "a", "create", "Row", "tenant=new", "n=1", "text=x")
+    #expect(try left() == [])
+  }
 }

@@ -218,6 +218,37 @@ import Testing
     }
   }
 
+  /// The watermark of a creation that failed later was moved aside like something that somebody had put there.
+  @Test func anUnfinishedCreationLeavesNothingToTheNextOne() throws {
+    var failures = 0
+    for operation in 1... {
+      let disk = SimulatedFileSystem()
+      disk.inject([.init(operation: operation, errno: System.noSpace)])
+      do throws(LogError) {
+        _ = try Log.create(in: "/log", id: LogID(1), fileSystem: disk)
+        break
+      } catch { failures += 1 }
+      // Nor does a second failure.
+      disk.inject([.init(operation: disk.operations.count + operation, errno: System.noSpace)])
+      do throws(LogError) { _ = try Log.create(in: "/log", id: LogID(2), fileSystem: disk) } catch {}
+      _ = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+      #expect(try disk.list("/log") == ["00000001.journal", "watermark"], "operation \(operation)")
+      let log = try Log.open(in: "/log", id: testLog, fileSystem: disk)
+      #expect(log.recovery.damage == [], "operation \(operation)")
+    }
+    #expect(failures > 8)
+    // What tells of a journal that has had events is no such thing.
+    let disk = SimulatedFileSystem()
+    let log = try Log.create(in: "/log", id: LogID(1), fileSystem: disk)
+    var maker = EventMaker(seed: 5)
+    _ = try log.append([Commit(maker.commit(3))])
+    try log.sync()
+    log.close()
+    try disk.remove("/log/00000001.journal")
+    _ = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    #expect(try disk.list("/log") == ["00000001.journal", "watermark", "watermark.aside0"])
+  }
+
   @Test func newerFormatsAreRefusedBeforeAByteIsWritten() throws {
     let (disk, _) = try smallLog()
     for name in try disk.list("/log") {

@@ -77,6 +77,23 @@ struct Watermark: Equatable, Sendable {
     guard expected == computed else { throw .checksum(expected: expected, found: computed) }
   }
 
+  /// Whether each slot was written before the first frame of a log, whichever it is, or never.
+  static func isOfUnusedLog(_ bytes: [UInt8], path: String) -> Bool {
+    guard bytes.count == 2 * slotSize else { return false }
+    return [0, slotSize].allSatisfy { start in
+      let slot = Array(bytes[start..<start + slotSize])
+      if slot.allSatisfy({ $0 == 0 }) { return true }
+      do throws(LogError) {
+        try FilePreamble.check(slot, FilePreamble.watermark, path: path, at: UInt64(start))
+        let (found, _) = try locating(path, UInt64(start)) { () throws(Flaw) in
+          try check(slot: slot)
+          return try fields(slot: slot)
+        }
+        return found.journal <= 1 && found.durable <= UInt64(JournalHeader.size)
+      } catch { return false }
+    }
+  }
+
   init(turn: UInt64, journal: UInt64, durable: UInt64) {
     self.turn = turn
     self.journal = journal

@@ -92,7 +92,7 @@ extension Tables {
     _ ownOrigins: [Origin], _ progress: (RebuildProgress) throws -> Void,
     insert: (inout TablesBuilder) throws -> Void
   ) throws -> RebuildProgress {
-    let staged = path + ".building"
+    let staged = path + Tables.unfinishedSuffix
     try FileReplacement.remove(staged)
     do {
       let acknowledged = acknowledgements(ofOld: path)
