@@ -4,7 +4,7 @@ extension LogError: CustomStringConvertible {
   /// What is wrong, where, and what to do next.
   package var description: String {
     switch self {
-    case .system(let path, let operation, let code): "\(operation) \(path): \(System.text(of: code))"
+    case .system(let path, let operation, let code): System.failure(of: operation, at: path, code)
     case .notAFile(let path, let kind):
       "\(path) is \(kind), not a file; move it away, and put the file back"
     case .damaged(let path, _, let flaw) where flaw.isDoubled: "\(path): \(flaw)"

@@ -208,8 +208,10 @@ package enum Explanations {
   }
 
   package static func text(of error: LogError) -> String {
-    guard case .system(let path, _, _) = error, isRefusalToLock(error) else { return error.description }
-    return "\(error); this node can only be read here: "
+    guard case .system(let path, let operation, let code) = error, isRefusalToLock(error) else {
+      return error.description
+    }
+    return "\(operation) \(path): \(system(code)); this node can only be read here: "
       + "`stemma clone \(path.dropLast(Node.lockFileName.count + 1)) DIR` makes one that can be written"
   }
 
@@ -249,7 +251,7 @@ package enum Explanations {
     case .replaced(let path): "\(path) was rebuilt by another process; try again"
     case .busy(let path): "\(path) is kept busy by another process; try again, or wait longer with --wait"
     case .sqlite(let path, _, let message): sqlite(error, path, message)
-    case .io(let path, let operation, let code): "\(operation) \(path): \(system(code))"
+    case .io(let path, let operation, let code): System.failure(of: operation, at: path, code)
     case .gap(let partition, let dot, let held):
       "partition \(partition): event \(dot) came, but only \(held) before it is held"
     case .merge(let model, let key, let error):
@@ -279,7 +281,8 @@ package enum Explanations {
         + "files may grow (`ulimit -f`); then try again"
     }
     if error.isRefusalToOpen {
-      return "\(path): \(says); see that it and its folder may be written to, and try again"
+      return "\(path): \(says); see that it and its folder may be written to"
+        + (error.isNotPermitted ? " by this user" : "") + ", and try again"
     }
     if error.isOfTheFiles {
       return "\(path): \(says); see that its disk is well and files may grow (`ulimit -f`), and try again"

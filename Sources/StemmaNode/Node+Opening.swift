@@ -43,6 +43,10 @@ extension Node {
   /// The node that `path` is in: the directory itself, or the nearest one above it that holds a mark.
   package static func nearest(from path: String) throws(NodeError) -> String {
     var candidate = absolute(path)
+    // Whoever may not enter it cannot know that there is none.
+    if access(self.path(candidate, NodeMark.fileName), F_OK) != 0, errno == EACCES {
+      throw .log(.system(path: path, operation: "stat", errno: EACCES))
+    }
     while true {
       if isNode(at: candidate) {
         return candidate == absolute(path) ? path : candidate

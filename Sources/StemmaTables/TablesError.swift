@@ -65,6 +65,12 @@ extension TablesError {
     return [SQLITE_CANTOPEN, SQLITE_READONLY].contains(code & 0xff)
   }
 
+  /// Whether SQLite could not open the file, or write it, because this user may not.
+  package var isNotPermitted: Bool {
+    guard isRefusalToOpen, case .sqlite(let path, _, _) = self else { return false }
+    return FileIdentity.isForbidden(FileIdentity.isTaken(path) ? path : FileReplacement.directory(of: path))
+  }
+
   /// Whether SQLite did not understand what it was asked, or knows no such table or column.
   package var isOfTheQuery: Bool {
     guard case .sqlite(_, let code, _) = self else { return false }

@@ -29,6 +29,22 @@ enum Machine {
     return path
   }()
 
+  /// Whether the tool can be run as users who own nothing, and reach the places of the tests.
+  static let canBeOthers: Bool = {
+    let isAllowed =
+      getuid() == 0 && program("setpriv") != nil && program("prlimit") != nil
+      && (try? Tool.run(
+        "/usr/bin/env",
+        [
+          "setpriv", "--reuid=64000", "--regid=64000", "--clear-groups", "/bin/sh", "-c",
+          "cd \"$0\" && exec \"$1\" --version", NSTemporaryDirectory(), Tool.path,
+        ], in: "/"))?.status == 0
+    if !isAllowed {
+      print("skipped: no other user can run the tool here, so none lacks a permission, or threads")
+    }
+    return isAllowed
+  }()
+
   /// Whether file systems can be mounted.
   static let canMount: Bool = {
     let isAllowed =

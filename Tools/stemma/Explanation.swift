@@ -64,9 +64,13 @@ struct Explanation {
     }
   }
 
+  private static func exitCode(ofSystem code: Int32) -> ExitCode {
+    [EACCES, EPERM, EROFS].contains(code) ? .noPermission : .inputOutput
+  }
+
   private static func exitCode(of error: LogError) -> ExitCode {
     switch error {
-    case .system(_, _, let code): [EACCES, EPERM, EROFS].contains(code) ? .noPermission : .inputOutput
+    case .system(_, _, let code): exitCode(ofSystem: code)
     case .notAFile, .damaged, .poisoned, .hole: .inputOutput
     case .newerFormat, .foreignLog, .overLimit: .badData
     case .noLog: .noInput
@@ -79,6 +83,8 @@ struct Explanation {
   private static func exitCode(of error: TablesError) -> ExitCode {
     switch error {
     case .busy: .inUse
+    case .io(_, _, let code): exitCode(ofSystem: code)
+    case .sqlite where error.isNotPermitted: .noPermission
     case .sqlite where error.isOfTheFiles: .inputOutput
     case .unknownModel, .unknownField, .unknownRelationship, .notAQuery, .sqlite: .badData
     default: .inputOutput

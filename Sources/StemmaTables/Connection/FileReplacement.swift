@@ -30,6 +30,11 @@ struct FileIdentity: Equatable, Sendable {
 
   /// Whether this process may write the file, by its permissions and those of the file system.
   static func isWritable(_ path: String) -> Bool { access(path, W_OK) == 0 }
+
+  /// Whether it is there, and this process may not read or not write it.
+  static func isForbidden(_ path: String) -> Bool {
+    access(path, R_OK | W_OK) != 0 && [EACCES, EPERM, EROFS].contains(errno)
+  }
 }
 
 /// Puts a finished SQLite file in the place of another that may be in use.
