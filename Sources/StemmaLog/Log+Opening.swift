@@ -58,6 +58,37 @@ extension Log {
     return Watermark.isOfUnusedLog(try file.read(at: 0, count: 2 * Watermark.slotSize), path: path)
   }
 
+  /// The log that most files of a directory name; nil if none do.
+  package static func id(in directory: String, fileSystem: any FileSystem) throws(LogError) -> LogID? {
+    var counts: [LogID: Int] = [:]
+    for name in try fileSystem.list(directory) {
+      let magic: [UInt8]
+      switch LogFileName(name) {
+      case .segment: magic = FilePreamble.segment
+      case .journal: magic = FilePreamble.journal
+      case .watermark: magic = FilePreamble.watermark
+      case .cut, .partial, .aside, .other: continue
+      }
+      let path = directory + "/" + name
+      do throws(LogError) {
+        let file = try fileSystem.open(path, .read)
+        defer { file.close() }
+        let bytes = try file.read(at: 0, count: FilePreamble.size + 8)
+        try FilePreamble.check(bytes, magic, path: path)
+        let id = try locating(path, UInt64(FilePreamble.size)) { () throws(Flaw) in
+          var reader = FieldReader(bytes, at: FilePreamble.size)
+          return LogID(try reader.uint64())
+        }
+        counts[id, default: 0] += 1
+      } catch {
+        // What cannot be read names nothing.
+        guard error.damage != nil else { throw error }
+      }
+    }
+    let all = counts.values.reduce(0, +)
+    return counts.first { 2 * $0.value > all }?.key
+  }
+
   /// The directory that a path is in, which may be relative and end with slashes.
   package static func parent(of directory: String) -> String {
     var directory = directory[...]

@@ -22,7 +22,15 @@ package enum Explanations {
     case .logWithoutMark(let path):
       "there is a log in \(path), and no \(NodeMark.fileName) beside it; put that file back from a backup, or choose "
         + "another directory"
-    case .badMark(let path, let what): "\(path): \(what); restore it from a backup, or clone the node anew"
+    case .lostMark(let path, true):
+      "the node in \(path) has lost its \(NodeMark.fileName), and has the copy of it: "
+        + "`cp \(word(Node.path(path, NodeMark.copyName))) \(word(Node.path(path, NodeMark.fileName)))` brings it back"
+    case .lostMark(let path, false):
+      "the node in \(path) has lost its \(NodeMark.fileName) and the copy of it; put them back from a backup, or make a new "
+        + "one with `\(command("repair --name NAME", at: path))`: the log is kept, scope and remotes are to be told again"
+    case .badMark(let path, let what):
+      "\(path): \(what); restore it from a backup, or take it away, and its copy if there is "
+        + "one, and `\(command("repair --name NAME", at: Log.parent(of: path)))` makes a new one"
     case .noSchema(let path): "\(path) is missing or empty; " + restoring(schema: path)
     case .badSchema(let path, let what): "\(path): \(what); " + restoring(schema: path)
     case .newerFormat(let path, let found, let supported):

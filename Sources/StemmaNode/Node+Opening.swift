@@ -51,7 +51,10 @@ extension Node {
       if isNode(at: candidate) {
         return candidate == absolute(path) ? path : candidate
       }
-      guard let slash = candidate.lastIndex(of: "/"), candidate != "/" else { throw .noNode(path: path) }
+      guard let slash = candidate.lastIndex(of: "/"), candidate != "/" else {
+        throw hasLostMark(path)
+          ? .lostMark(path: path, hasCopy: isThere(NodeMark.copyName, in: path)) : .noNode(path: path)
+      }
       candidate = slash == candidate.startIndex ? "/" : String(candidate[..<slash])
     }
   }
@@ -59,6 +62,15 @@ extension Node {
   /// Whether a directory is that of a node.
   package static func isNode(at path: String) -> Bool {
     FileManager.default.fileExists(atPath: Self.path(path, NodeMark.fileName))
+  }
+
+  /// Whether a directory has all that a node has, but no mark.
+  private static func hasLostMark(_ path: String) -> Bool {
+    isThere(schemaFileName, in: path) && isThere(logDirectoryName, in: path)
+  }
+
+  private static func isThere(_ name: String, in directory: String) -> Bool {
+    FileManager.default.fileExists(atPath: path(directory, name))
   }
 
   // MARK: Create

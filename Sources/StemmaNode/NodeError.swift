@@ -16,6 +16,8 @@ package enum NodeError: Error {
   indirect case unfinishedClone(path: String, source: String?, NodeError?)
   /// There is a log that was written to, and no mark beside it: somebody took the mark away.
   case logWithoutMark(path: String)
+  /// A directory has all of a node but its mark. `hasCopy`: that is there.
+  case lostMark(path: String, hasCopy: Bool)
   case cannotRead(path: String, errno: Int32)
   /// `stemma.json` is not what this version writes.
   case badMark(path: String, what: String)

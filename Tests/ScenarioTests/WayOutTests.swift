@@ -71,4 +71,41 @@ struct WayOutTests {
     #expect(result.errors.contains(advice), "\(result.errors)")
     try work.stemma("-C", "node", "create", "Row", "tenant=x", "n=2", "text=x")
   }
+
+  /// No command opened such a node, or said what to do.
+  @Test("a node that lost its mark, and the copy of it, gets a new one")
+  func lostMark() throws {
+    let work = try openNode()
+    try work.stemma("clone", "node", "peer", "--name", "peer")
+    let (export, log) = (
+      try work.export("node"), try work.stemma("-C", "node", "log", "--oneline").lines.count
+    )
+    try FileManager.default.removeItem(atPath: work.file("node/stemma.json"))
+    let first = try work.attempt("-C", "node", "status")
+    #expect(first.status == 66, "\(first)")
+    let copying = try #require(first.errors.firstMatch(of: /`(cp [^`]*)`/)).1
+    #expect(try Tool.run("/bin/sh", ["-c", String(copying)], in: work.path).status == 0)
+    #expect(try work.export("node") == export)
+    for name in ["stemma.json", "stemma.json.copy"] {
+      try FileManager.default.removeItem(atPath: work.file("node/" + name))
+    }
+    for arguments in [["status"], ["verify"], ["log"], ["repair"], ["repair", "--from", "peer"]] {
+      let refused = try Tool.run(Tool.path, ["-C", "node"] + arguments, in: work.path)
+      #expect(refused.status == 66, "\(arguments): \(refused)")
+      #expect(refused.errors.contains("`stemma -C node repair --name NAME`"), "\(refused.errors)")
+    }
+    let made = try work.stemma("-C", "node", "repair", "--name", "again")
+    #expect(made.output.contains("nothing to repair"), "\(made)")
+    #expect(try work.export("node") == export)
+    #expect(try work.stemma("-C", "node", "log", "--oneline").lines.count == log)
+    #expect(try work.stemma("-C", "node", "verify").output.contains("all good"))
+    try work.stemma("-C", "node", "create", "Row", "tenant=x", "n=1", "text=x", "--by", "ann")
+    try work.stemma("-C", "peer", "create", "Row", "tenant=x", "n=2", "text=x")
+    try work.stemma("-C", "node", "sync", "peer")
+    #expect(try work.export("node") == work.export("peer"))
+    #expect(try work.events("peer") == log + 2)
+    // What is there is left alone.
+    #expect(try work.attempt("-C", "node", "repair", "--name", "again").status == 64)
+    #expect(try work.attempt("-C", "nothing", "repair", "--name", "again").status == 66)
+  }
 }

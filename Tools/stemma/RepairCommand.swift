@@ -22,6 +22,9 @@ struct Repair: ParsableCommand {
       exchanged again. What stands behind them in their streams, and what the tables still show of them, is \
       written again under new origins; the tables show what they showed. `verify` goes on to say what was given up. \
       A peer that turns up with the events later sends them with the next pull. With -n nothing is changed.
+
+      With --name: a node that lost its stemma.json and the copy of it gets a new one, under this name, and writes as a \
+      new origin. Its log is kept; its scope is everything again, and it knows no remotes.
       Examples:
         stemma repair --from office
         stemma repair --from ../office --from ../home --json
@@ -39,10 +42,13 @@ struct Repair: ParsableCommand {
   @Flag(help: "Declare the lost events lost, and go on without them.") var giveUp = false
   @Flag(name: [.customShort("n"), .long], help: "With --give-up: only say what would be given up.")
   var dryRun = false
+  @Option(help: "Make the stemma.json of a node anew that lost it and its copy.") var name: String?
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
   func validate() throws {
+    if name != nil, dryRun { throw ValidationError("--name makes a file, and --dry-run changes none") }
+    if name?.isEmpty == true { throw ValidationError("--name takes a name") }
     if giveUp, fork || !from.isEmpty {
       throw ValidationError("--give-up goes with neither --from nor --fork")
     }
@@ -55,6 +61,7 @@ struct Repair: ParsableCommand {
 
   func run() throws {
     if dryRun { return try giveUp(on: try options.openLeavingFiles()) }
+    if let name { try remakeMark(name) }
     let node = try options.openForWriting(isQuiet: true)
     let found = Set(node.mark.damage?.sentences ?? [])
     defer { warn(of: node, found) }
@@ -136,6 +143,18 @@ struct Repair: ParsableCommand {
 extension Repair {
   /// Says what opening, and what was done, had to say. `found`: the damage that there was before; it is not said of what
   /// is mended by now.
+  private func remakeMark(_ name: String) throws {
+    do {
+      let directory = try options.locate()
+      throw Failure("\(directory) has its stemma.json; --name is for a node that lost it", .usage)
+    } catch NodeError.lostMark(let path, false) {
+      try Node.remakeMark(at: path, name: name, options.opening(.write))
+      Output.warning(
+        "made a new stemma.json in \(path): its scope is everything, and what it knew of remotes, of names and of what was "
+          + "given up is gone")
+    }
+  }
+
   private func warn(of node: Node, _ found: Set<String>) {
     let left = Set(node.mark.damage?.sentences ?? [])
     var said: Set<String> = []
