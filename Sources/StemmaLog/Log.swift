@@ -91,6 +91,9 @@ package final class Log {
   /// Events behind `durableEnd` that a writer has appended: it is about to sync them, or died before.
   package var unconfirmedEvents: UInt64 { journals.last.map { $0.end - $0.durableEnd } ?? 0 }
 
+  /// Whether there are frames of which nothing tells whether they are durable: the watermark is gone.
+  package var lacksWatermark: Bool { watermark == nil && unconfirmedEvents > 0 }
+
   /// The position behind the last event that is known durable: nothing beyond it is shown to a peer.
   package var durableEnd: Position {
     guard let open = journals.last else { return end }

@@ -307,6 +307,14 @@ extension Node {
     }
   }
 
+  /// Does what whoever opens the node for reading does where the tables, or the watermark, are behind.
+  func bringUpToDate() throws(NodeError) {
+    var options = options
+    options.mode = .read
+    options.wait = min(options.wait, 0.5)
+    _ = try Self.openForWriting(directory, options)
+  }
+
   private static func openForWriting(_ directory: String, _ options: OpeningOptions) throws(NodeError) -> Node
   {
     // Refuses what is no node, or a newer one, before the lock file is touched.

@@ -108,4 +108,25 @@ struct WayOutTests {
     #expect(try work.attempt("-C", "node", "repair", "--name", "again").status == 64)
     #expect(try work.attempt("-C", "nothing", "repair", "--name", "again").status == 66)
   }
+
+  /// It waited until somebody wrote again.
+  @Test("who follows a log of which the watermark is removed is shown what was written meanwhile")
+  func followingWithoutAWatermark() throws {
+    let work = try openNode()
+    let journal = "node/log/00000001.journal"
+    try FileManager.default.copyItem(atPath: work.file("node"), toPath: work.file("later"))
+    for number in 1...2 {
+      try work.stemma("-C", "later", "create", "Row", "tenant=x", "n=\(number)", "text=x")
+    }
+    let following = try Following(["-C", "node", "log", "--oneline", "--follow"], in: work)
+    #expect(following.lines(3).count == 3)
+    // As if a writer that has the watermark open had gone on, and ended.
+    try FileManager.default.removeItem(atPath: work.file("node/log/watermark"))
+    let count = try work.bytes(journal).count
+    let file = try FileHandle(forWritingTo: URL(fileURLWithPath: work.file(journal)))
+    try file.seekToEnd()
+    try file.write(contentsOf: try work.bytes("later/log/00000001.journal").dropFirst(count))
+    try file.close()
+    #expect(following.lines(5, within: 20).count == 5)
+  }
 }

@@ -207,7 +207,18 @@ extension Node {
 
   /// Takes in what was appended since this node was opened or last asked; true if there was anything.
   package func refreshLog() throws(NodeError) -> Bool {
-    do throws(LogError) { return try log.refresh() } catch { throw .log(error) }
+    let isChanged: Bool
+    do throws(LogError) {
+      isChanged = try log.refresh()
+      guard log.lacksWatermark else { return isChanged }
+    } catch { throw .log(error) }
+    // Nothing tells how much of the log is durable, and its writer may be gone. Who opens a node finds that out, and writes
+    // it down; where that cannot be, it is not known before somebody writes.
+    do throws(NodeError) { try bringUpToDate() } catch {
+      guard error.isInUse || error.isRefusalToWrite else { throw error }
+      return isChanged
+    }
+    do throws(LogError) { return try log.refresh() || isChanged } catch { throw .log(error) }
   }
 
   /// The position that the next event of this log gets.
