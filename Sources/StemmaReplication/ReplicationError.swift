@@ -91,7 +91,8 @@ extension ReplicationError: CustomStringConvertible {
     case .damaged(let subject, let found): "\(subject) is damaged: \(found); nothing of it was taken"
     case .sameLog(let id):
       "both nodes have the log id \(id): one directory is a copy of the other; "
-        + "make the second node with `stemma clone`"
+        + "if both were written to since, run `stemma repair --fork --from PEER` on one of them, and sync again; if only one was, "
+        + "make the other anew with `stemma clone`"
     case .schemaConflict(let conflicts): "the schemas do not fit: \(conflicts.joined(separator: "; "))"
     case .schemaUnreadable(let why): "the peer's schema cannot be read: \(why)"
     case .notPermitted(let partitions):

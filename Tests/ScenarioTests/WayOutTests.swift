@@ -109,6 +109,48 @@ struct WayOutTests {
     #expect(try work.attempt("-C", "nothing", "repair", "--name", "again").status == 66)
   }
 
+  /// Two snapshots of one disk: all that tells a copy is the same in both. The refusal named no way out for what each wrote.
+  @Test(
+    "copies that cannot be told apart, and were both written to, are brought together as the refusal says")
+  func twins() throws {
+    let work = try openNode()
+    try FileManager.default.copyItem(atPath: work.file("node"), toPath: work.file("twin"))
+    try beTheOnlyOne("twin", in: work)
+    let pure = try work.attempt("-C", "node", "sync", "twin")
+    #expect(pure.status == 65 && pure.errors.contains("make the other anew with `stemma clone`"), "\(pure)")
+    try work.stemma("-C", "node", "create", "Row", "tenant=x", "n=1", "text=mine")
+    try work.stemma("-C", "twin", "create", "Row", "tenant=x", "n=2", "text=other")
+    try work.stemma("-C", "twin", "create", "Row", "tenant=y", "n=1", "text=other")
+    let refused = try work.attempt("-C", "node", "sync", "twin")
+    #expect(
+      refused.status == 65 && refused.errors.contains("`stemma repair --fork --from PEER`"), "\(refused)")
+    try work.stemma("-C", "twin", "repair", "--fork", "--from", "node")
+    try work.stemma("-C", "twin", "sync", "node")
+    #expect(try work.export("node") == work.export("twin"))
+    #expect(try work.stemma("-C", "node", "list", "Row", "--json").output.contains("other"))
+    for name in ["node", "twin"] {
+      #expect(try work.events(name) == 6)
+      try work.stemma("-C", name, "verify")
+    }
+  }
+
+  /// Has a copy take itself for what it is a copy of.
+  private func beTheOnlyOne(_ name: String, in work: Workplace) throws {
+    let url = URL(fileURLWithPath: work.file(name + "/stemma.json"))
+    var mark = try #require(
+      try JSONSerialization.jsonObject(with: try Data(contentsOf: url)) as? [String: Any])
+    let birth = try Tool.run(
+      "/usr/bin/env", ["stat", "-c", "%i %w %W", name + "/log/watermark"], in: work.path)
+    let words = birth.output.split(whereSeparator: \.isWhitespace)
+    let fraction = try #require(words[2].split(separator: ".").last)
+    mark["watermark"] = [
+      "inode": try #require(UInt64(words[0])), "birthSeconds": try #require(Int64(words[words.count - 1])),
+      "birthNanoseconds": try #require(UInt32(fraction)),
+    ]
+    mark["checksum"] = nil
+    try JSONSerialization.data(withJSONObject: mark).write(to: url)
+  }
+
   /// It waited until somebody wrote again.
   @Test("who follows a log of which the watermark is removed is shown what was written meanwhile")
   func followingWithoutAWatermark() throws {
