@@ -160,3 +160,21 @@ void stemma_return_free_memory(void) {
   malloc_zone_pressure_relief(NULL, 0);
 #endif
 }
+
+static void *end_with(void *barrier) {
+  pthread_mutex_lock(barrier);
+  pthread_mutex_unlock(barrier);
+  return NULL;
+}
+
+int stemma_can_begin_threads(int count) {
+  // Each waits for it, so that all are there at once.
+  pthread_mutex_t barrier = PTHREAD_MUTEX_INITIALIZER;
+  pthread_t threads[64];
+  int begun = 0;
+  pthread_mutex_lock(&barrier);
+  while (begun < count && begun < 64 && pthread_create(&threads[begun], NULL, end_with, &barrier) == 0) begun++;
+  pthread_mutex_unlock(&barrier);
+  for (int i = 0; i < begun; i++) pthread_join(threads[i], NULL);
+  return begun >= count;
+}

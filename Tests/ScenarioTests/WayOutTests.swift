@@ -151,6 +151,29 @@ struct WayOutTests {
     try JSONSerialization.data(withJSONObject: mark).write(to: url)
   }
 
+  /// libdispatch tries for ever to make a thread that cannot be made, and every command waited as long, without a word.
+  @Test(
+    "where too few threads can be made, commands end with a word", .enabled(if: Machine.canBeOthers),
+    arguments: [1, 2, 4, 6, 7])
+  func fewThreads(limit: Int) throws {
+    let work = try openNode()
+    let user = UInt32(64_100 + limit)
+    _ = try Tool.run("/usr/bin/env", ["chown", "-R", "\(user)", work.path], in: "/")
+    try work.write("lines.ndjson", Rows.lines(3000))
+    for arguments in [
+      ["-C", "node", "status"], ["-C", "node", "import", "--upsert", "lines.ndjson"],
+      ["-C", "node", "rebuild"], ["-C", "node", "verify"], ["clone", "node", "twin"],
+      ["-C", "node", "export"],
+    ] {
+      let result = try stranger(user, ["prlimit", "--nproc=\(limit):\(limit)"], arguments, in: work)
+      #expect([0, 74].contains(result.status), "\(limit) \(arguments): \(result.status) \(result.errors)")
+      if limit < 3 { #expect(result.status == 74, "\(limit) \(arguments)") }
+      if result.status == 74 {
+        #expect(result.errors.contains("too few threads"), "\(limit) \(arguments): \(result.errors)")
+      }
+    }
+  }
+
   /// It waited until somebody wrote again.
   @Test("who follows a log of which the watermark is removed is shown what was written meanwhile")
   func followingWithoutAWatermark() throws {

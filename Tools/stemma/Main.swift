@@ -98,6 +98,13 @@ struct Stemma: ParsableCommand {
 }
 
 extension Stemma {
+  /// How many threads a command takes at once beside the first, at most: one of libdispatch's that looks after the others, one
+  /// of it for each processor, those of an import that read and commit, and that of a rebuild which it may begin with. Of
+  /// very many processors some may stay without.
+  private static let threads = Int32(min(ProcessInfo.processInfo.activeProcessorCount, 16) + 4)
+
+  /// Sees that threads can be made: libdispatch tries again for ever where one cannot, and whoever waits for it waits as long.
+  ///
   /// Lets libdispatch take the file descriptors that it takes when the first of its threads begins, three of them, and sees that
   /// there are some more for a moment, as it opens a file about each of its threads now and then: were they not to be
   /// had, it would end the process.
@@ -106,6 +113,11 @@ extension Stemma {
     for descriptor in spare where descriptor >= 0 { close(descriptor) }
     guard spare.allSatisfy({ $0 >= 0 }) else {
       throw Failure("too few files may be open (`ulimit -n`); allow more, and try again", .inputOutput)
+    }
+    guard stemma_can_begin_threads(threads) == 1 else {
+      throw Failure(
+        "too few threads can be made: \(threads) are needed; allow this user, or the container, more processes (`ulimit -u`), "
+          + "or more memory (`ulimit -v`), and try again", .inputOutput)
     }
     let isBegun = DispatchSemaphore(value: 0)
     DispatchQueue.global().asyncAfter(deadline: .now() + .microseconds(1)) { isBegun.signal() }

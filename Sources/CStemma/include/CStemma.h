@@ -31,6 +31,9 @@ void stemma_keep_heap_small(void);
 // glibc and macOS's.
 void stemma_return_free_memory(void);
 
+// Whether this process can have `count` more threads at once, 64 at most. They are made and end.
+int stemma_can_begin_threads(int count);
+
 // Asks the processor to have these bytes in its caches soon. Any address will do: nothing is read.
 static inline void stemma_prefetch(const void *bytes) { __builtin_prefetch(bytes); }
 
