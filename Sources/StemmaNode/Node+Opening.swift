@@ -52,7 +52,7 @@ extension Node {
         return candidate == absolute(path) ? path : candidate
       }
       guard let slash = candidate.lastIndex(of: "/"), candidate != "/" else {
-        throw hasLostMark(path)
+        throw try hasLostMark(path)
           ? .lostMark(path: path, hasCopy: isThere(NodeMark.copyName, in: path)) : .noNode(path: path)
       }
       candidate = slash == candidate.startIndex ? "/" : String(candidate[..<slash])
@@ -65,8 +65,12 @@ extension Node {
   }
 
   /// Whether a directory has all that a node has, but no mark.
-  private static func hasLostMark(_ path: String) -> Bool {
-    isThere(schemaFileName, in: path) && isThere(logDirectoryName, in: path)
+  private static func hasLostMark(_ path: String) throws(NodeError) -> Bool {
+    guard isThere(schemaFileName, in: path), isThere(logDirectoryName, in: path) else { return false }
+    // Other software has folders of that name, too.
+    do throws(LogError) {
+      return try Log.id(in: Self.path(path, logDirectoryName), fileSystem: POSIXFileSystem()) != nil
+    } catch { throw .log(error) }
   }
 
   private static func isThere(_ name: String, in directory: String) -> Bool {

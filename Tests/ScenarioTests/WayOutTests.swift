@@ -104,6 +104,12 @@ struct WayOutTests {
     try work.stemma("-C", "node", "sync", "peer")
     #expect(try work.export("node") == work.export("peer"))
     #expect(try work.events("peer") == log + 2)
+    // Not each folder with such names has been a node.
+    try FileManager.default.createDirectory(
+      atPath: work.file("other/log"), withIntermediateDirectories: true)
+    try work.write("other/schema.graphql", Rows.schema)
+    try work.write("other/log/server.log", "x")
+    #expect(try work.attempt("-C", "other", "status").errors.contains("there is no node in other"))
     // What is there is left alone.
     #expect(try work.attempt("-C", "node", "repair", "--name", "again").status == 64)
     #expect(try work.attempt("-C", "nothing", "repair", "--name", "again").status == 66)
