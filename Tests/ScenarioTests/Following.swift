@@ -33,16 +33,4 @@ final class Following {
     }
     return text.split(separator: "\n").map(String.init)
   }
-
-  /// The same, but those that there are by then, if these many do not come within so many seconds.
-  func lines(_ count: Int, within seconds: Double) -> [String] {
-    let deadline = Date() + seconds
-    var waiting = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-    while text.count(where: { $0 == "\n" }) < count, deadline.timeIntervalSinceNow > 0 {
-      if poll(&waiting, 1, 100) > 0 {
-        text += String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-      }
-    }
-    return text.split(separator: "\n").map(String.init)
-  }
 }
