@@ -50,26 +50,30 @@ extension Log {
   /// Appends frames.
   func append(_ groups: [(events: [Event], notes: [(CommitID, CommitNote)])]) throws(LogError) {
     try checkWritable()
-    guard let journal = journals.last else { throw .noLog(path: directory) }
+    guard !journals.isEmpty else { throw .noLog(path: directory) }
     let moved = try heads(behind: groups)
     var bytes: [UInt8] = []
     var frames: [(events: Int, raw: Int, stored: Int, chain: UInt32)] = []
-    var chain = journal.chain
-    var end = journal.end
+    // Numbers instead of a copy of the journal: where one is held, its marks are copied before the next is added, all of
+    // them at each commit.
+    let last = journals.count - 1
+    let (number, size, durable) = (journals[last].number, journals[last].size, journals[last].durable)
+    var chain = journals[last].chain
+    var end = journals[last].end
     for (events, notes) in groups where !events.isEmpty {
       let raw = events.reduce(0) { $0 + $1.rawSize }
       let before = bytes.count
       chain = try JournalFrame.encode(
         payload: try encoded(events, notes, from: end), events: events.count, raw: raw,
-        synced: journal.durable, previous: chain, log: id, number: journal.number,
-        offset: journal.size + UInt64(before), into: &bytes)
+        synced: durable, previous: chain, log: id, number: number, offset: size + UInt64(before), into: &bytes
+      )
       frames.append((events.count, raw, bytes.count - before, chain))
       end += UInt64(events.count)
     }
     if bytes.isEmpty { return }
-    try write(bytes, to: journal)
+    try write(bytes)
     for frame in frames {
-      journals[journals.count - 1].append(
+      journals[last].append(
         events: frame.events, raw: frame.raw, stored: frame.stored, chain: frame.chain)
     }
     appended.merge(moved) { $1 }
@@ -96,30 +100,31 @@ extension Log {
   /// Writes frames at the end of the journal. Behind small ones it writes zeros ahead, up to half of what the
   /// file holds: syncs that follow then find their blocks in place, and need not wait for the file system's own
   /// journal. Large groups gain nothing by it.
-  private func write(_ bytes: [UInt8], to journal: Journal) throws(LogError) {
+  private func write(_ bytes: [UInt8]) throws(LogError) {
     let last = journals.count - 1
-    let end = journal.size + UInt64(bytes.count)
-    if end > journal.allocated, bytes.count <= LogLimits.smallGroup, journal.size >= LogLimits.leastAhead {
-      let ahead = min(max(journal.size / 2, LogLimits.leastAhead), LogLimits.mostAhead)
+    let (file, size) = (journals[last].file, journals[last].size)
+    let end = size + UInt64(bytes.count)
+    if end > journals[last].allocated, bytes.count <= LogLimits.smallGroup, size >= LogLimits.leastAhead {
+      let ahead = min(max(size / 2, LogLimits.leastAhead), LogLimits.mostAhead)
       do throws(LogError) {
-        try journal.file.write(bytes + [UInt8](repeating: 0, count: Int(ahead)), at: journal.size)
+        try file.write(bytes + [UInt8](repeating: 0, count: Int(ahead)), at: size)
         journals[last].allocated = end + ahead
         return
       } catch {
         // The disk may have room for the frames, if not for what comes after them.
-        try takeBack(journal)
+        try takeBack(file, to: size)
       }
     }
-    do throws(LogError) { try journal.file.write(bytes, at: journal.size) } catch {
-      try takeBack(journal)
+    do throws(LogError) { try file.write(bytes, at: size) } catch {
+      try takeBack(file, to: size)
       throw error
     }
   }
 
   /// Space may come back: what was written of the frames goes, and appending can go on.
-  private func takeBack(_ journal: Journal) throws(LogError) {
-    try poisoning { () throws(LogError) in try journal.file.truncate(to: journal.size) }
-    journals[journals.count - 1].allocated = journal.size
+  private func takeBack(_ file: any File, to size: UInt64) throws(LogError) {
+    try poisoning { () throws(LogError) in try file.truncate(to: size) }
+    journals[journals.count - 1].allocated = size
   }
 
   private func encoded(
