@@ -10,8 +10,9 @@ package struct Origin: Hashable, Comparable, Sendable, CustomStringConvertible {
 
   /// Sixteen lowercase hexadecimal digits.
   package var description: String {
-    let digits = String(rawValue, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
+    var digits: [UInt8] = []
+    digits.append(hex: rawValue)
+    return String(decoding: digits, as: UTF8.self)
   }
 }
 

@@ -36,6 +36,11 @@ enum HexDigits {
   }
 
   /// Writes two lowercase digits for each byte.
+  static func unpack(_ packed: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
+    guard let start = target.baseAddress else { return }
+    unpack(packed, to: start.assumingMemoryBound(to: UInt8.self))
+  }
+
   static func unpack(_ packed: UnsafeRawBufferPointer, to target: UnsafeMutablePointer<UInt8>) {
     var index = 0
     while index + 4 <= packed.count {
@@ -98,6 +103,36 @@ extension UnsafeRawBufferPointer {
 }
 
 extension [UInt8] {
+  /// Appends sixteen lowercase digits.
+  package mutating func append(hex number: UInt64) {
+    Swift.withUnsafeBytes(of: number.bigEndian) { packed in
+      append(count: 16) { HexDigits.unpack(packed, to: $0) }
+    }
+  }
+
+  /// Appends eight lowercase digits.
+  package mutating func append(hex number: UInt32) {
+    Swift.withUnsafeBytes(of: number.bigEndian) { packed in
+      append(count: 8) { HexDigits.unpack(packed, to: $0) }
+    }
+  }
+
+  /// Appends a number as text.
+  package mutating func append(decimal number: Int64) {
+    if number < 0 { append(UInt8(ascii: "-")) }
+    append(decimal: number.magnitude)
+  }
+
+  package mutating func append(decimal number: UInt64) {
+    var (left, unit) = (number, 1 as UInt64)
+    while left / unit >= 10 { unit *= 10 }
+    while unit > 0 {
+      append(UInt8(ascii: "0") + UInt8(left / unit))
+      left %= unit
+      unit /= 10
+    }
+  }
+
   /// Appends the numbers of an even count of lowercase digits, two in a byte.
   mutating func appendPacked(hex digits: UnsafeRawBufferPointer) {
     append(count: digits.count / 2) { target in

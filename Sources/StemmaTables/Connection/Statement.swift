@@ -16,9 +16,17 @@ package struct Connection {
   }
 
   /// A statement that every transaction needs. It must be run to its end, or be reset, before it is asked for again.
-  func prepareOnce(_ sql: String) throws(TablesError) -> Statement {
-    if let statement = kept?.statements[sql] { return statement }
+  func prepareOnce(_ sql: StaticString) throws(TablesError) -> Statement {
+    if let statement = kept?.fixed(sql) { return statement }
     // It must not hold what holds it: nothing would ever end it, and the connection could not be closed.
+    let statement = try Connection(handle: handle, path: path).prepare(sql.description)
+    kept?.fixed.append((sql.utf8Start, statement))
+    return statement
+  }
+
+  /// As above, for one whose text depends on the schema.
+  func prepareOnce(text sql: String) throws(TablesError) -> Statement {
+    if let statement = kept?.statements[sql] { return statement }
     let statement = try Connection(handle: handle, path: path).prepare(sql)
     kept?.statements[sql] = statement
     return statement
@@ -92,7 +100,10 @@ extension TablesError {
 
 /// Statements by their text. Preparing one costs several times what it costs to run it on one row.
 final class KeptStatements {
-  /// Those of this module, a few.
+  /// Those of this module, a few, by the addresses of their texts: a commit asks for ten of them, and to hash a text
+  /// takes longer than to bind it.
+  fileprivate var fixed: [(text: UnsafePointer<UInt8>, statement: Statement)] = []
+  /// Those of this module that depend on the schema.
   fileprivate var statements: [String: Statement] = [:]
   /// Those of anybody that only read.
   private var queries: [String: Statement] = [:]
@@ -100,6 +111,12 @@ final class KeptStatements {
 
   /// How many of the latter are kept; beyond it, all are dropped.
   static let limit = 512
+
+  fileprivate func fixed(_ sql: StaticString) -> Statement? {
+    let text = sql.utf8Start
+    for place in fixed.indices where fixed[place].text == text { return fixed[place].statement }
+    return nil
+  }
 
   fileprivate func keep(_ query: Statement, for sql: String) {
     if queries.count >= Self.limit { queries = [:] }
@@ -125,7 +142,8 @@ final class KeptStatements {
   func checkInvariants() {
     precondition(lent.isEmpty, "queries end with their transaction")
     precondition(queries.count <= Self.limit, "memory is bounded")
-    for statement in Array(statements.values) + Array(queries.values) { statement.checkIsAtRest() }
+    let all = fixed.map(\.statement) + Array(statements.values) + Array(queries.values)
+    for statement in all { statement.checkIsAtRest() }
   }
 }
 

@@ -38,28 +38,21 @@ struct HeadSum: Equatable {
   static func -= (a: inout HeadSum, b: HeadSum) { a = a - b }
 
   /// Of one row of `_stemma_meta`.
+  /// `row`: origin, number and hash, with a space between them.
   static func of(
-    _ name: String, _ partition: [UInt8], _ origin: Origin, _ number: Int64, _ hash: String
+    _ name: StaticString, _ partition: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
   ) -> HeadSum {
-    partition.withUnsafeBytes { partition in
-      Array("\(origin) \(number) \(hash)".utf8).withUnsafeBytes { row in of(name, partition, row) }
-    }
-  }
-
-  private static func of(
-    _ name: String, _ partition: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
-  ) -> HeadSum {
-    HeadSum(heads: KeyHash(partition: partition, model: name).of(row))
+    HeadSum(heads: KeyHash(partition: partition, model: name.description).of(row))
   }
 
   /// Of what is there beside the records. O(streams + tombstones + conflicts); SQLite counts a hundred of the latter in
   /// the time of one stream.
   static func ofRows(_ connection: Connection) throws(TablesError) -> HeadSum {
     var sum = HeadSum.zero
-    for name in ["commit", "stream"] {
+    for name: StaticString in ["commit", "stream"] {
       let statement = try connection.prepare(
         "SELECT partition, origin || ' ' || value || ' ' || hash FROM _stemma_meta WHERE name = ?")
-      statement.bind(1, name)
+      statement.bind(1, name.description)
       while try statement.step() { sum += of(name, statement.bytes(0), statement.bytes(1)) }
     }
     sum.tombstones = try connection.integer("SELECT count(*) FROM _stemma_tombstones") ?? 0

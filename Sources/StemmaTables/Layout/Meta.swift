@@ -76,12 +76,22 @@ enum Meta {
 
   /// In one row: a page of the disk holds both or neither.
   static func write(_ token: LogToken, _ sum: HeadSum, to connection: Connection) throws(TablesError) {
-    let numbers = [token.position.file, token.position.index, UInt64(token.chain), sum.heads]
-    let counts = [sum.tombstones, sum.rows, sum.conflicts]
-    var words = ""
-    for number in numbers { words += "\(number) " }
-    words += "\(counts[0]) \(counts[1]) \(counts[2])"
-    try write("position", .string(words), to: connection)
+    var words: [UInt8] = []
+    words.reserveCapacity(128)
+    for number in [token.position.file, token.position.index, UInt64(token.chain), sum.heads] {
+      words.append(decimal: number)
+      words.append(UInt8(ascii: " "))
+    }
+    for (place, count) in [sum.tombstones, sum.rows, sum.conflicts].enumerated() {
+      if place > 0 { words.append(UInt8(ascii: " ")) }
+      words.append(decimal: count)
+    }
+    let statement = try connection.prepareOnce(
+      """
+      INSERT INTO _stemma_meta (name, value) VALUES ('position', ?)
+      ON CONFLICT DO UPDATE SET value = excluded.value
+      """)
+    try statement.run(words) { statement, words in statement.bind(1, inPlace: words) }
   }
 
   /// Moves from a position, read if it is not given, to another one, if that is given, and the sum of the heads by `change`.
@@ -135,8 +145,7 @@ enum Meta {
       """)
     let number = Int64(bitPattern: clock.rawValue)
     statement.bind(1, number)
-    statement.bind(2, crc(ofClock: number))
-    try statement.run()
+    try statement.run(crc(ofClock: number)) { statement, crc in statement.bind(2, inPlace: crc) }
   }
 
   /// Throws `needsRebuild` if it is not what was written.
@@ -145,14 +154,18 @@ enum Meta {
     defer { statement.reset() }
     guard try statement.step() else { return Timestamp(rawValue: 0) }
     let number = statement.int(0)
-    guard statement.text(1) == crc(ofClock: number) else {
+    guard statement.bytes(1).elementsEqual(crc(ofClock: number)) else {
       throw .needsRebuild(path: connection.path, .damaged("_stemma_meta: the clock"))
     }
     return Timestamp(rawValue: UInt64(bitPattern: number))
   }
 
-  private static func crc(ofClock number: Int64) -> String {
-    StreamCache.hexadecimal(CRC32C.of(Array("clock \(number)".utf8)))
+  private static func crc(ofClock number: Int64) -> [UInt8] {
+    var bytes = Array("clock ".utf8)
+    bytes.append(decimal: number)
+    var digits: [UInt8] = []
+    digits.append(hex: CRC32C.of(bytes))
+    return digits
   }
 }
 

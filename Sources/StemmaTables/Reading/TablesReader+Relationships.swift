@@ -44,7 +44,7 @@ extension TablesReader {
     let sql =
       "\(child.selection()) FROM \(child.table) WHERE \(matches.joined(separator: " AND ")) "
       + "ORDER BY \(child.keyOrder())"
-    let statement = isReadAtOnce ? try connection.prepareOnce(sql) : try connection.prepare(sql)
+    let statement = isReadAtOnce ? try connection.prepareOnce(text: sql) : try connection.prepare(sql)
     for (index, part) in key.parts.prefix(fields.count).enumerated() {
       statement.bind(Int32(index + 1), part.value)
     }

@@ -124,7 +124,7 @@ package struct Acknowledgement: Hashable, Sendable {
   }
 
   fileprivate var crc: String {
-    StreamCache.hexadecimal(
+    HeadRow.hexadecimal(
       CRC32C.of(Array("\(peer) ".utf8) + partition.bytes + Array(" \(origin) \(sequence.rawValue)".utf8)))
   }
 }

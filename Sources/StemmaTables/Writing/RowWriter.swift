@@ -247,6 +247,19 @@ final class RowWriter {
 }
 
 extension Statement {
+  /// Runs a statement that gives no rows, of which `bind` binds parameters in place, from `bytes`.
+  func run(
+    _ bytes: [UInt8], _ bind: (Statement, UnsafeRawBufferPointer) -> Void
+  ) throws(TablesError) {
+    let code = bytes.withUnsafeBytes { bytes in
+      bind(self, bytes)
+      let code = sqlite3_step(handle)
+      sqlite3_reset(handle)
+      return code
+    }
+    guard code == SQLITE_DONE || code == SQLITE_ROW else { throw connection.failure(code) }
+  }
+
   /// Binds a blob where it stands and runs the statement.
   func run(blob: [UInt8], at index: Int32) throws(TablesError) {
     let code = blob.withUnsafeBytes { bytes in

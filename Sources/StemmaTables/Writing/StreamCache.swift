@@ -65,7 +65,7 @@ struct StreamCache {
     defer { statement.reset() }
     let isThere = try statement.step()
     let head = try isThere ? Self.head(of: partition, origin, statement, 0) : .none
-    headSums.append(isThere ? Self.row(partition, origin, head).sum : .zero)
+    headSums.append(isThere ? HeadRow(partition, origin, head).sum : .zero)
     heads.append(Stream(partition: partition, origin: origin, head: head))
     index[name] = heads.count - 1
     last = heads.count - 1
@@ -149,7 +149,7 @@ struct StreamCache {
     defer { statement.reset() }
     let isThere = try statement.step()
     let number = try isThere ? Self.commit(of: origin, statement, 0) : 0
-    commitSums.append(isThere ? Self.row(origin, number).sum : .zero)
+    commitSums.append(isThere ? HeadRow(origin, commit: number).sum : .zero)
     commits.append(Commits(origin: origin, highest: number))
     return commits.count - 1
   }
@@ -160,86 +160,24 @@ struct StreamCache {
   mutating func flush(_ connection: Connection) throws(TablesError) -> HeadSum {
     var change = HeadSum.zero
     if heads.contains(where: \.isDirty) {
-      let statement = try connection.prepareOnce(Self.upsertStream)
+      let statement = try connection.prepareOnce(HeadRow.upsertStream)
       for index in heads.indices where heads[index].isDirty {
         let stream = heads[index]
-        let sum = try Self.write(stream.partition, stream.origin, stream.head, statement)
-        change += sum - headSums[index]
-        headSums[index] = sum
+        let row = HeadRow(stream.partition, stream.origin, stream.head)
+        try row.write(by: statement)
+        change += row.sum - headSums[index]
+        headSums[index] = row.sum
         heads[index].isDirty = false
       }
     }
     for index in commits.indices where commits[index].isDirty {
-      let sum = try Self.write(commits[index].origin, commits[index].highest, connection)
-      change += sum - commitSums[index]
-      commitSums[index] = sum
+      let row = HeadRow(commits[index].origin, commit: commits[index].highest)
+      try row.write(by: connection.prepareOnce(HeadRow.upsertCommit))
+      change += row.sum - commitSums[index]
+      commitSums[index] = row.sum
       commits[index].isDirty = false
     }
     return change
-  }
-
-  static let upsertStream = """
-    INSERT INTO _stemma_meta (name, partition, origin, value, hash) VALUES ('stream', ?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET value = excluded.value, hash = excluded.hash
-    """
-
-  @discardableResult
-  static func write(
-    _ partition: Partition, _ origin: Origin, _ head: StreamHead, _ statement: Statement
-  ) throws(TablesError) -> HeadSum {
-    let row = row(partition, origin, head)
-    statement.bind(1, text: partition.bytes)
-    statement.bind(2, origin.description)
-    statement.bind(3, row.number)
-    statement.bind(4, row.hash)
-    try statement.run()
-    return row.sum
-  }
-
-  @discardableResult
-  static func write(
-    _ origin: Origin, _ commit: UInt64, _ connection: Connection
-  ) throws(TablesError) -> HeadSum {
-    let statement = try connection.prepareOnce(
-      """
-      INSERT INTO _stemma_meta (name, origin, value, hash) VALUES ('commit', ?, ?, ?)
-      ON CONFLICT DO UPDATE SET value = excluded.value, hash = excluded.hash
-      """)
-    let row = row(origin, commit)
-    statement.bind(1, origin.description)
-    statement.bind(2, row.number)
-    statement.bind(3, row.hash)
-    try statement.run()
-    return row.sum
-  }
-
-  /// The row of a stream.
-  private static func row(
-    _ partition: Partition, _ origin: Origin, _ head: StreamHead
-  ) -> (number: Int64, hash: String, sum: HeadSum) {
-    let number = Int64(clamping: head.sequence.rawValue)
-    let hash = head.hash.description
-    let checked = hash + crc(partition.bytes, origin, number, hash)
-    return (number, checked, .of("stream", partition.bytes, origin, number, checked))
-  }
-
-  /// The row of an origin's commits.
-  private static func row(
-    _ origin: Origin, _ commit: UInt64
-  ) -> (number: Int64, hash: String, sum: HeadSum) {
-    let number = Int64(clamping: commit)
-    let checked = crc([], origin, number, "")
-    return (number, checked, .of("commit", [], origin, number, checked))
-  }
-
-  /// Over a row of which one changed byte would have new events continue what they do not follow.
-  private static func crc(_ partition: [UInt8], _ origin: Origin, _ number: Int64, _ hash: String) -> String {
-    hexadecimal(CRC32C.of(partition + Array("\(origin) \(number) \(hash)".utf8)))
-  }
-
-  static func hexadecimal(_ crc: UInt32) -> String {
-    let digits = String(crc, radix: 16)
-    return String(repeating: "0", count: 8 - digits.count) + digits
   }
 
   /// A stream's head from three columns. Throws if they are not what was written there.
@@ -250,7 +188,7 @@ struct StreamCache {
     let hash = statement.text(column + 1)
     guard hash.utf8.count == 32, let high = UInt64(hash.prefix(16), radix: 16),
       let low = UInt64(hash.suffix(16), radix: 16), sequence > 0,
-      statement.text(column + 2) == crc(partition.bytes, origin, sequence, hash)
+      statement.text(column + 2) == HeadRow.crc(partition.bytes, origin, sequence, hash)
     else {
       throw .needsRebuild(
         path: statement.connection.path, .damaged("_stemma_streams: \(partition), \(origin)"))
@@ -263,7 +201,7 @@ struct StreamCache {
     of origin: Origin, _ statement: Statement, _ column: Int32
   ) throws(TablesError) -> UInt64 {
     let number = statement.int(column)
-    guard number >= 0, statement.text(column + 1) == crc([], origin, number, "") else {
+    guard number >= 0, statement.text(column + 1) == HeadRow.crc([], origin, number, "") else {
       throw .needsRebuild(path: statement.connection.path, .damaged("_stemma_commits: \(origin)"))
     }
     return UInt64(number)

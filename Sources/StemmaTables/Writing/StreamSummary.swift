@@ -67,12 +67,13 @@ struct StreamSummary: Sendable {
       all += streams.map { (partition, $0, $1) }
     }
     all.sort { $0.0 != $1.0 ? $0.0 < $1.0 : $0.1 < $1.1 }
-    let statement = try connection.prepare(StreamCache.upsertStream)
+    let statement = try connection.prepareOnce(HeadRow.upsertStream)
     for (partition, origin, head) in all where head.sequence > .zero {
-      try StreamCache.write(partition, origin, head, statement)
+      try HeadRow(partition, origin, head).write(by: statement)
     }
     for commit in commits.sorted() {
-      try StreamCache.write(commit.origin, commit.number, connection)
+      let row = HeadRow(commit.origin, commit: commit.number)
+      try row.write(by: connection.prepareOnce(HeadRow.upsertCommit))
     }
     try Meta.write(clock: clock.highest, to: connection)
   }

@@ -74,7 +74,7 @@ extension TablesTransaction {
     try connection.prepareOnce("RELEASE stemma").run()
   }
 
-  private static let savepointStatement = "SAVEPOINT stemma"
+  private static let savepointStatement: StaticString = "SAVEPOINT stemma"
 
   /// Before a record is changed.
   func remember(_ place: Int) {
