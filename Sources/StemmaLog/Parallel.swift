@@ -22,48 +22,70 @@ package func mapInParallel<Input: Sendable, Output: Sendable>(
   return slots.compactMap { $0 }
 }
 
-/// What a body makes of something on another thread meanwhile, for one who takes it later: on that one's thread, if
-/// no other has begun by then. So nobody waits for a thread that is not there, however many of them wait for each other.
+/// A body that is run on another thread meanwhile, for one who waits for its end later: on that one's thread, if no
+/// other has begun by then. So nobody waits for a thread that is not there, however many of them wait for each other.
 ///
-/// For the same kind of work as above, or for work on something that nobody else touches before `take` has returned.
-package final class MadeAhead<Output>: Sendable {
-  private let order: Mutex<(@Sendable () -> sending Output)?>
-  private let made = Mutex<Output?>(nil)
-  private let isMade = DispatchSemaphore(value: 0)
+/// For the same kind of work as above, or for work on something that nobody else touches before `finish` has returned.
+package final class DoneAhead: Sendable {
+  private let order: Mutex<(@Sendable () -> Void)?>
+  private let isDone = DispatchSemaphore(value: 0)
 
-  package init(_ body: @escaping @Sendable () -> sending Output) {
+  package init(_ body: @escaping @Sendable () -> Void) {
     order = Mutex(body)
-    DispatchQueue.global().async { [self] in make() }
+    DispatchQueue.global().async { [self] in run() }
   }
 
-  /// Does nothing if it is made already, or being made.
-  private func make() { if isMadeHere() { isMade.signal() } }
+  /// Does nothing if it is done already, or being done.
+  private func run() { if isRunHere() { isDone.signal() } }
 
-  /// When this returns, this thread holds nothing any more that it was made of: no file stays open for a moment behind
-  /// one who takes it, and closes that.
-  private func isMadeHere() -> Bool {
+  /// When this returns, this thread holds nothing any more of the body: no file stays open for a moment behind one who
+  /// waits, and closes that.
+  private func isRunHere() -> Bool {
     let body = order.withLock { order in
       let body = order
       order = nil
       return body
     }
     guard let body else { return false }
-    made.withLock { $0 = body() }
+    body()
     return true
+  }
+
+  var isOrdered: Bool { order.withLock { $0 != nil } }
+
+  /// Waits for the end. To be called once.
+  package func finish() {
+    run()
+    isDone.wait()
+  }
+}
+
+/// As above, for what a body makes.
+package final class MadeAhead<Output>: Sendable {
+  private final class Place: Sendable {
+    let made = Mutex<Output?>(nil)
+  }
+
+  private let place: Place
+  private let making: DoneAhead
+
+  package init(_ body: @escaping @Sendable () -> sending Output) {
+    let place = Place()
+    self.place = place
+    making = DoneAhead { place.made.withLock { $0 = body() } }
   }
 
   /// Traps if what is made is to be made once more. For tests, on any thread.
   package func checkInvariants() {
     // In this order: what is made was ordered before.
-    let isMade = made.withLock { $0 != nil }
-    precondition(!isMade || order.withLock { $0 == nil }, "it is made once")
+    let isMade = place.made.withLock { $0 != nil }
+    precondition(!isMade || !making.isOrdered, "it is made once")
   }
 
   /// Waits until it is there. To be called once.
   package func take() -> sending Output {
-    make()
-    isMade.wait()
-    let output = made.withLock { made in
+    making.finish()
+    let output = place.made.withLock { made in
       let output = made
       made = nil
       return output

@@ -192,11 +192,13 @@ extension Node {
       return Swift.Result { () throws(TablesError) in try body() }
     }
     let (synced, outcome) = withoutActuallyEscaping(body) { body in
-      // What it changes is touched by nobody else before `take` has returned, which the compiler cannot see.
+      // What they change is touched by nobody else before `finish` has returned, which the compiler cannot see.
       nonisolated(unsafe) let body = body
-      let writing = MadeAhead { Swift.Result { () throws(TablesError) in try body() } }
+      nonisolated(unsafe) var outcome = Swift.Result<Void, TablesError>.success(())
+      let writing = DoneAhead { do throws(TablesError) { try body() } catch { outcome = .failure(error) } }
       let synced = Swift.Result { () throws(LogError) in try log.sync() }
-      return (synced, writing.take())
+      writing.finish()
+      return (synced, outcome)
     }
     do throws(LogError) { try synced.get() } catch { throw .log(error) }
     return outcome
