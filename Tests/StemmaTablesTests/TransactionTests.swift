@@ -131,6 +131,78 @@ private struct GivenUp: Error {}
     #expect(try both[0].read { reader throws(TablesError) in try reader.token() } == token(4))
   }
 
+  /// A record that was written last is in memory for the next transaction; not one that was only read, nor a large one.
+  @Test func smallRecordsAreKeptForTheNextTransaction() throws {
+    var (tables, writers) = try sample()
+    let team = try #require(writers.schema.model(named: "Team"))
+    var kept = 0
+    func count() throws { try tables.write { transaction in kept = transaction.records.count } }
+    try count()
+    #expect(kept == 1)
+    try tables.write { transaction throws(TablesError) in
+      _ = try transaction.state(of: Key(.string("other")), in: team)
+    }
+    try count()
+    #expect(kept == 0)
+    try tables.apply([writers.write(.update, "Team", key, ["name": .string("two")])])
+    try count()
+    #expect(kept == 1)
+    try tables.apply([writers.write(.delete, "Team", key)])
+    try count()
+    #expect(kept == 1)
+    let large = String(repeating: "x", count: 1 << 18)
+    try tables.apply([writers.write(.create, "Team", key, ["name": .string(large)])])
+    try count()
+    #expect(kept == 0)
+    try tables.apply([writers.write(.update, "Team", key, ["name": .string("three")])])
+    try tables.check()
+    let expected = try Tables.inMemory(schema: writers.schema)
+    try expected.apply(writers.events, batch: 1)
+    #expect(try tables.digests() == expected.digests())
+  }
+
+  /// What a failed commit of a group had changed in a record that an earlier transaction left in memory is taken back there.
+  @Test func keptRecordIsTakenBackWithTheCommitThatChangedIt() throws {
+    var (tables, writers) = try sample()
+    let update = try writers.write(.update, "Team", key, ["name": .string("two")])
+    for asksForRows in [false, true] {
+      try tables.write { transaction throws(TablesError) in
+        #expect(transaction.records.count == 1)
+        do throws(GivenUp) {
+          try transaction.savepoint({ _ in GivenUp() }) { () throws(GivenUp) in
+            do throws(TablesError) {
+              try transaction.apply(update)
+              if asksForRows { _ = try transaction.reader() }
+            } catch { Issue.record(error) }
+            throw GivenUp()
+          }
+        } catch {}
+      }
+      try tables.check()
+      #expect(try tables.exported().contains("one"))
+    }
+    try tables.apply([update])
+    try tables.check()
+    #expect(try tables.exported().contains("two"))
+  }
+
+  /// A record that is in memory is not taken for one of another partition.
+  @Test func keptRecordStaysInItsPartition() throws {
+    var (tables, writers) = try sample()
+    let good = try writers.write(.create, "File", Key(.string("a"), .string("b")))
+    try tables.apply([good])
+    var foreign = try writers.write(.update, "File", good.key)
+    foreign.partition = Partition("folder=z")
+    foreign.dot = Dot(foreign.dot.origin, Sequence(1))
+    try tables.write { transaction throws(TablesError) in
+      #expect(transaction.records.count == 2)
+      #expect(throws: TablesError.foreignPartition(foreign.partition, model: "File", good.key)) {
+        try transaction.apply(foreign)
+      }
+    }
+    try tables.check()
+  }
+
   @Test func gapInAStreamIsRefusedAndNothingChanges() throws {
     var (tables, writers) = try sample()
     _ = try writers.write(.update, "Team", key, ["name": .string("lost")])

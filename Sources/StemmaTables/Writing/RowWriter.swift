@@ -96,8 +96,9 @@ final class RowWriter {
 
   // MARK: Rows
 
-  /// Writes the row of a record that exists.
-  func write(_ key: Key, _ state: RecordState) throws(TablesError) {
+  /// Writes the row of a record that exists. Returns how many bytes of keys, texts and states were given to SQLite.
+  @discardableResult
+  func write(_ key: Key, _ state: RecordState) throws(TablesError) -> Int {
     let rules = layout.rules
     var room = key.bytes.count
     values.removeAll(keepingCapacity: true)
@@ -125,6 +126,7 @@ final class RowWriter {
     put.bind(index + 1, Int64(clamping: state.version.rawValue))
     let bytes = state.sealed(rules, omitsShown: true, key.bytes)
     try put.run(blob: bytes, at: index + 2)
+    return room + bytes.count
   }
 
   /// Binds the parts of a key to the first parameters. Their text is copied to `text`, whose room must
@@ -190,13 +192,19 @@ final class RowWriter {
   static let insertConflict =
     "INSERT OR IGNORE INTO _stemma_conflicts (model, key, partition) VALUES (?, ?, ?)"
 
-  func writeTombstone(_ key: Key, _ partition: Partition, _ state: RecordState) throws(TablesError) {
+  /// Returns as `write` does.
+  @discardableResult
+  func writeTombstone(
+    _ key: Key, _ partition: Partition, _ state: RecordState
+  ) throws(TablesError) -> Int {
     let statement = try prepared(&putTombstone, Self.upsertTombstone)
     statement.bind(1, text: storedName)
     statement.bind(2, blob: key.bytes)
     statement.bind(3, text: partition.bytes)
     statement.bind(4, Int64(clamping: state.version.rawValue))
-    try statement.run(blob: state.sealed(layout.rules, omitsShown: false, key.bytes), at: 5)
+    let bytes = state.sealed(layout.rules, omitsShown: false, key.bytes)
+    try statement.run(blob: bytes, at: 5)
+    return key.bytes.count + bytes.count
   }
 
   func deleteTombstone(_ key: Key) throws(TablesError) {

@@ -16,6 +16,7 @@ extension TablesTransaction {
       precondition(
         record.isDirty || (record.stored == .nothing) == record.state.isEmpty, "what was written is")
       precondition(record.stored != .tombstone || hasTombstones[model] == true, "tombstones are known of")
+      precondition(record.size == 0 || record.partition != nil, "what was written was changed by events")
       record.state.checkInvariants()
     }
     for (model, places) in changed.enumerated() {

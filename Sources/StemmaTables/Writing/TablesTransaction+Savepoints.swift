@@ -97,10 +97,11 @@ extension TablesTransaction {
     streams.endUndo()
     for (place, changed) in undo?.records ?? [] {
       // How it is stored may just have changed.
-      let (stored, isConflictStored) = (records[place].stored, records[place].isConflictStored)
+      let before = records[place]
       records[place] = changed
-      records[place].stored = stored
-      records[place].isConflictStored = isConflictStored
+      records[place].stored = before.stored
+      records[place].isConflictStored = before.isConflictStored
+      records[place].size = before.size
       noteDirty(place)
     }
     token = tokenNow

@@ -42,6 +42,8 @@ package final class TablesTransaction {
   private static let recordLimit = 16_384
   /// Above how many streams or records nothing is kept for the next transaction.
   private static let keptLimit = 1024
+  /// How many records are kept for the next transaction, and how many bytes of them, as SQLite has them.
+  private static let (keptRecords, keptBytes) = (256, 1 << 18)
 
   struct RecordName: Hashable {
     let model: Int
@@ -63,7 +65,14 @@ package final class TablesTransaction {
     var isDirty = false
     /// The number of the last savepoint since which it was changed.
     var changedSince = 0
+    /// That of the events that were applied to it; nil: none was.
+    var partition: Partition?
+    /// Bytes of it that SQLite was given last; 0: none.
+    var size = 0
   }
+
+  /// Records that were written, and the sum of their sizes.
+  private var written = (count: 0, bytes: 0)
 
   init(connection: Connection, tableSet: TableSet, writers: [RowWriter]) {
     self.connection = connection
@@ -190,16 +199,22 @@ package final class TablesTransaction {
   // MARK: Memory
 
   private func load(_ name: RecordName, _ partition: Partition?) throws(TablesError) -> Int {
-    if let index = recordIndex[name] { return index }
+    if let index = recordIndex[name] {
+      guard let partition else { return index }
+      if let known = records[index].partition, known != partition {
+        try check(partition, name)
+      } else {
+        records[index].partition = partition
+      }
+      return index
+    }
     if records.count >= Self.recordLimit {
       try flush()
       forgetRecords()
     }
     let writer = writers[name.model]
     var state = try writer.row(name.key)
-    if let partition, !writer.layout.holds(name.key, in: partition) {
-      throw .foreignPartition(partition, model: writer.layout.model.name, name.key)
-    }
+    if let partition { try check(partition, name) }
     var stored = state == nil ? Record.Stored.nothing : .row
     if state == nil, try mayHaveTombstones(name.model) {
       state = try writer.tombstone(name.key)
@@ -209,9 +224,16 @@ package final class TablesTransaction {
     records.append(
       Record(
         name: name, state: state ?? RecordState(), stored: stored,
-        isConflictStored: state.map { $0.isInConflict(writer.layout.rules) } ?? false))
+        isConflictStored: state.map { $0.isInConflict(writer.layout.rules) } ?? false, partition: partition))
     recordIndex[name] = index
     return index
+  }
+
+  private func check(_ partition: Partition, _ name: RecordName) throws(TablesError) {
+    let layout = writers[name.model].layout
+    guard layout.holds(name.key, in: partition) else {
+      throw .foreignPartition(partition, model: layout.model.name, name.key)
+    }
   }
 
   private func mayHaveTombstones(_ model: Int) throws(TablesError) -> Bool {
@@ -277,8 +299,9 @@ package final class TablesTransaction {
     let rules = writer.layout.rules
     let key = records[index].name.key
     let stored = records[index].stored
+    let size: Int
     if records[index].state.exists(rules) {
-      try writer.write(key, records[index].state)
+      size = try writer.write(key, records[index].state)
       if stored == .tombstone {
         try writer.deleteTombstone(key)
         listed -= .tombstone
@@ -286,7 +309,7 @@ package final class TablesTransaction {
       if stored != .row { listed += .row }
       records[index].stored = .row
     } else {
-      try writer.writeTombstone(key, try writer.layout.partition(of: key), records[index].state)
+      size = try writer.writeTombstone(key, try writer.layout.partition(of: key), records[index].state)
       if stored == .row {
         try writer.deleteRow(key)
         listed -= .row
@@ -307,6 +330,9 @@ package final class TablesTransaction {
       records[index].isConflictStored = isInConflict
     }
     records[index].isDirty = false
+    written.bytes += size - records[index].size
+    if records[index].size == 0 { written.count += 1 }
+    records[index].size = size
   }
 
   /// Drops what is kept in memory, changes included: SQLite holds the truth again.
@@ -319,18 +345,22 @@ package final class TablesTransaction {
     hasTombstones = Array(repeating: nil, count: writers.count)
   }
 
-  /// Forgets the records when all is committed: their states may be large.
+  /// When all is committed. A record that was just written is often the next to be changed, so a few small ones are kept;
+  /// not such as were only read: nothing says how large they are, and to what partition their key belongs.
   ///
-  /// - Returns: whether the rest is little enough to be kept.
+  /// - Returns: whether all is little enough to be kept.
   func end() -> Bool {
     guard max(records.count, streams.heads.count) <= Self.keptLimit else { return false }
-    forgetRecords()
+    if written.count < records.count || records.count > Self.keptRecords || written.bytes > Self.keptBytes {
+      forgetRecords()
+    }
     return true
   }
 
   private func forgetRecords() {
     records.removeAll(keepingCapacity: true)
     recordIndex.removeAll(keepingCapacity: true)
+    written = (0, 0)
   }
 }
 
