@@ -35,12 +35,12 @@ enum HexDigits {
     return digits &+ 0x3030_3030_3030_3030 &+ letters &* UInt64(UInt8(ascii: "a") - 10 - UInt8(ascii: "0"))
   }
 
-  /// Writes two lowercase digits for each byte.
   static func unpack(_ packed: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
     guard let start = target.baseAddress else { return }
     unpack(packed, to: start.assumingMemoryBound(to: UInt8.self))
   }
 
+  /// Writes two lowercase digits for each byte.
   static func unpack(_ packed: UnsafeRawBufferPointer, to target: UnsafeMutablePointer<UInt8>) {
     var index = 0
     while index + 4 <= packed.count {
