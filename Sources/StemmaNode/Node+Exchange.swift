@@ -283,6 +283,10 @@ extension Node {
     }
     try conclude(own)
     try peer.node.conclude(peer)
+    // Of a journal whose end is damaged nothing is met: what came is all that is left, not all that there was.
+    if peer.node.mark.damage == nil, !peer.node.log.isHarmless(peer.node.log.recovery.damage) {
+      try peer.node.checkLogIsWhole()
+    }
     guard let summary = own.summary else {
       throw .replication(.incomplete("the session ended without a summary"))
     }
