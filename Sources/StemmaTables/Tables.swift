@@ -30,7 +30,7 @@ package final class Tables: Sendable {
   private let identity: FileIdentity?
   private let prepared = PreparedWriters()
 
-  /// What the writing connection keeps from one transaction to the next: its statements, and what is known of the streams.
+  /// What the writing connection keeps from one transaction to the next: its statements, the streams, and small records.
   /// Unchecked, because it is only touched inside of `writeWithoutTransaction`, which runs one block at a time.
   private final class PreparedWriters: @unchecked Sendable {
     var writers: [RowWriter] = []
