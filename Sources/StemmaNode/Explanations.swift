@@ -28,6 +28,8 @@ package enum Explanations {
     case .lostMark(let path, false):
       "the node in \(path) has lost its \(NodeMark.fileName) and the copy of it; put them back from a backup, or make a new "
         + "one with `\(command("repair --name NAME", at: path))`: the log is kept, scope and remotes are to be told again"
+    case .noTemporaryPlace(_, let error):
+      "\(text(of: error)); temporary files are made there: name another folder, with `TMPDIR`"
     case .badMark(let path, let what):
       "\(path): \(what); restore it from a backup, or take it away, and its copy if there is "
         + "one, and `\(command("repair --name NAME", at: Log.parent(of: path)))` makes a new one"

@@ -22,13 +22,31 @@ extension Node {
       mark.damage?.areTablesPartial = areTablesPartial
       return try saveMark()
     }
+    let damage = try damage(of: found)
+    mark.damage = damage
+    try saveMark()
+    notices += damage.sentences
+  }
+
+  private func damage(of found: [Damage]) throws(NodeError) -> RecordedDamage {
     var survey = try survey(found)
     survey.vague = survey.vague(after: try Self.wrapping { try log.salvage(survey) })
     var damage = RecordedDamage(survey)
     damage.areTablesPartial = areTablesPartial
-    mark.damage = damage
-    try saveMark()
-    notices += damage.sentences
+    return damage
+  }
+
+  /// Has damage count that was found when this node was opened for reading, and is not recorded. Where it cannot be, it counts
+  /// for this instance: nobody takes what is left of the log for all that there was.
+  func noteDamageOfOpening() throws(NodeError) {
+    let found = log.recovery.damage
+    try recordMetDamage(found)
+    if mark.damage == nil {
+      let damage = try damage(of: found)
+      mark.damage = damage
+      notices += damage.sentences
+    }
+    hasUntoldDamage = false
   }
 
   /// Records damage that a reader met, so that from then on nobody builds on what is lost.
@@ -174,7 +192,7 @@ extension Node {
     _ body: () throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
     do throws(NodeError) { return try body() } catch .tables(.needsRebuild(tablesPath, let reason)) {
-      let folder = try Self.wrapping { try TemporaryFolder(options.ports) }
+      let folder = try TemporaryFolder()
       let (made, isAroundDamage) = try Self.makeTables(
         in: folder, schema, log, mark, options, mode: .readOnly)
       (tables, temporary) = (made, folder)

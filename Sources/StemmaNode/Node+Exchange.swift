@@ -40,6 +40,7 @@ extension Node {
     do {
       if try ports.exists(NodeMark.fileName, in: text) { return [RemotePeer(name: text, address: text)] }
     } catch { throw .log(error) }
+    if let lost = try Self.lostMark(in: text, ports) { throw lost }
     throw .unknownRemote(text, known: mark.remotes.map(\.name))
   }
 
@@ -79,9 +80,7 @@ extension Node {
     from source: String, to directory: String, partitions: [String], name: String?,
     options: OpeningOptions = OpeningOptions(mode: .write), progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> TransferReport {
-    var reading = options
-    reading.mode = .read
-    let peer = try open(at: source, reading)
+    let peer = try open(at: source, options.ofPeer(writes: false))
     // Nobody could tell the copy from one of all that there is.
     guard peer.mark.unfinishedClone == nil else {
       throw .notAPeer(path: source, reason: Explanations.unfinishedPeer + ", and nothing was cloned")
@@ -169,10 +168,10 @@ extension Node {
     with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String],
     progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> ExchangeReport {
-    var peerOptions = options
-    peerOptions.mode = pushes ? .write : .read
     let peer: Node
-    do throws(NodeError) { peer = try Self.open(at: remote.address, peerOptions) } catch .noNode {
+    do throws(NodeError) {
+      peer = try Self.open(at: remote.address, options.ofPeer(writes: pushes))
+    } catch .noNode {
       var reason = "there is no node in that directory"
       if mark.unfinishedClone != nil {
         reason +=

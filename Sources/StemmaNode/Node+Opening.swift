@@ -24,12 +24,21 @@ extension Node {
     /// Whether a reader changes no file of the node at all: tables that are behind the log are taken as they are then, and
     /// made in a temporary place where none can be used.
     package var leavesFiles = false
-    /// Whether damage that a reader meets is recorded in the node, where it can be written.
+    /// Whether damage that a reader meets is recorded in the node, where it can be written; not of a peer's.
     package var recordsDamage = true
     /// Told while tables are rebuilt: events done, and of how many.
     package var progress: (UInt64, UInt64) -> Void = { _, _ in }
 
     package init(mode: Mode = .read) { self.mode = mode }
+
+    /// How another node is opened for this one. What is only read may be somebody else's: damage of it is recorded by its own
+    /// readers.
+    func ofPeer(writes: Bool) -> OpeningOptions {
+      var options = self
+      options.mode = writes ? .write : .read
+      options.recordsDamage = writes
+      return options
+    }
 
     var waitMilliseconds: UInt32 { UInt32(wait * 1000) }
 
@@ -48,13 +57,11 @@ extension Node {
       throw .log(.system(path: path, operation: "stat", errno: EACCES))
     }
     while true {
-      if isNode(at: candidate) {
-        return candidate == absolute(path) ? path : candidate
-      }
-      guard let slash = candidate.lastIndex(of: "/"), candidate != "/" else {
-        throw try hasLostMark(path)
-          ? .lostMark(path: path, hasCopy: isThere(NodeMark.copyName, in: path)) : .noNode(path: path)
-      }
+      let shown = candidate == absolute(path) ? path : candidate
+      if isNode(at: candidate) { return shown }
+      // Or what is meant for it would be done to one further above.
+      if let lost = try lostMark(in: shown, Ports()) { throw lost }
+      guard let slash = candidate.lastIndex(of: "/"), candidate != "/" else { throw .noNode(path: path) }
       candidate = slash == candidate.startIndex ? "/" : String(candidate[..<slash])
     }
   }
@@ -64,17 +71,19 @@ extension Node {
     FileManager.default.fileExists(atPath: Self.path(path, NodeMark.fileName))
   }
 
-  /// Whether a directory has all that a node has, but no mark.
-  private static func hasLostMark(_ path: String) throws(NodeError) -> Bool {
-    guard isThere(schemaFileName, in: path), isThere(logDirectoryName, in: path) else { return false }
-    // Other software has folders of that name, too.
+  /// `.lostMark` if a directory has all that a node has, but no mark.
+  static func lostMark(in directory: String, _ ports: Ports) throws(NodeError) -> NodeError? {
     do throws(LogError) {
-      return try Log.id(in: Self.path(path, logDirectoryName), fileSystem: POSIXFileSystem()) != nil
-    } catch { throw .log(error) }
-  }
-
-  private static func isThere(_ name: String, in directory: String) -> Bool {
-    FileManager.default.fileExists(atPath: path(directory, name))
+      guard try ports.isReadable(schemaFileName, in: directory) else { return nil }
+      // Other software has folders of that name, too.
+      guard try Log.id(in: path(directory, logDirectoryName), fileSystem: ports.fileSystem) != nil else {
+        return nil
+      }
+      return .lostMark(path: directory, hasCopy: try ports.isReadable(NodeMark.copyName, in: directory))
+    } catch {
+      if error.isNotFound { return nil }
+      throw .log(error)
+    }
   }
 
   // MARK: Create
@@ -266,7 +275,17 @@ extension Node {
             "\(NodeMark.fileName) is damaged, its copy is read; the next write makes it anew")
         }
         if isDamaged, mark.damage == nil {
-          node.notices.append("the log is damaged; `stemma verify` says where")
+          var isKnown = false
+          if !mark.isUnfinished, !log.isHarmless(log.recovery.damage) {
+            do throws(NodeError) {
+              try node.noteDamageOfOpening()
+              isKnown = true
+            } catch {
+              // Whoever reads tables that are damaged, too, sees to them.
+              guard case .tables(.needsRebuild) = error else { throw error }
+            }
+          }
+          if !isKnown { node.notices.append("the log is damaged; `stemma verify` says where") }
         }
         return node
       }
@@ -280,7 +299,7 @@ extension Node {
     _ directory: String, _ mark: NodeMark, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
     because refusal: String
   ) throws -> Node {
-    let folder = try TemporaryFolder(options.ports)
+    let folder = try TemporaryFolder()
     let (tables, isAroundDamage) = try makeTables(in: folder, schema, log, mark, options, mode: .readOnly)
     let node = Node(
       directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)

@@ -213,10 +213,10 @@ extension Node {
   }
 
   func peerForReading(_ remote: RemotePeer) throws(NodeError) -> Node {
-    var options = options
-    options.mode = .read
     let peer: Node
-    do throws(NodeError) { peer = try Self.open(at: remote.address, options) } catch .noNode {
+    do throws(NodeError) {
+      peer = try Self.open(at: remote.address, options.ofPeer(writes: false))
+    } catch .noNode {
       throw .notAPeer(path: remote.address, reason: "there is no node in that directory")
     }
     // A copy has the same log id, and may have what this one has lost.

@@ -274,10 +274,9 @@ extension Node {
       try reader.token() == token ? try reader.summary() : nil
     }
     guard let found else { return }
-    let scratch = NSTemporaryDirectory() + "/stemma-verify-\(options.ports.newID())"
-    try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
-    defer { do { try FileManager.default.removeItem(atPath: scratch) } catch {} }
-    let fresh = scratch + "/tables.sqlite"
+    let folder = try TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
+    let fresh = Self.tablesPath(in: folder.path)
     _ = try rebuild(
       fresh, schema: schema, log: log, ownOrigins: [],
       filter: isBehind ? .position(lastPosition(before: token.position)) : .all, progress: options.progress)

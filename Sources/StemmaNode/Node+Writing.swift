@@ -112,7 +112,8 @@ extension Node {
       }
     } catch {
       guard !isBegun, case .tables(let refusal) = error, refusal.isRefusalToOpen else { throw error }
-      let folder = try Self.wrapping { try TemporaryFolder(ports) }
+      let folder = try TemporaryFolder()
+      defer { withExtendedLifetime(folder) {} }
       let made = try Self.makeTables(in: folder, schema, log, mark, options, mode: .readWrite)
       try rehearse(in: made.tables, body)
     }

@@ -180,7 +180,7 @@ package final class Node {
     do { return try ports.contents(of: path(directory, name), limit: metadataLimit) } catch {
       guard error.isNotFound else { throw .log(error) }
       switch name {
-      case NodeMark.fileName: throw .noNode(path: directory)
+      case NodeMark.fileName: throw try lostMark(in: directory, ports) ?? .noNode(path: directory)
       case schemaFileName: throw .noSchema(path: path(directory, name))
       default: throw .log(error)
       }

@@ -18,6 +18,8 @@ package enum NodeError: Error {
   case logWithoutMark(path: String)
   /// A directory has all of a node but its mark. `hasCopy`: that is there.
   case lostMark(path: String, hasCopy: Bool)
+  /// No folder for temporary files can be made there.
+  case noTemporaryPlace(path: String, LogError)
   case cannotRead(path: String, errno: Int32)
   /// `stemma.json` is not what this version writes.
   case badMark(path: String, what: String)

@@ -1,3 +1,4 @@
+import Foundation
 import StemmaEvents
 import StemmaLog
 
@@ -51,6 +52,18 @@ package struct Ports: Sendable {
 
   func exists(_ name: String, in directory: String) throws(LogError) -> Bool {
     do throws(LogError) { return try fileSystem.list(directory).contains(name) } catch {
+      if error.isNotFound { return false }
+      throw error
+    }
+  }
+
+  /// Whether a file is there that can be read. The directory is not listed, which may be large.
+  func isReadable(_ name: String, in directory: String) throws(LogError) -> Bool {
+    do throws(LogError) {
+      try fileSystem.open(directory + "/" + name, .read).close()
+      return true
+    } catch {
+      if case .system(_, _, EACCES) = error { return false }
       if error.isNotFound { return false }
       throw error
     }

@@ -1,16 +1,56 @@
 import Foundation
+import StemmaLog
 
-/// A folder in the system's place for temporary files, gone when it is released.
-final class TemporaryFolder {
-  let path: String
+/// A folder for files that are needed as long as this object is there, which takes it away. Only its user can read it.
+///
+/// It is locked for as long: what a process has left that was killed is removed by the next one that makes such a folder in the
+/// same place, as its lock is free.
+package final class TemporaryFolder: Sendable {
+  private static let prefix = "stemma-temporary-"
+  private static let lockName = "lock"
 
-  init(_ ports: Ports) throws {
-    path = NSTemporaryDirectory() + "/stemma-\(ports.newID())"
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  package let path: String
+  private let lock: any File
+
+  /// `place`: a folder; nil: the system's for temporary files.
+  package init(in place: String? = nil) throws(NodeError) {
+    let place = place ?? FileManager.default.temporaryDirectory.path
+    let files = POSIXFileSystem()
+    Self.removeLeftovers(in: place, files)
+    do throws(LogError) {
+      while true {
+        let made = place + "/" + Self.prefix + UUID().uuidString
+        try files.createDirectory(made, mode: 0o700)
+        let lock = try files.open(made + "/" + Self.lockName, .create)
+        // Whoever removes leftovers may have come between.
+        guard try lock.tryLock(), FileManager.default.fileExists(atPath: made) else { continue }
+        (path, self.lock) = (made, lock)
+        return
+      }
+    } catch { throw .noTemporaryPlace(path: place, error) }
   }
 
-  deinit {
-    // Whatever stays behind is in the place that the system cleans.
+  deinit { remove() }
+
+  package func remove() {
+    // Nobody is left who could be told; the next one tries it again.
     do { try FileManager.default.removeItem(atPath: path) } catch {}
+  }
+
+  private static func removeLeftovers(in place: String, _ files: POSIXFileSystem) {
+    let names: [String]
+    do { names = try files.list(place) } catch { return }
+    for name in names where name.hasPrefix(prefix) {
+      let path = place + "/" + name
+      do {
+        guard try files.isOwn(path) else { continue }
+        let lock = try files.open(path + "/" + lockName, .write)
+        defer { lock.close() }
+        if try lock.tryLock() { try FileManager.default.removeItem(atPath: path) }
+      } catch {
+        // Somebody else removes it, or its lock is not made yet.
+        continue
+      }
+    }
   }
 }

@@ -115,6 +115,57 @@ struct WayOutTests {
     #expect(try work.attempt("-C", "nothing", "repair", "--name", "again").status == 66)
   }
 
+  /// It was taken for the node around it, and written to; as a peer it was none.
+  @Test("a node that lost its mark is named wherever it stands, and whoever asks for it")
+  func lostMarkElsewhere() throws {
+    let work = try openNode()
+    try work.stemma("clone", "node", "node/inner", "--name", "inner")
+    try work.stemma("clone", "node", "far", "--name", "far")
+    for name in [
+      "node/inner/stemma.json", "node/inner/stemma.json.copy", "far/stemma.json", "far/stemma.json.copy",
+    ] {
+      try FileManager.default.removeItem(atPath: work.file(name))
+    }
+    let before = try work.export("node")
+    for directory in ["node/inner", "node/inner/log"] {
+      let refused = try work.attempt("-C", directory, "create", "Row", "tenant=x", "n=1", "text=x")
+      #expect(
+        refused.status == 66 && refused.errors.contains("node/inner has lost its stemma.json"), "\(refused)")
+    }
+    #expect(try work.export("node") == before)
+    for arguments in [
+      ["-C", "node", "pull", "far"], ["-C", "node", "sync", "far"],
+      ["-C", "node", "remote", "add", "r", "far"],
+      ["-C", "node", "repair", "--from", "far"], ["clone", "far", "new"], ["-C", "node", "diff", "far"],
+    ] {
+      let refused = try Tool.run(Tool.path, arguments, in: work.path)
+      #expect(
+        refused.status == 66 && refused.errors.contains("far has lost its stemma.json"),
+        "\(arguments): \(refused)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: work.file("new")))
+    try work.stemma("-C", "node/inner", "repair", "--name", "again")
+    #expect(try work.export("node/inner") == before)
+  }
+
+  @Test("temporary folders go with whoever made them, and those of one that was killed with the next one")
+  func temporaryFolders() throws {
+    let work = try openNode()
+    let (place, left) = (work.file("places"), "places/stemma-temporary-left")
+    for name in ["lock", "tables.sqlite"] {
+      try FileManager.default.createDirectory(atPath: work.file(left), withIntermediateDirectories: true)
+      try work.write(left + "/" + name, "x")
+    }
+    try work.stemma("-C", "node", "verify", environment: ["TMPDIR": place])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place).isEmpty)
+    for arguments in [["verify"], ["list", "Row", "--as-of", "@1.0"]] {
+      let refused = try Tool.run(
+        Tool.path, ["-C", "node"] + arguments, in: work.path, environment: ["TMPDIR": work.file("nowhere")])
+      #expect(refused.status == 73 && refused.errors.contains("nowhere"), "\(refused)")
+      #expect(refused.errors.contains("name another folder, with `TMPDIR`"), "\(refused.errors)")
+    }
+  }
+
   /// Two snapshots of one disk: all that tells a copy is the same in both. The refusal named no way out for what each wrote.
   @Test(
     "copies that cannot be told apart, and were both written to, are brought together as the refusal says")

@@ -6,41 +6,70 @@ import Testing
 @testable import StemmaLog
 @testable import StemmaNode
 
-/// What comes from a node that is damaged, and does not know it yet.
+/// What comes from a node that is damaged, and has not recorded it yet.
 @Suite struct DamagedPeerTests {
-  /// Readers of the log stop where its journal cannot be read, as at its end.
-  @Test func theDamagedEndOfAJournalIsNotTheEndOfWhatThereIs() throws {
-    let bench = try Bench(seed: 37)
+  private let bench: Bench
+  private let journal: String
+
+  /// A node `source`, of whose journal the last of twenty events cannot be read.
+  init() throws {
+    bench = try Bench(seed: 37)
+    journal = bench.path("source/log/00000001.journal")
     let node = try bench.node("source", "type Book @model { id: ID! title: String }")
     for book in 0..<20 {
       try node.commit(#"{"op":"create","model":"Book","key":"\#(book)","fields":{"title":"of \#(book)"}}"#)
     }
-    let path = bench.path("source/log/00000001.journal")
-    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: journal))
     let last = try #require(bytes.lastIndex { $0 != 0 })
     bytes[last - 20] ^= 1
-    let handle = try #require(FileHandle(forWritingAtPath: path))
+    let handle = try #require(FileHandle(forWritingAtPath: journal))
     try handle.write(contentsOf: bytes)
     try handle.close()
+  }
 
-    func isAboutTheJournal(_ error: any Error) -> Bool {
-      guard let error = error as? NodeError else { return false }
-      return Explanations.text(of: error).contains(path)
-    }
-    #expect {
-      _ = try Node.clone(
-        from: bench.path("source"), to: bench.path("clone"), partitions: [], name: "clone"
-      ) { _, _ in }
-    } throws: { isAboutTheJournal($0) }
+  private func mark() throws -> Data {
+    try Data(contentsOf: URL(fileURLWithPath: bench.path("source/stemma.json")))
+  }
+
+  /// Readers of the log stop where its journal cannot be read, as at its end.
+  @Test func theDamagedEndOfAJournalIsNotTheEndOfWhatThereIs() throws {
+    let before = try mark()
+    let cloned = try Node.clone(
+      from: bench.path("source"), to: bench.path("clone"), partitions: [], name: "clone"
+    ) { _, _ in }
+    let missing = try #require(cloned.missing)
+    #expect(
+      Explanations.text(of: missing).contains("source has lost 1 event of partition Book"), "\(missing)")
     let clone = try bench.open("clone")
     #expect(clone.mark.unfinishedClone != nil)
-    #expect(try clone.history.count == 19)
-    #expect {
-      _ = try clone.exchange(
-        with: RemotePeer(name: "source", address: bench.path("source")), pulls: true, pushes: false,
-        partitions: []
-      ) { _, _ in }
-    } throws: { isAboutTheJournal($0) }
+    // As of one that has recorded it: what may lack something is left out.
+    #expect(try clone.history.isEmpty)
+    let report = try clone.exchange(
+      with: RemotePeer(name: "source", address: bench.path("source")), pulls: true, pushes: false,
+      partitions: []
+    ) { _, _ in }
+    #expect(report.notices.contains { $0.contains("was left out: source has lost events of it") })
     #expect(try bench.open("clone", .read).mark.unfinishedClone != nil)
+    #expect(try mark() == before, "what is only read may be somebody else's")
+  }
+
+  /// The digests of the tables, which remember what was lost, are those of a whole node.
+  @Test(arguments: [true, false]) func whoReadsADamagedNodeKnowsWhatIsLost(canRecord: Bool) throws {
+    let before = try mark()
+    let lock =
+      canRecord
+      ? nil : try WriterLock(bench.path("source/lock"), fileSystem: POSIXFileSystem(), wait: 0)
+    defer { lock?.release() }
+    let reader = try bench.open("source", .read)
+    let partitions = try reader.digests(nil).map(\.partition)
+    #expect(partitions.count == 1)
+    #expect {
+      try reader.checkLogIsWhole(in: Set(partitions))
+    } throws: { error in
+      guard case NodeError.missing(let missing)? = error as? NodeError else { return false }
+      return missing.losses.map(\.partition) == partitions && missing.isTold
+    }
+    #expect(reader.notices.contains { $0.contains("00000001.journal is damaged") }, "\(reader.notices)")
+    #expect(try (mark() != before) == canRecord)
   }
 }

@@ -85,7 +85,7 @@ import Testing
         #expect(numbers.allSatisfy { $0.origin == node.mark.origin }, comment)
         #expect(try node.history.count >= told.keys.count + 1, comment)
         try node.checkInvariants()
-      } catch NodeError.noNode {
+      } catch NodeError.noNode, NodeError.lostMark {
         #expect(!told.isMade, comment)
       }
       if !isInterrupted { break }

@@ -127,8 +127,9 @@ struct ResolveDialog {
   /// Opens the value that is shown in an editor: text as it is, anything else as JSON.
   private func edit(_ conflict: ConflictDescription) throws -> Answer {
     guard let shown = conflict.candidates.first else { return .again("there is nothing to edit") }
-    let path = NSTemporaryDirectory() + "/stemma-resolve-\(UUID().uuidString).txt"
-    defer { unlink(path) }
+    let folder = try TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
+    let path = folder.path + "/value.txt"
     let before = plain(shown.value)
     try (before + "\n").write(toFile: path, atomically: false, encoding: .utf8)
     let environment = ProcessInfo.processInfo.environment

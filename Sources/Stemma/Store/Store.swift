@@ -63,7 +63,8 @@ public final class Store: Sendable {
   public static func temporary(
     options: Options = Options(), models: [any Table.Type]
   ) async throws -> Store {
-    try await Store(TemporaryFolder.newStore(), options, models, isTemporary: true)
+    let directory = try StoreError.wrapping { () throws(NodeError) in try TemporaryStores.newStore() }
+    return try await Store(directory, options, models, isTemporary: true)
   }
 
   private init(

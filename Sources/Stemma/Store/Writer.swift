@@ -85,7 +85,11 @@ actor Writer {
     options.ports = settings.ports
     let node: Node
     do throws(NodeError) { node = try Node.open(at: directory, options) } catch {
-      guard case .noNode = error, !settings.isReadOnly else { throw error }
+      switch error {
+      // What a creation that was interrupted leaves looks like the second.
+      case .noNode, .lostMark: if settings.isReadOnly { throw error }
+      default: throw error
+      }
       node = try Self.create(directory, declared, settings, options)
     }
     if settings.isReadOnly {

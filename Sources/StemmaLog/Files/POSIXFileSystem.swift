@@ -65,8 +65,11 @@ package struct POSIXFileSystem: FileSystem {
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  package func createDirectory(_ path: String) throws(LogError) {
-    _ = try System.retrying(path, "mkdir") { mkdir(path, 0o777) }
+  package func createDirectory(_ path: String) throws(LogError) { try createDirectory(path, mode: 0o777) }
+
+  /// `mode`: who may do what, less what the process's mask takes away (mkdir(2)).
+  package func createDirectory(_ path: String, mode: mode_t) throws(LogError) {
+    _ = try System.retrying(path, "mkdir") { mkdir(path, mode) }
   }
 
   package func rename(_ path: String, to target: String) throws(LogError) {

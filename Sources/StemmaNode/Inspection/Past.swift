@@ -32,10 +32,9 @@ extension Node {
     asOf moment: Moment, of model: Model? = nil, _ body: (Node) throws -> Result
   ) throws -> Result {
     if moment == .now { return try body(self) }
-    let scratch = NSTemporaryDirectory() + "/stemma-past-\(ports.newID())"
-    try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
-    defer { do { try FileManager.default.removeItem(atPath: scratch) } catch {} }
-    let path = scratch + "/" + Self.tablesFileName
+    let folder = try TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
+    let path = Self.tablesPath(in: folder.path)
     var filter = LogFilter()
     filter.model = model
     return try readingAround(partitions: filter.partitions) { omissions in

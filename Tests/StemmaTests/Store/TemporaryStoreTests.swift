@@ -1,5 +1,6 @@
 import Foundation
 import StemmaLog
+import StemmaNode
 import StemmaTables
 import Testing
 
@@ -72,18 +73,20 @@ struct TemporaryStoreTests {
   func killed() throws {
     let place = FileManager.default.temporaryDirectory.appendingPathComponent("place-\(UUID())")
     defer { do { try FileManager.default.removeItem(at: place) } catch {} }
-    let alive = try TemporaryFolder(in: place)
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    let alive = try TemporaryFolder(in: place.path)
     let foreign = place.appendingPathComponent("stemma-notes")
-    let unlocked = place.appendingPathComponent("stemma-stores-\(UUID())")
+    let unlocked = place.appendingPathComponent("stemma-temporary-\(UUID())")
     for directory in [foreign, unlocked] {
       let store = directory.appendingPathComponent("1")
       try FileManager.default.createDirectory(at: store, withIntermediateDirectories: true)
       try Data("1".utf8).write(to: directory.appendingPathComponent("lock"))
     }
-    let next = try TemporaryFolder(in: place)
+    let next = try TemporaryFolder(in: place.path)
     #expect(!isThere(unlocked))
-    #expect(isThere(alive.directory) && isThere(foreign) && isThere(next.directory))
+    #expect(isThere(URL(fileURLWithPath: alive.path)) && isThere(foreign))
+    #expect(isThere(URL(fileURLWithPath: next.path)))
     next.remove()
-    #expect(!isThere(next.directory))
+    #expect(!isThere(URL(fileURLWithPath: next.path)))
   }
 }
