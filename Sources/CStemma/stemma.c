@@ -12,6 +12,7 @@
 #include <malloc/malloc.h>
 #endif
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -161,20 +162,34 @@ void stemma_return_free_memory(void) {
 #endif
 }
 
-static void *end_with(void *barrier) {
-  pthread_mutex_lock(barrier);
-  pthread_mutex_unlock(barrier);
-  return NULL;
+int stemma_begin_thread(void *(*body)(void *), void *context) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  int code = pthread_attr_init(&attributes);
+  if (code != 0) return code;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  code = pthread_create(&thread, &attributes, body, context);
+  pthread_attr_destroy(&attributes);
+  return code;
 }
 
-int stemma_can_begin_threads(int count) {
-  // Each waits for it, so that all are there at once.
-  pthread_mutex_t barrier = PTHREAD_MUTEX_INITIALIZER;
-  pthread_t threads[64];
-  int begun = 0;
-  pthread_mutex_lock(&barrier);
-  while (begun < count && begun < 64 && pthread_create(&threads[begun], NULL, end_with, &barrier) == 0) begun++;
-  pthread_mutex_unlock(&barrier);
-  for (int i = 0; i < begun; i++) pthread_join(threads[i], NULL);
-  return begun >= count;
+int stemma_processors(void) {
+#if defined(__linux__)
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
+#endif
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? (int)online : 1;
+}
+
+// Of libdispatch, whose header deprecates the first one for its other uses.
+extern void *dispatch_get_current_queue(void);
+extern void dispatch_retain(void *object);
+
+static int keeps_queues = 0;
+
+void stemma_keep_queues(void) { keeps_queues = 1; }
+
+void stemma_keep_current_queue(void) {
+  if (keeps_queues) dispatch_retain(dispatch_get_current_queue());
 }

@@ -1,13 +1,13 @@
 import Dispatch
 import Synchronization
 
-/// What `body` makes of each of these, on as many threads as there are processors; in the same order. Returns when
-/// all are done.
+/// What `body` makes of each of these, on as many threads as there are processors, or as can be made; in the same order.
+/// Returns when all are done.
 ///
 /// For work that touches nothing outside, such as unpacking blocks: reading files in parallel would make the order
 /// of operations, and with it the outcome of a fault, a matter of chance.
 package func mapInParallel<Input: Sendable, Output: Sendable>(
-  _ inputs: [Input], _ body: @Sendable (Input) -> Output
+  on pool: ThreadPool = .shared, _ inputs: [Input], _ body: @Sendable (Input) -> Output
 ) -> [Output] {
   guard inputs.count > 1 else { return inputs.map(body) }
   let slots = UnsafeMutableBufferPointer<Output?>.allocate(capacity: inputs.count)
@@ -18,25 +18,38 @@ package func mapInParallel<Input: Sendable, Output: Sendable>(
   }
   // Each slot is written by one thread, once, and all of them are done before anybody reads.
   nonisolated(unsafe) let target = slots
-  DispatchQueue.concurrentPerform(iterations: inputs.count) { target[$0] = body(inputs[$0]) }
+  let next = Atomic(0)
+  withoutActuallyEscaping(body) { body in
+    let work: @Sendable () -> Void = {
+      while true {
+        let index = next.add(1, ordering: .relaxed).oldValue
+        guard index < inputs.count else { return }
+        target[index] = body(inputs[index])
+      }
+    }
+    let others = (1..<min(pool.limit, inputs.count)).map { _ in DoneAhead(on: pool, work) }
+    work()
+    for other in others { other.finish() }
+  }
   return slots.compactMap { $0 }
 }
 
 /// A body that is run on another thread meanwhile, for one who waits for its end later: on that one's thread, if no
-/// other has begun by then. So nobody waits for a thread that is not there, however many of them wait for each other.
+/// other has begun by then. So nobody waits for a thread that is not there, or cannot be made, however many of them wait
+/// for each other.
 ///
 /// For the same kind of work as above, or for work on something that nobody else touches before `finish` has returned.
 package final class DoneAhead: Sendable {
   private let order: Mutex<(@Sendable () -> Void)?>
   private let isDone = DispatchSemaphore(value: 0)
 
-  package init(_ body: @escaping @Sendable () -> Void) {
+  package init(on pool: ThreadPool = .shared, _ body: @escaping @Sendable () -> Void) {
     order = Mutex(body)
-    DispatchQueue.global().async { [self] in run() }
+    pool.add(self)
   }
 
   /// Does nothing if it is done already, or being done.
-  private func run() { if isRunHere() { isDone.signal() } }
+  func run() { if isRunHere() { isDone.signal() } }
 
   /// When this returns, this thread holds nothing any more of the body: no file stays open for a moment behind one who
   /// waits, and closes that.
@@ -69,10 +82,10 @@ package final class MadeAhead<Output>: Sendable {
   private let place: Place
   private let making: DoneAhead
 
-  package init(_ body: @escaping @Sendable () -> sending Output) {
+  package init(on pool: ThreadPool = .shared, _ body: @escaping @Sendable () -> sending Output) {
     let place = Place()
     self.place = place
-    making = DoneAhead { place.made.withLock { $0 = body() } }
+    making = DoneAhead(on: pool) { place.made.withLock { $0 = body() } }
   }
 
   /// Traps if what is made is to be made once more. For tests, on any thread.

@@ -1,5 +1,4 @@
 import Dispatch
-import Foundation
 import StemmaEvents
 import StemmaLog
 import StemmaTables
@@ -8,7 +7,7 @@ import Synchronization
 /// Commits after one another, each durable by itself, that share one transaction of the tables and one hold of the
 /// writer lock: what imports are made of.
 ///
-/// The log is written and synced on a thread of its own while the next commit is being made, and so is the segment
+/// The log is written and synced on a thread of its own while the next commit is being made, and on another one the segment
 /// of a journal that is large enough. The tables follow when the series ends. If it ends with an error, or the
 /// process dies, they are behind the log, which is what they catch up from. Readers see nothing of a series before
 /// it has ended; a record that it changes often is written once.
@@ -22,7 +21,9 @@ package final class CommitSeries {
   private let node: Node
   private let transaction: TablesTransaction
   private let appender: LogAppender
-  private let sealer: Sealer?
+  /// The journal that is being sealed, if one is.
+  private let sealing: Sealing?
+  private let sealed: MadeAhead<Result<SealedSegment, LogError>>?
   /// What is to be called when a commit is durable, the oldest first.
   private var waiting: [() throws -> Void] = []
   private var reported = 0
@@ -41,8 +42,13 @@ package final class CommitSeries {
     self.transaction = transaction
     size = node.openSeries ?? Size()
     let mayBegin = node.openSeries == nil && node.log.wantsSealing
-    sealer = mayBegin ? try node.log.beginSealing().map(Sealer.init) : nil
-    appender = LogAppender(node.log)
+    let sealing = mayBegin ? try node.log.beginSealing() : nil
+    appender = try LogAppender(node.log)
+    self.sealing = sealing
+    // Behind what may throw: what was begun is waited for in `end`.
+    sealed = sealing.map { sealing in
+      MadeAhead { Result { () throws(LogError) in try sealing.write() } }
+    }
   }
 
   /// Whether the journal may have grown enough to be sealed. It depends on the events alone and not on how fast a disk
@@ -100,9 +106,9 @@ package final class CommitSeries {
   /// Waits until all is written, and reports it.
   fileprivate func end() throws {
     appender.end()
-    let sealed = sealer.map { ($0.sealing, $0.wait()) }
+    let segment = sealed?.take()
     try report()
-    if let (sealing, trailer) = sealed { try node.log.finish(sealing, trailer.get()) }
+    if let sealing, let segment { try node.log.finish(sealing, segment.get()) }
   }
 }
 
@@ -173,9 +179,9 @@ private final class LogAppender: Sendable {
 
   /// Until `end` or `drain` has returned, nobody else may touch the log: that is why it can be used here, which the
   /// compiler cannot see.
-  init(_ log: Log) {
+  init(_ log: Log) throws(LogError) {
     nonisolated(unsafe) let log = log
-    Thread.detachNewThread { [self] in run(log) }
+    try System.beginThread(for: log.directory) { [self] in run(log) }
   }
 
   private func run(_ log: Log) {
@@ -239,28 +245,5 @@ private final class LogAppender: Sendable {
   func end() {
     _ = orders.put(.end)
     ended.wait()
-  }
-}
-
-/// Writes a segment on a thread of its own.
-private final class Sealer: Sendable {
-  let sealing: Sealing
-  private let result = Mutex<Result<SealedSegment, LogError>?>(nil)
-  private let done = DispatchSemaphore(value: 0)
-
-  init(_ sealing: Sealing) {
-    self.sealing = sealing
-    Thread.detachNewThread { [self] in
-      let made = Result { () throws(LogError) in try sealing.write() }
-      result.withLock { $0 = made }
-      done.signal()
-    }
-  }
-
-  func wait() -> Result<SealedSegment, LogError> {
-    while true {
-      if let made = result.withLock({ $0 }) { return made }
-      done.wait()
-    }
   }
 }

@@ -145,7 +145,7 @@ package final class Tables: Sendable {
   private static func connect(
     _ path: String, _ mode: Mode, wait: TimeInterval = busyLimit, leavesFiles: Bool = false
   ) throws(TablesError) -> any DatabaseWriter {
-    var configuration = Configuration()
+    var configuration = Configuration.keepingQueue()
     configuration.busyMode = .timeout(wait)
     configuration.readonly = mode == .readOnly
     configuration.prepareDatabase { database in

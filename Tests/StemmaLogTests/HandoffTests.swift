@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import StemmaLog
 import Testing
@@ -48,39 +47,5 @@ import Testing
       for number in 0..<3 { #expect(handoff.put([number])) }
       handoff.cancel()
     }
-  }
-
-  private final class Held: Sendable {}
-
-  /// A thread that had made something held what it was made of a moment longer than the one who took it: a file that this
-  /// one closed then stayed open.
-  @Test func whatIsTakenIsHeldByNobodyElse() {
-    for _ in 0..<20_000 {
-      weak var held: Held?
-      _ = {
-        let made = Held()
-        held = made
-        let begun = DispatchSemaphore(value: 0)
-        let ahead = MadeAhead {
-          begun.signal()
-          return made === made
-        }
-        // So it is another thread that makes it.
-        begun.wait()
-        return ahead.take()
-      }()
-      #expect(held == nil)
-    }
-  }
-
-  /// More of them wait for one another than the system has threads for.
-  @Test(.timeLimit(.minutes(2))) func whatIsMadeAheadWaitsForNoThreadThatIsNotThere() {
-    @Sendable func count(_ depth: Int) -> Int {
-      if depth == 0 { return 1 }
-      let parts = (0..<2).map { _ in MadeAhead { count(depth - 1) } }
-      for part in parts { part.checkInvariants() }
-      return parts.reduce(0) { $0 + $1.take() }
-    }
-    #expect(count(12) == 4096)
   }
 }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import CStemma
-import Dispatch
 import Foundation
 import StemmaEvents
 import StemmaNode
@@ -61,6 +60,8 @@ struct Stemma: ParsableCommand {
     signal(SIGXFSZ, SIG_IGN)
     // Blocks are unpacked on one thread and let go on another; pieces of shipments are as long as files.
     stemma_keep_heap_small()
+    // Nothing here waits for a thread of libdispatch.
+    stemma_keep_queues()
     do {
       arguments = joiningNegativeNumbers(arguments)
       if let script = try Completions.script(arguments) {
@@ -74,7 +75,6 @@ struct Stemma: ParsableCommand {
         throw Failure(
           "`\(name)` works on no node; leave -C out, and name what it makes or reads by its path", .usage)
       }
-      try beginThreads()
       try command.run()
       Pager.end()
     } catch let error as NodeError {
@@ -98,32 +98,6 @@ struct Stemma: ParsableCommand {
 }
 
 extension Stemma {
-  /// How many threads a command takes at once beside the first, at most: one of libdispatch's that looks after the others, one
-  /// of it for each processor, those of an import that read and commit, and that of a rebuild which it may begin with. Of
-  /// very many processors some may stay without.
-  private static let threads = Int32(min(ProcessInfo.processInfo.activeProcessorCount, 16) + 4)
-
-  /// Sees that threads can be made: libdispatch tries again for ever where one cannot, and whoever waits for it waits as long.
-  ///
-  /// Lets libdispatch take the file descriptors that it takes when the first of its threads begins, three of them, and sees that
-  /// there are some more for a moment, as it opens a file about each of its threads now and then: were they not to be
-  /// had, it would end the process.
-  private static func beginThreads() throws(Failure) {
-    let spare = (0..<32).map { _ in open("/", O_RDONLY | O_CLOEXEC) }
-    for descriptor in spare where descriptor >= 0 { close(descriptor) }
-    guard spare.allSatisfy({ $0 >= 0 }) else {
-      throw Failure("too few files may be open (`ulimit -n`); allow more, and try again", .inputOutput)
-    }
-    guard stemma_can_begin_threads(threads) == 1 else {
-      throw Failure(
-        "too few threads can be made: \(threads) are needed; allow this user, or the container, more processes (`ulimit -u`), "
-          + "or more memory (`ulimit -v`), and try again", .inputOutput)
-    }
-    let isBegun = DispatchSemaphore(value: 0)
-    DispatchQueue.global().asyncAfter(deadline: .now() + .microseconds(1)) { isBegun.signal() }
-    isBegun.wait()
-  }
-
   /// `-n -1` as `-n=-1`: the parser would take the number for an option, and say that the value is missing; so the
   /// command says what it takes.
   private static func joiningNegativeNumbers(_ arguments: [String]) -> [String] {

@@ -31,8 +31,18 @@ void stemma_keep_heap_small(void);
 // glibc and macOS's.
 void stemma_return_free_memory(void);
 
-// Whether this process can have `count` more threads at once, 64 at most. They are made and end.
-int stemma_can_begin_threads(int count);
+// Calls `body` with `context` on a thread of its own, for whose end nobody waits. Returns 0, or an error number: then there is
+// no thread, and nothing is called.
+int stemma_begin_thread(void *(*body)(void *), void *context);
+
+// How many processors this process may use, 1 at least.
+int stemma_processors(void);
+
+// From now on `stemma_keep_current_queue` has the queue of libdispatch on which it is called live as long as the process; before,
+// it does nothing. For processes that end soon, and have no use for libdispatch's threads: letting go of a queue that something
+// is tied to (dispatch_queue_set_specific) begins one, and waits for ever where none can be made. Set before there are threads.
+void stemma_keep_queues(void);
+void stemma_keep_current_queue(void);
 
 // Asks the processor to have these bytes in its caches soon. Any address will do: nothing is read.
 static inline void stemma_prefetch(const void *bytes) { __builtin_prefetch(bytes); }

@@ -12,8 +12,13 @@ extension System {
     "\(operation) \(path): \(text(of: code))" + (remedy(for: code, of: operation).map { "; \($0)" } ?? "")
   }
 
+  private static let allowingThreads =
+    "too few threads can be made: allow this user, or the container, more processes (`ulimit -u`), or more memory "
+    + "(`ulimit -v`), and try again"
+
   private static func remedy(for code: Int32, of operation: String) -> String? {
     switch code {
+    case _ where operation == threadCreation: allowingThreads
     case ENOSPC, EDQUOT: "make room there, and try again"
     case EFBIG: "let files grow (`ulimit -f`), and try again"
     case EMFILE, ENFILE: "let more files be open (`ulimit -n`), and try again"

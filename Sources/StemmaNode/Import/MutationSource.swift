@@ -61,14 +61,14 @@ extension Import {
     let keepsText = reject != nil
     switch options.format ?? Format(path: path) {
     case .ndjson:
-      return ahead(
-        try NDJSONSource(
+      return try ahead(
+        NDJSONSource(
           path, firstLine: options.firstLine, defaultModel: options.model, keepsText: keepsText), path)
     case .csv:
-      return ahead(
-        try CSVSource(path, .comma, try model(of: path), node.schema, keepsText: keepsText), path)
+      return try ahead(
+        CSVSource(path, .comma, model(of: path), node.schema, keepsText: keepsText), path)
     case .tsv:
-      return ahead(try CSVSource(path, .tab, try model(of: path), node.schema, keepsText: keepsText), path)
+      return try ahead(CSVSource(path, .tab, model(of: path), node.schema, keepsText: keepsText), path)
     case .sqlite:
       let source = try SQLiteSource(path, node.schema, try named(options.model), keepsText: keepsText)
       for table in source.unknownTables { notice("table \(table) belongs to no model and is left out") }
@@ -76,8 +76,11 @@ extension Import {
     }
   }
 
-  private func ahead(_ source: any MutationSource, _ path: String) -> ReadAhead {
-    ReadAhead(source, batch: options.batch, isStream: LineReader.isStream(path: path))
+  private func ahead(_ source: any MutationSource, _ path: String) throws(NodeError) -> ReadAhead {
+    do throws(LogError) {
+      return try ReadAhead(
+        source, from: path, batch: options.batch, isStream: LineReader.isStream(path: path))
+    } catch { throw .log(error) }
   }
 
   private func named(_ name: String?) throws(NodeError) -> Model? {

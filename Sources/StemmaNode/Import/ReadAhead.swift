@@ -1,4 +1,4 @@
-import Foundation
+import Dispatch
 import StemmaEvents
 import StemmaLog
 
@@ -26,14 +26,16 @@ final class ReadAhead: MutationSource {
   private var place = 0
   private var end: Result<Int, SourceError>?
 
-  /// `batch`: how many items are committed together. The source belongs to the other thread from here on: that is
-  /// why it can be handed over, which the compiler cannot see.
-  init(_ source: any MutationSource, batch: Int, isStream: Bool) {
+  /// `path` is where the source comes from, `batch` how many items are committed together. The source belongs to the
+  /// other thread from here on: that is why it can be handed over, which the compiler cannot see.
+  init(_ source: any MutationSource, from path: String, batch: Int, isStream: Bool) throws(LogError) {
     self.isStream = isStream
     nonisolated(unsafe) let source = source
     // Of a stream no part of a batch is handed over, so that whoever has begun one never waits for the rest of it.
     let atOnce = isStream ? batch : min(Self.most, batch)
-    Thread.detachNewThread { [pieces] in Self.read(source, into: pieces, atOnce: max(1, atOnce)) }
+    try System.beginThread(for: path) { [pieces] in
+      Self.read(source, into: pieces, atOnce: max(1, atOnce))
+    }
   }
 
   deinit { pieces.cancel() }

@@ -96,7 +96,7 @@ extension Tables {
     try FileReplacement.remove(staged)
     do {
       let acknowledged = acknowledgements(ofOld: path)
-      var configuration = Configuration()
+      var configuration = Configuration.keepingQueue()
       configuration.busyMode = .immediateError
       let queue = try DatabaseQueue(path: staged, configuration: configuration)
       let file = try SyncedFile(staged)
@@ -142,7 +142,7 @@ extension Tables {
   private static func acknowledgements(ofOld path: String) -> [Acknowledgement] {
     do {
       guard try FileReplacement.isThere(path) else { return [] }
-      var configuration = Configuration()
+      var configuration = Configuration.keepingQueue()
       configuration.readonly = true
       let queue = try DatabaseQueue(path: path, configuration: configuration)
       return try queue.read { database in
@@ -260,7 +260,7 @@ struct TablesBuilder {
     statements.append(try connection.prepare(RowWriter.upsertTombstone))
     statements.append(try connection.prepare(RowWriter.insertConflict))
     let handoff = Handoff<MadeRows>(ahead: 3)
-    Thread.detachNewThread { [tableSet, noted = streams] in
+    try System.beginThread(for: connection.path) { [tableSet, noted = streams] in
       Self.makeRows(from: files, tableSet, noted, for: handoff)
     }
     do {
