@@ -13,8 +13,11 @@
 #endif
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static uint32_t table[8][256];
@@ -192,4 +195,37 @@ void stemma_keep_queues(void) { keeps_queues = 1; }
 
 void stemma_keep_current_queue(void) {
   if (keeps_queues) dispatch_retain(dispatch_get_current_queue());
+}
+
+extern char **environ;
+
+int stemma_begin_shell(const char *command, const char *argument, int input, int *process) {
+  char *const arguments[] = {"sh", "-c", (char *)command, "stemma", (char *)argument, NULL};
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  sigset_t interrupts;
+  pid_t id = 0;
+  int code = posix_spawn_file_actions_init(&actions);
+  if (code != 0) return code;
+  code = posix_spawnattr_init(&attributes);
+  if (code == 0) {
+    sigemptyset(&interrupts);
+    sigaddset(&interrupts, SIGINT);
+    sigaddset(&interrupts, SIGQUIT);
+    posix_spawnattr_setsigdefault(&attributes, &interrupts);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    if (input != 0) code = posix_spawn_file_actions_adddup2(&actions, input, 0);
+    if (code == 0) code = posix_spawn(&id, "/bin/sh", &actions, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  *process = (int)id;
+  return code;
+}
+
+int stemma_end_of_shell(int process) {
+  int status = 0;
+  while (waitpid((pid_t)process, &status, 0) < 0)
+    if (errno != EINTR) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

@@ -170,12 +170,16 @@ struct LogReadingTests {
   @Test("a pager and colours on a terminal only", .enabled(if: Pseudoterminal.isThere))
   func pager() throws {
     let work = try shop()
-    func terminal(_ environment: [String: String]) throws -> String {
+    func terminal(_ environment: [String: String], typing: String = "") throws -> String {
       try Pseudoterminal.run(
-        ["-C", "shop", "log", "--oneline", "-n", "1"], in: work.path, typing: "",
+        ["-C", "shop", "log", "--oneline", "-n", "1"], in: work.path, typing: typing,
         environment: ["TERM": "xterm", "NO_COLOR": ""].merging(environment) { $1 })
     }
     #expect(try terminal(["STEMMA_PAGER": "sed 's/^/PAGED /'"]).contains("PAGED \u{1B}[33m@1.2"))
+    // A pager reads the terminal, too: a terminal stops who does that from a group of processes other than its own.
+    let asking = "sh -c 'read word < /dev/tty; sed \"s/^/$word /\"'"
+    #expect(
+      try terminal(["STEMMA_PAGER": asking, "NO_COLOR": "1"], typing: "TYPED\n").contains("TYPED @1.2"))
     let plain = try terminal(["STEMMA_PAGER": "cat", "NO_COLOR": "1"])
     #expect(plain.contains("@1.2 2020-01-03") && !plain.contains("\u{1B}"))
     // Without a pager it is read without one.

@@ -19,8 +19,9 @@ enum Pseudoterminal {
   ) throws -> String {
     let words = ([Tool.path] + arguments).map { "'" + $0.replacingOccurrences(of: "'", with: "'\\''") + "'" }
     let result = try Tool.run(
-      script, ["-qec", words.joined(separator: " "), "/dev/null"], in: directory, input: Data(typing.utf8),
-      environment: environment)
+      "/usr/bin/env",
+      ["timeout", "-s", "KILL", "120", script, "-qec", words.joined(separator: " "), "/dev/null"],
+      in: directory, input: Data(typing.utf8), environment: environment)
     return result.output.replacingOccurrences(of: "\r\n", with: "\n")
   }
 }

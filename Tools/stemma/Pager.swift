@@ -1,4 +1,5 @@
 import Foundation
+import StemmaLog
 import StemmaNode
 
 /// Shows what a command prints on a terminal page by page: with STEMMA_PAGER, else PAGER, else `less -FRX`.
@@ -6,7 +7,7 @@ import StemmaNode
 /// `cat` or an empty text turn it off; where the program is not there, everything is printed as if they did. When the
 /// pager ends, so does the command.
 enum Pager {
-  nonisolated(unsafe) private static var process: Process?
+  nonisolated(unsafe) private static var process: ShellCommand?
 
   /// Leads standard output into a pager, on a terminal. Everything that is printed after comes there.
   static func begin() {
@@ -21,21 +22,18 @@ enum Pager {
     }
     // Colour is decided by the terminal that is there now.
     _ = Output.isColoured
-    let pipe = Pipe()
-    let pager = Process()
-    pager.executableURL = URL(fileURLWithPath: "/bin/sh")
-    pager.arguments = ["-c", command]
-    pager.standardInput = pipe.fileHandleForReading
-    do { try pager.run() } catch {
-      Output.warning("cannot start the pager `\(command)`: \(error.localizedDescription)")
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else {
+      Output.warning("cannot start the pager `\(command)`: \(System.text(of: errno))")
       return
     }
-    dup2(pipe.fileHandleForWriting.fileDescriptor, 1)
-    do {
-      try pipe.fileHandleForWriting.close()
-      try pipe.fileHandleForReading.close()
-    } catch { Output.warning("\(error)") }
-    process = pager
+    // Else the pager would have the end open that it waits to be closed.
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    do throws(ShellCommand.Refusal) {
+      process = try ShellCommand(command, input: ends[0])
+      dup2(ends[1], 1)
+    } catch { Output.warning("cannot start the pager `\(command)`: \(error.text)") }
+    for end in ends { close(end) }
   }
 
   /// The program that a command line begins with, if it is nowhere to be found; nil too where only a shell can tell.
@@ -57,6 +55,6 @@ enum Pager {
     guard let process else { return }
     self.process = nil
     close(1)
-    process.waitUntilExit()
+    _ = process.wait()
   }
 }

@@ -134,15 +134,12 @@ struct ResolveDialog {
     try (before + "\n").write(toFile: path, atomically: false, encoding: .utf8)
     let environment = ProcessInfo.processInfo.environment
     let editor = environment["VISUAL"] ?? environment["EDITOR"] ?? "vi"
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    // The editor is a command line, as with git: it may have options.
-    process.arguments = ["-c", editor + " \"$1\"", "stemma", path]
-    do { try process.run() } catch {
-      return .again("cannot start the editor `\(editor)`: \(error.localizedDescription)")
-    }
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { return .again("the editor gave up; nothing was changed") }
+    let status: Int32
+    do throws(ShellCommand.Refusal) {
+      // The editor is a command line, as with git: it may have options.
+      status = try ShellCommand(editor + " \"$1\"", path).wait()
+    } catch { return .again("cannot start the editor `\(editor)`: \(error.text)") }
+    guard status == 0 else { return .again("the editor gave up; nothing was changed") }
     var after = try readText(path, limit: Limits.value)
     if after.hasSuffix("\n") { after.removeLast() }
     return try value(after, conflict)

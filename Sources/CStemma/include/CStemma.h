@@ -44,6 +44,14 @@ int stemma_processors(void);
 void stemma_keep_queues(void);
 void stemma_keep_current_queue(void);
 
+// Begins `/bin/sh -c command` with `argument` as its $1 (NULL: it has none) and the descriptor `input` as its standard input, in
+// the group of processes that the terminal belongs to. Interrupts end it, also where they do not end this process. Returns 0, or
+// an error number.
+int stemma_begin_shell(const char *command, const char *argument, int input, int *process);
+
+// Waits for its end: its exit code; -1 if a signal ended it, or there is no such process.
+int stemma_end_of_shell(int process);
+
 // Asks the processor to have these bytes in its caches soon. Any address will do: nothing is read.
 static inline void stemma_prefetch(const void *bytes) { __builtin_prefetch(bytes); }
 
