@@ -90,7 +90,7 @@ extension Node {
       scope = partitions.isEmpty ? peer.mark.scope : try Scope(patterns: partitions)
     } catch { throw .replication(error) }
     try peer.checkNames()
-    let (run, omitted) = try run([], without: [peer])
+    let (run, leftOut) = try run([], without: [peer])
     let node: Node
     do throws(NodeError) {
       let remote = RemotePeer(name: sourceName, address: absolute(source))
@@ -113,7 +113,8 @@ extension Node {
       try node.finishClone(from: peer)
     } catch { throw .unfinishedClone(path: directory, source: source, error) }
     guard var pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
-    pulled.notices = report.notices + omitted
+    pulled.notices = report.notices + leftOut.map(\.sentence)
+    pulled.leftOut = leftOut.map(\.partition)
     if let lost = peer.mark.damage.flatMap({ RecordedDamage.words($0.losses) }) {
       pulled.missing = .unfinishedClone(
         path: directory, source: source,
@@ -179,8 +180,12 @@ extension Node {
       }
       throw .notAPeer(path: remote.address, reason: reason)
     }
+    let places = [directory, remote.address].map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }
+    guard places[0] != places[1] else {
+      throw .notAPeer(path: remote.address, reason: "it is this node itself")
+    }
     for node in [self, peer] { try node.checkNames() }
-    let (run, omitted) = try Self.run(partitions, without: [self, peer])
+    let (run, leftOut) = try Self.run(partitions, without: [self, peer])
     let task: Session.Task = pulls && pushes ? .sync : pulls ? .pull : .push
     try locked { () throws(NodeError) in }
     var report = try exchange(session(with: peer, task, run, progress))
@@ -191,26 +196,37 @@ extension Node {
     if peer.mark.unfinishedClone != nil {
       report.notices.append("\(peer.mark.name): \(Explanations.unfinishedPeer)")
     }
-    report.notices += omitted
+    report.notices += leftOut.map(\.sentence)
+    report.pulled?.leftOut = leftOut.map(\.partition)
+    report.pushed?.leftOut = leftOut.map(\.partition)
     return report
   }
 
+  /// A partition that is not exchanged, as a node has lost events of it.
+  private struct LeftOut {
+    let partition: String
+    let sentence: String
+  }
+
   /// What a run is about: the partitions that were asked for, without those that lost events to damage on either
-  /// side, and a sentence for each of these.
+  /// side.
   private static func run(
     _ patterns: [String], without nodes: [Node]
-  ) throws(NodeError) -> (scope: Scope, notices: [String]) {
+  ) throws(NodeError) -> (scope: Scope, leftOut: [LeftOut]) {
     var patterns = patterns.isEmpty ? Scope.everything.patterns : patterns
-    var notices: [String] = []
+    var leftOut: [LeftOut] = []
     for node in nodes {
       guard let damage = node.mark.damage else { continue }
       if damage.isVague { try node.checkLogIsWhole() }
       for partition in damage.partitions.sorted() {
         patterns.append("!" + partition.description)
-        notices.append("partition \(partition) was left out: \(node.mark.name) has lost events of it")
+        leftOut.append(
+          LeftOut(
+            partition: partition.description,
+            sentence: "partition \(partition) was left out: \(node.mark.name) has lost events of it"))
       }
     }
-    return (try scope(patterns), notices)
+    return (try scope(patterns), leftOut)
   }
 
   private struct Pair {

@@ -125,12 +125,10 @@ extension Node {
   /// Compares knowledge with a peer's, within this node's scope.
   private func lag(behind remote: RemotePeer) throws(NodeError) -> NodeStatus.Peer {
     let own = try reading { try $0.knowledge() }
-    var reading = options
-    reading.mode = .read
     let theirs: Knowledge
     let theirScope: Scope
     do throws(NodeError) {
-      let peer = try Self.open(at: remote.address, reading)
+      let peer = try Self.open(at: remote.address, options.ofPeer(writes: false))
       theirs = try peer.reading { try $0.knowledge() }
       theirScope = peer.mark.scope
     } catch {

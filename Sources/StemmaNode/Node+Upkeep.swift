@@ -265,7 +265,7 @@ extension Node {
     let isBehind = token != log.token
     // Tables that have not followed yet, as after a process that died, show what the log held until then.
     if isBehind {
-      try compareEnd(log, held, &report)
+      try compareEnd(log, held, path, &report)
       // Nor do those that have taken in what no watermark confirms any more.
       guard log.tornTail == nil, token != .start, token.position <= log.durableEnd, try log.matches(token)
       else { return }
@@ -293,20 +293,24 @@ extension Node {
       ? Position(file: end.file, index: end.index - 1) : Position(file: max(end.file, 1) - 1, index: .max)
   }
 
-  /// Tables are never ahead of what was durable. Where they are, and the log ends with bytes that are no frame, those
-  /// held the events: with a watermark that says nothing they look like a torn write.
+  /// Tables are never ahead of what was durable. Where they are, an older log stands in the place of theirs; or it ends with bytes
+  /// that are no frame, and those held the events: with a watermark that says nothing they look like a torn write.
   private static func compareEnd(
-    _ log: Log, _ held: Knowledge, _ report: inout VerificationReport
+    _ log: Log, _ held: Knowledge, _ tables: String, _ report: inout VerificationReport
   ) throws {
-    guard let torn = log.tornTail else { return }
-    let readable = try log.streams()
-    var lost: UInt64 = 0
-    for (partition, streams) in held.partitions {
-      for (origin, head) in streams where head.sequence > readable[partition, origin].sequence {
-        lost += head.sequence.rawValue - readable[partition, origin].sequence.rawValue
-      }
-    }
+    let isUnsettled = report.mark?.isUnsettled ?? { _ in false }
+    let lost = held.restricted { !isUnsettled($0) }
+      .lag(against: try log.streams { !isUnsettled($0) }).reduce(0) { $0 + $1.ahead }
     guard lost > 0 else { return }
+    guard let torn = log.tornTail else {
+      return report.damage.append(
+        .init(
+          file: tables,
+          what:
+            "they hold \(counted(lost, "event")) that the log does not have: an older one stands in its place, or its end was "
+            + "lost, and the next command forgets them: copy the node first, or pull them from a peer then",
+          remedy: .pull))
+    }
     report.damage.append(
       .init(
         file: torn.path, offset: torn.offset,

@@ -287,6 +287,7 @@ package final class Node {
         try token == .start && (end.position.file > 1 || log.files().contains { $0.kind == .segment })
       let fits = try log.matches(token)
       if isFar || !fits {
+        if !fits { try noteSetBackLog() }
         try remakeTables()
       } else {
         var reader = log.events(from: token.position)
@@ -298,6 +299,31 @@ package final class Node {
       }
     }
     try finishFollowing(end)
+  }
+
+  /// Says what the tables had taken in, and the log does not have: an older one stands in its place, or its end is gone without a
+  /// trace. What this node wrote there may be known to others, so that its numbers must not be used again. The writer lock
+  /// must be held.
+  private func noteSetBackLog() throws(NodeError) {
+    let isUnsettled = mark.isUnsettled
+    let (held, found) = try Self.wrapping { () throws -> (Knowledge, Knowledge) in
+      (
+        try reading { try $0.knowledge() }.restricted { !isUnsettled($0) },
+        try log.streams { !isUnsettled($0) }
+      )
+    }
+    let lags = held.lag(against: found)
+    let gone = lags.reduce(0) { $0 + $1.ahead }
+    guard gone > 0 || lags.contains(where: { !$0.forked.isEmpty }) else { return }
+    let what =
+      gone > 0
+      ? "lacks \(counted(gone, "event")) that the tables had taken in"
+      : "is not the one that the tables follow"
+    notices.append(
+      "the log \(what): an older one stands in its place, or its end was lost; whoever has more of it sends that with "
+        + "the next pull")
+    guard dueOrigin == nil, held.partitions.values.contains(where: { $0[mark.origin] != nil }) else { return }
+    try beginOrigin(because: "the log was set back")
   }
 
   /// Makes the tables anew if this error says that they are damaged, and the log is whole. The writer lock must be

@@ -8,6 +8,8 @@ extension Node {
     package var events: UInt64
     package var bytesRead: UInt64
     package var bytesShipped: UInt64
+    /// Partitions that were not exchanged, as one of the nodes has lost events of them.
+    package var leftOut: [String] = []
     /// Of a clone: what is to be said besides. Of a part of an exchange: empty, as the exchange says it.
     package var notices: [String] = []
     /// Of a clone: why it did not come to its end.
@@ -22,11 +24,12 @@ extension Node {
     }
 
     package var json: JSON {
-      .object([
-        ("partitions", .array(partitions.map { .string($0) })), ("events", .int(Int64(clamping: events))),
-        ("bytesRead", .int(Int64(clamping: bytesRead))),
-        ("bytesShipped", .int(Int64(clamping: bytesShipped))),
-      ])
+      .object(
+        [
+          ("partitions", .array(partitions.map { .string($0) })), ("events", .int(Int64(clamping: events))),
+          ("bytesRead", .int(Int64(clamping: bytesRead))),
+          ("bytesShipped", .int(Int64(clamping: bytesShipped))),
+        ] + (leftOut.isEmpty ? [] : [("leftOut", .array(leftOut.map { .string($0) }))]))
     }
   }
 

@@ -60,10 +60,44 @@ import Testing
     try bench.copy("a/log", to: "backup")
     try bench.open("a").commit(Self.create("2"))
     try bench.replace("a/log", with: "backup")
+    let damage = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage
+    #expect(damage.count == 1 && damage[0].what.contains("1 event that the log does not have"), "\(damage)")
     let node = try bench.open("a")
+    #expect(node.notices.contains { $0.contains("lacks 1 event that the tables had taken in") })
     #expect(try node.history == [#"create Note 1 {"stars":3}"#])
     #expect(try node.fields("Note", #""2""#) == nil)
     #expect(try node.digestTexts.count == 1)
+  }
+
+  /// Nothing but the tables knew: the files are the same, and so are their inodes. The numbers of what was lost were used again.
+  @Test(arguments: [true, false]) func numbersOfALogThatWasSetBackInPlaceAreNotUsedAgain(isCut: Bool) throws {
+    let bench = try Bench()
+    let names = ["00000001.journal", "watermark"]
+    func contents(_ name: String) throws -> Data {
+      try Data(contentsOf: URL(fileURLWithPath: bench.path("a/log/" + name)))
+    }
+    var origin: Origin?
+    do {
+      let a = try bench.node("a", Self.note)
+      try a.commit(Self.create("1"))
+      origin = a.mark.origin
+    }
+    let before = try names.map { try contents($0) }
+    try bench.open("a").commit(Self.create("2"))
+    for (name, bytes) in zip(names, before) where !isCut || name != "watermark" {
+      let handle = try #require(FileHandle(forWritingAtPath: bench.path("a/log/" + name)))
+      try handle.truncate(atOffset: 0)
+      try handle.write(contentsOf: bytes)
+      try handle.close()
+    }
+    if isCut { try FileManager.default.removeItem(atPath: bench.path("a/log/watermark")) }
+    #expect(try !Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+    let reader = try bench.open("a", .read)
+    #expect(reader.notices.contains { $0.contains("lacks 1 event that the tables had taken in") })
+    let node = try bench.open("a")
+    #expect(node.mark.origin != origin)
+    try node.commit(Self.create("3"))
+    #expect(try node.history.count == 2)
   }
 
   /// The position alone would fit: the restored log has grown by as much as it had lost, with something else.
