@@ -26,17 +26,6 @@ extension AdoptedEvents {
       level: level, to: file)
   }
 
-  /// The bytes that a segment of these events would have (`SealedContents`): who gets them can adopt them as they
-  /// are. `digests`: of the events, at the same indices. Throws `.hole` if the events of a stream are no run, or
-  /// `.overLimit`.
-  package func sealed(
-    digests: [StreamHash]
-  ) throws(LogError) -> (bytes: [UInt8], sizes: SealedContents.Sizes) {
-    var input = NumberedEvents(events: numbered, notes: notes)
-    input.digests = digests
-    return try SegmentWriter.contents(of: input, end: UInt64(events.count), level: Log.Options().level)
-  }
-
   /// Throws `.hole` unless the sequences of each stream rise by one.
   fileprivate func checkRuns() throws(LogError) {
     var last: [EventName: Sequence] = [:]

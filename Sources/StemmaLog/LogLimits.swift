@@ -12,6 +12,8 @@ package enum LogLimits {
   package static let fileNumber: UInt64 = 99_999_999
   /// Raw bytes of a block at which it is cut.
   package static let blockTarget = 96 << 10
+  /// Blocks of one file that are read at once, before anybody needs an event of them.
+  static let selectedBlocks = 16
   /// Footers that a log keeps for those who ask for them again, as they stand in their files.
   static let keptFooters = 2 << 20
   /// Raw bytes of events up to which commits share a frame.

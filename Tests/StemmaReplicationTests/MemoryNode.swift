@@ -162,7 +162,7 @@ final class MemorySource: ShipmentSource {
       while let item = rest.popFirst() {
         if partitions.contains(item.event.partition) {
           self.bytesRead += UInt64(item.event.rawSize)
-          return item
+          return DigestedEvent(event: item.event, note: item.note, digest: item.event.digest.hash)
         }
       }
       return nil

@@ -376,7 +376,9 @@ import Testing
     var maker = EventMaker(seed: 5)
     var events = maker.commit(1)
     events[0].assignments[1].value = .string(String(repeating: "x", count: 40_000))
-    let (bytes, sizes) = try AdoptedEvents(events).sealed(digests: events.map(\.digest.hash))
+    let numbered = events.enumerated().map { BlockEvent(arrival: UInt64($0.offset), event: $0.element) }
+    let (bytes, sizes) = try SealedContents.encoded(
+      numbered, notes: [:], digests: events.map(\.digest.hash))
     let sealed = try SealedContents(bytes[...], sizes)
     let block = try craftedBlock(of: events, distanceCode)
     var footer = sealed.footer

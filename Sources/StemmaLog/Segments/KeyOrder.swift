@@ -24,7 +24,10 @@ package struct KeyOrder {
   /// The order of events that stand in arrival order.
   static func sorted(_ events: [BlockEvent]) -> [Entry] {
     var order = KeyOrder(reserving: events.count)
-    for index in events.indices { order.append(events[index].event) }
+    // In place: an event that is taken out of an array has its references counted.
+    events.withUnsafeBufferPointer { events in
+      for index in events.indices { order.append(events[index].event) }
+    }
     return order.sorted()
   }
 

@@ -81,6 +81,19 @@ package struct SealedContents: Sendable {
   }
 }
 
+extension SealedContents {
+  /// The bytes that a segment of these events would have: who gets them can adopt them as they are. `events` stand at
+  /// their arrivals, from 0 on; `digests` are theirs, at the same indices. Throws `.hole` if the events of a stream are
+  /// no run, or `.overLimit`.
+  package static func encoded(
+    _ events: [BlockEvent], notes: [CommitID: CommitNote], digests: [StreamHash]
+  ) throws(LogError) -> (bytes: [UInt8], sizes: Sizes) {
+    var input = NumberedEvents(events: events, notes: notes)
+    input.digests = digests
+    return try SegmentWriter.contents(of: input, end: UInt64(events.count), level: Log.Options().level)
+  }
+}
+
 extension Segment {
   /// Reads the whole file and compares its digest. Throws `.damaged`.
   func sealedContents() throws(LogError) -> SealedContents {

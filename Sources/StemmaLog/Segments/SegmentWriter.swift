@@ -264,12 +264,15 @@ struct SegmentWriter {
     var highest = Timestamp.zero
     var noted: Set<CommitID> = []
     let events = input.events
-    for index in indices {
-      writer.append(events[index].event, arrival: events[index].arrival)
-      lowest = min(lowest, events[index].event.timestamp)
-      highest = max(highest, events[index].event.timestamp)
-      let commit = events[index].event.commit
-      if noted.insert(commit).inserted, let note = input.notes[commit] { writer.setNote(note, of: commit) }
+    // In place: an event that is taken out of an array has its references counted, here by several threads at once.
+    events.withUnsafeBufferPointer { events in
+      for index in indices {
+        writer.append(events[index].event, arrival: events[index].arrival)
+        lowest = min(lowest, events[index].event.timestamp)
+        highest = max(highest, events[index].event.timestamp)
+        let commit = events[index].event.commit
+        if noted.insert(commit).inserted, let note = input.notes[commit] { writer.setNote(note, of: commit) }
+      }
     }
     guard writer.isWithinLimits else {
       throw .overLimit(

@@ -60,17 +60,18 @@ package struct LogSource: ShipmentSource {
   private func streams(ofJournal file: LogFile, to end: Position) throws(LogError) -> [StreamRange] {
     var ranges: [Partition: [Origin: StreamRange]] = [:]
     var digester = EventDigester()
-    var read: [ReadJournals.Item] = []
+    var read: [DigestedEvent] = []
     let isKept = file.rawBytes <= UInt64(journals.limit)
     var reader = log.events(from: Position(file: file.place, index: 0), to: end, around: omissions)
     while let event = try reader.next()?.event {
-      if isKept { read.append((event, reader.note)) }
+      let digest = digester.digest(of: event).hash
+      if isKept { read.append(DigestedEvent(event: event, note: reader.note, digest: digest)) }
       let sequence = event.dot.sequence
       let fresh = StreamRange(
         partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero)
       var range = ranges[event.partition]?[event.dot.origin] ?? fresh
       range.to = sequence
-      range.hash += digester.digest(of: event).hash
+      range.hash += digest
       ranges[event.partition, default: [:]][event.dot.origin] = range
     }
     journals.events[file.place] = isKept ? read : nil
@@ -86,23 +87,31 @@ package struct LogSource: ShipmentSource {
     }
   }
 
-  package func events(
-    of file: SourceFile, in partitions: Set<Partition>
-  ) throws(ReplicationError) -> EventPull {
+  package func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull {
     if let read = journals.events.removeValue(forKey: file.number) {
-      var left = read[...]
+      var left = read.makeIterator()
       return { () throws(ReplicationError) in
-        while let item = left.popFirst() { if partitions.contains(item.event.partition) { return item } }
+        while let item = left.next() { if partitions.contains(item.event.partition) { return item } }
         return nil
       }
     }
-    var reader = log.events(
-      from: Position(file: file.number, index: 0), to: file.end, partitions: { partitions.contains($0) },
-      around: omissions)
+    // Who reads around damage counts what is lost.
+    let isSealed = omissions == nil && file.end.file > file.number
+    let selected = isSealed ? log.selectedEvents(ofPlace: file.number, in: partitions) : nil
+    var left: [DigestedEvent].Iterator?
+    var reader: EventReader?
+    var digester = EventDigester()
     return { () throws(ReplicationError) in
+      if left == nil, reader == nil {
+        left = selected?.take()?.makeIterator()
+        reader = log.events(
+          from: Position(file: file.number, index: 0), to: file.end, partitions: { partitions.contains($0) },
+          around: omissions)
+      }
+      if left != nil { return left?.next() }
       do throws(LogError) {
-        guard let stored = try reader.next() else { return nil }
-        return (event: stored.event, note: reader.note)
+        guard let event = try reader?.next()?.event else { return nil }
+        return DigestedEvent(event: event, note: reader?.note, digest: digester.digest(of: event).hash)
       } catch {
         throw Self.failure(error)
       }
@@ -112,11 +121,9 @@ package struct LogSource: ShipmentSource {
 
 /// The events of small journals that were read to plan a shipment: between nodes that talk often, all that is shipped.
 private final class ReadJournals {
-  typealias Item = (event: Event, note: CommitNote?)
-
   let limit: Int
   /// By file number, until they are asked for.
-  var events: [UInt64: [Item]] = [:]
+  var events: [UInt64: [DigestedEvent]] = [:]
 
   init(limit: Int) { self.limit = limit }
 }

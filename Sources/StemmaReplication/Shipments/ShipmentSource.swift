@@ -8,10 +8,9 @@ package protocol ShipmentSource {
   /// All files, oldest first, without decoding their events.
   func shipmentFiles() throws(ReplicationError) -> [SourceFile]
   /// The events of one file, in arrival order: those of `partitions` only, reading no more blocks than these
-  /// need, and none beyond the file's `end`.
-  func events(
-    of file: SourceFile, in partitions: Set<Partition>
-  ) throws(ReplicationError) -> EventPull
+  /// need, and none beyond the file's `end`. What cannot be read is told when it is pulled. May be asked for before the
+  /// events of the files before it are pulled.
+  func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull
   /// The contents of a file, to be shipped as they are; nil if it is not sealed, or so small that its events travel
   /// better together with others': below `least` bytes of events (`Event.rawSize`).
   func sealed(_ file: SourceFile, atLeast least: Int) throws(ReplicationError) -> SealedContents?
@@ -19,8 +18,8 @@ package protocol ShipmentSource {
   var bytesRead: UInt64 { get }
 }
 
-/// Gives the next event with the note of its commit, if that has one; nil behind the last.
-package typealias EventPull = () throws(ReplicationError) -> (event: Event, note: CommitNote?)?
+/// Gives the next event; nil behind the last.
+package typealias EventPull = () throws(ReplicationError) -> DigestedEvent?
 
 /// One file of a source.
 package struct SourceFile: Sendable {

@@ -17,12 +17,15 @@ package struct ShipmentWriter<Source: ShipmentSource> {
 
   private var nextFile = 0
   private var pull: EventPull?
+  /// The events of the files behind that one, the next one first.
+  private var upcoming: [EventPull] = []
+  /// As many as keep two processors busy: what is wanted of them may be in memory, as far as few blocks have it.
+  private static var filesAhead: Int { 2 }
   /// How far each stream of the open file was read, but for the one that is being read.
   private var heads = Knowledge()
   /// The stream of the last event: most events are of the same as the one before.
   private var current: OpenStream?
-  private var pending: (event: Event, note: CommitNote?)?
-  private var digester = EventDigester()
+  private var pending: DigestedEvent?
   private var piece = PieceDraft()
   /// A file that travels as it is, as the next piece; `heads` is what the receiver holds before it.
   private var sealed: SealedContents?
@@ -79,6 +82,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     precondition(nextFile <= plan.files.count, "files are read once")
     precondition(pull == nil || nextFile < plan.files.count, "what is read is of a file")
     precondition(pull == nil || sealed == nil, "a file travels as it is, or by its events")
+    precondition(upcoming.count <= Self.filesAhead, "memory is bounded")
     precondition(pieceCount <= eventCount, "a piece has an event")
     if let current {
       let head = heads[current.partition, current.origin]
@@ -102,13 +106,13 @@ package struct ShipmentWriter<Source: ShipmentSource> {
         pending = item
         break
       }
-      try take(item.event, item.note)
+      try take(item)
     }
     guard piece.events.isEmpty else { return encodedEvents() }
     return sealed == nil ? nil : try begin()
   }
 
-  private mutating func nextEvent() throws(ReplicationError) -> (event: Event, note: CommitNote?)? {
+  private mutating func nextEvent() throws(ReplicationError) -> DigestedEvent? {
     if let item = pending {
       pending = nil
       return item
@@ -131,8 +135,24 @@ package struct ShipmentWriter<Source: ShipmentSource> {
         nextFile += 1
         return nil
       }
-      pull = try source.events(of: planned.file, in: planned.partitions)
+      pull = opened()
     }
+  }
+
+  /// The events of the next file. The files behind it are opened, too, so that other threads take apart what is read of
+  /// them; but none that may travel as it is.
+  private mutating func opened() -> EventPull {
+    if upcoming.isEmpty { open(plan.files[nextFile]) }
+    while upcoming.count <= Self.filesAhead, nextFile + upcoming.count < plan.files.count,
+      case let planned = plan.files[nextFile + upcoming.count], !planned.isWhole
+    {
+      open(planned)
+    }
+    return upcoming.removeFirst()
+  }
+
+  private mutating func open(_ planned: ShipmentPlan.PlannedFile) {
+    upcoming.append(source.events(of: planned.file, in: planned.partitions))
   }
 
   /// The file must have given what its footer stated, else hashes that go out would be wrong.
@@ -153,7 +173,8 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     nextFile += 1
   }
 
-  private mutating func take(_ event: Event, _ note: CommitNote?) throws(ReplicationError) {
+  private mutating func take(_ item: DigestedEvent) throws(ReplicationError) {
+    let event = item.event
     var stream = stream(of: event)
     let before = stream.head
     guard event.dot.sequence == before.sequence.next else {
@@ -161,8 +182,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
         "the log has \(event.dot) of \(event.partition) after \(before.sequence); run `stemma verify` on that node"
       )
     }
-    let digest = digester.digest(of: event).hash
-    stream.head = StreamHead(sequence: event.dot.sequence, hash: before.hash + digest)
+    stream.head = StreamHead(sequence: event.dot.sequence, hash: before.hash + item.digest)
     current = stream
     guard event.dot.sequence > stream.known else {
       try compare(stream.head, event.partition, event.dot.origin)
@@ -171,8 +191,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     if piece.events.count == ReplicationLimits.pieceEvents {
       throw .failed("commit \(event.commit) has more events than a piece of a shipment can hold")
     }
-    piece.append(event, digest: digest, hashBefore: before.hash)
-    if let note, !note.isEmpty { piece.notes[event.commit] = note }
+    piece.append(item, hashBefore: before.hash)
   }
 
   private mutating func stream(of event: Event) -> OpenStream {
@@ -253,18 +272,22 @@ private struct OpenStream {
 
 /// Gathers the events of one piece.
 private struct PieceDraft: Sendable {
-  private(set) var events: [Event] = []
+  /// By their places in the piece.
+  private(set) var events: [BlockEvent] = []
   /// Of the events, at the same indices.
   private var digests: [StreamHash] = []
-  var notes: [CommitID: CommitNote] = [:]
+  private var notes: [CommitID: CommitNote] = [:]
+  /// The last one of them: events of a commit follow each other.
+  private var lastNoted: CommitID?
   private(set) var size = 0
   private var streams: [Partition: [Origin: ShippedStream]] = [:]
   /// The stream of the last event, not among `streams`.
   private var current: ShippedStream?
 
-  var lastCommit: CommitID? { events.last?.commit }
+  var lastCommit: CommitID? { events.last?.event.commit }
 
-  mutating func append(_ event: Event, digest: StreamHash, hashBefore: StreamHash) {
+  mutating func append(_ item: DigestedEvent, hashBefore: StreamHash) {
+    let event = item.event
     let sequence = event.dot.sequence
     if current?.range.origin != event.dot.origin || current?.range.partition != event.partition {
       leaveStream()
@@ -275,10 +298,14 @@ private struct PieceDraft: Sendable {
       current = streams[event.partition]?[event.dot.origin] ?? fresh
     }
     current?.range.to = sequence
-    current?.range.hash += digest
+    current?.range.hash += item.digest
     size += event.rawSize
-    events.append(event)
-    digests.append(digest)
+    if let note = item.note, !note.isEmpty, event.commit != lastNoted {
+      notes[event.commit] = note
+      lastNoted = event.commit
+    }
+    events.append(BlockEvent(arrival: UInt64(events.count), event: event))
+    digests.append(item.digest)
   }
 
   private mutating func leaveStream() {
@@ -304,7 +331,7 @@ private struct PieceDraft: Sendable {
       }
     }
     precondition(count == events.count, "each event is of a stream")
-    let commits = Set(events.map(\.commit))
+    let commits = Set(events.map(\.event.commit))
     precondition(notes.keys.allSatisfy(commits.contains), "a note is of a commit of which an event is here")
   }
 
@@ -316,9 +343,9 @@ private struct PieceDraft: Sendable {
       ($0.range.partition, $0.range.origin) < ($1.range.partition, $1.range.origin)
     }
     guard isSealed else {
-      return Piece.encode(sender: sender, streams: sorted, events: events, notes: notes)
+      return Piece.encode(sender: sender, streams: sorted, events: events.map(\.event), notes: notes)
     }
-    let (bytes, sizes) = try AdoptedEvents(events, notes: notes).sealed(digests: digests)
+    let (bytes, sizes) = try SealedContents.encoded(events, notes: notes, digests: digests)
     return Piece.encode(sender: sender, streams: sorted, sealed: bytes, sizes, eventCount: events.count)
   }
 }

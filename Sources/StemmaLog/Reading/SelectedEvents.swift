@@ -1,0 +1,82 @@
+import StemmaEvents
+
+/// An event as it is shipped: with the note of its commit, and its digest.
+package struct DigestedEvent: Sendable {
+  package var event: Event
+  package var note: CommitNote?
+  package var digest: StreamHash
+
+  package init(event: Event, note: CommitNote?, digest: StreamHash) {
+    self.event = event
+    self.note = note
+    self.digest = digest
+  }
+}
+
+extension Log {
+  /// The events of some partitions in a sealed file, in arrival order, where few blocks have them all. These are read
+  /// here, and taken apart on another thread: for those who ask for several files before they need the first.
+  ///
+  /// Nil of a journal, where there are more blocks, or where anything cannot be read; and what is made is nil where
+  /// anything in the blocks is damaged. `events` gives the same events of any file, and says what is wrong. Memory: the
+  /// events.
+  package func selectedEvents(
+    ofPlace place: UInt64, in partitions: Set<Partition>
+  ) -> MadeAhead<[DigestedEvent]?>? {
+    for case .segment(let header, let path) in views where header.place == place {
+      let read = Result { () throws(LogError) -> [ReadBlock]? in
+        let segment = try segment(header)
+        let footer = try footers.footer(of: segment)
+        let indices = footer.selection(partitions.contains).blocks
+        guard indices.count <= LogLimits.selectedBlocks else { return nil }
+        var blocks: [ReadBlock] = []
+        for entry in indices.map({ footer.blocks[$0] }) {
+          blocks.append(ReadBlock(entry: entry, bytes: try segment.bytes(of: entry)))
+        }
+        return blocks
+      }
+      guard case .success(let blocks?) = read else { return nil }
+      return MadeAhead { Self.events(of: blocks, path, in: partitions) }
+    }
+    return nil
+  }
+
+  private struct ReadBlock: Sendable {
+    let entry: BlockEntry
+    let bytes: [UInt8]
+
+    /// Throws `.damaged`.
+    func contents(_ path: String) throws(LogError) -> BlockContents {
+      let block = try Segment.block(entry, bytes: bytes, path: path)
+      return try decoding(path, entry.offset) { () throws(EventsError) in try BlockContents(block) }
+    }
+  }
+
+  /// Nil where something is damaged.
+  private static func events(
+    of blocks: [ReadBlock], _ path: String, in partitions: Set<Partition>
+  ) -> [DigestedEvent]? {
+    var places: [(arrival: UInt64, block: BlockContents, index: Int)] = []
+    for block in blocks {
+      guard case .success(let read) = Result(catching: { () throws(LogError) in try block.contents(path) }),
+        read.arrival(0) == block.entry.firstArrival,
+        read.arrival(read.count - 1) == block.entry.lastArrival
+      else { return nil }
+      let isWanted = (0..<read.reader.keyCount).map { partitions.contains(read.reader.partition(ofKey: $0)) }
+      for index in 0..<read.count where isWanted[read.key(index)] {
+        places.append((read.arrival(index), read, index))
+      }
+    }
+    places.sort { $0.arrival < $1.arrival }
+    guard zip(places, places.dropFirst()).allSatisfy({ $0.arrival < $1.arrival }) else { return nil }
+    var events: [DigestedEvent] = []
+    events.reserveCapacity(places.count)
+    var digester = EventDigester()
+    for (_, block, index) in places {
+      let event = block.event(index)
+      let digest = digester.digest(of: event).hash
+      events.append(DigestedEvent(event: event, note: block.note(index), digest: digest))
+    }
+    return events
+  }
+}
