@@ -27,8 +27,8 @@ int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_
 // is freed, where it would leave gaps between what stays. Does nothing with a C library other than glibc.
 void stemma_keep_heap_small(void);
 
-// Gives memory that was freed back to the system, where the C library would keep it. Does nothing with a C library other than
-// glibc and macOS's.
+// Gives memory that was freed back to the system, where the C library would keep it, if it is more than 16 MB. Does nothing with a
+// C library other than glibc and macOS's.
 void stemma_return_free_memory(void);
 
 // Calls `body` with `context` on a thread of its own, for whose end nobody waits. Returns 0, or an error number: then there is

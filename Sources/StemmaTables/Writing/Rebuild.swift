@@ -259,7 +259,7 @@ struct TablesBuilder {
     for layout in tableSet.layouts { statements.append(try connection.prepare(layout.insert)) }
     statements.append(try connection.prepare(RowWriter.upsertTombstone))
     statements.append(try connection.prepare(RowWriter.insertConflict))
-    let handoff = Handoff<MadeRows>(ahead: 3)
+    let handoff = Handoff<MadeRows>(ahead: 12)
     try System.beginThread(for: connection.path) { [tableSet, noted = streams] in
       Self.makeRows(from: files, tableSet, noted, for: handoff)
     }

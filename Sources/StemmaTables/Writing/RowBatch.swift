@@ -31,8 +31,8 @@ struct RowBatch: Sendable {
   /// What the log had up to here.
   var progress = RebuildProgress()
 
-  /// When to hand it over, in bytes of texts.
-  static let target = 256 << 10
+  /// When to hand it over, in bytes of texts: early enough that rows of few events, too, are inserted while others are made.
+  static let target = 64 << 10
 
   var isFull: Bool { bytes.count >= Self.target || cells.count >= Self.target / 16 }
 
