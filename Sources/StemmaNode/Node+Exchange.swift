@@ -96,7 +96,7 @@ extension Node {
       let remote = RemotePeer(name: sourceName, address: absolute(source))
       node = try create(
         at: directory, schema: SDL.print(peer.schema), name: name, scope: scope,
-        clone: (remote, peer.mark.logID), options: options)
+        clone: (remote, peer.mark.logID, peer.greeting), options: options)
     } catch .alreadyANode {
       let mark = try readMark(directory, options.ports)
       guard let begun = mark.unfinishedClone else { throw .alreadyANode(path: directory, source: source) }
@@ -325,16 +325,14 @@ extension Node {
     }
   }
 
-  /// Remembers the names of a peer's origins.
+  /// Remembers the names of a peer's origins. A clone has them from the beginning.
   private func learn(_ greeting: Greeting) throws(NodeError) {
-    var names = mark.names
-    for named in greeting.origins where !mark.origins.contains(named.origin) {
-      if named.isOwn || names[named.origin] == nil { names[named.origin] = named.nodeName }
-    }
-    guard names != mark.names, options.mode == .write else { return }
+    var told = mark
+    told.learn(greeting)
+    guard told.names != mark.names, options.mode == .write else { return }
     try withWriterLock { () throws(NodeError) in
       mark = try Self.readMark(directory, ports)
-      mark.names.merge(names) { $1 }
+      mark.names.merge(told.names) { $1 }
       try saveMark()
     }
   }

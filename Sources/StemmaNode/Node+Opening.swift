@@ -91,10 +91,11 @@ extension Node {
   /// Makes a node. A directory that something else is in is taken as it is; the mark is written last, so that
   /// what a failed creation leaves behind is no node, and creating can be tried again.
   ///
-  /// - Parameter clone: the remote that the node is to be a clone of, and its log.
+  /// - Parameter clone: the remote that the node is to be a clone of, its log, and what it says of itself.
   package static func create(
     at directory: String, schema text: String, name: String? = nil, scope: Scope = .everything,
-    clone: (source: RemotePeer, log: LogID)? = nil, options: OpeningOptions = OpeningOptions(mode: .write)
+    clone: (source: RemotePeer, log: LogID, greeting: Greeting)? = nil,
+    options: OpeningOptions = OpeningOptions(mode: .write)
   ) throws(NodeError) -> Node {
     let schema: Schema
     let warnings: [Diagnostic]
@@ -132,6 +133,7 @@ extension Node {
         if let clone {
           mark.remotes = [clone.source]
           mark.unfinishedClone = clone.log
+          mark.learn(clone.greeting)
         }
         let tables = try openTables(directory, schema, log, mark, options).tables
         try save(mark, in: directory, ports)

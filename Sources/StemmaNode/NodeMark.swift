@@ -54,6 +54,13 @@ package struct NodeMark: Sendable, Equatable {
     return others.isEmpty ? name : "\(name)-\(origin.description.prefix(4))"
   }
 
+  /// Takes in the names of a peer's origins. Each node knows best of its own.
+  mutating func learn(_ greeting: Greeting) {
+    for named in greeting.origins where !origins.contains(named.origin) {
+      if named.isOwn || names[named.origin] == nil { names[named.origin] = named.nodeName }
+    }
+  }
+
   package func name(of origin: Origin) -> String? { origins.contains(origin) ? name : names[origin] }
 
   /// The origins that a name may stand for: the one that is shown so, or all of a node of that name, which is how each
