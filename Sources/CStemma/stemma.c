@@ -161,7 +161,7 @@ void stemma_return_free_memory(void) {
 #ifdef __GLIBC__
 #if __GLIBC_PREREQ(2, 33)
   // A few megabytes are soon taken again, and asking the system for their pages anew costs milliseconds.
-  if (mallinfo2().fordblks < (16u << 20)) return;
+  if (mallinfo2().fordblks < (12u << 20)) return;
 #endif
   malloc_trim(0);
 #elif defined(__APPLE__)

@@ -299,9 +299,11 @@ extension Node {
     _ log: Log, _ held: Knowledge, _ tables: String, _ report: inout VerificationReport
   ) throws {
     let isUnsettled = report.mark?.isUnsettled ?? { _ in false }
-    let lost = held.restricted { !isUnsettled($0) }
+    let lead = held.restricted { !isUnsettled($0) }
       .lag(against: try log.streams { !isUnsettled($0) }).reduce(0) { $0 + $1.ahead }
-    guard lost > 0 else { return }
+    // What no watermark confirms is there, and is read when a writer has confirmed it.
+    guard lead > report.unconfirmed else { return }
+    let lost = lead - report.unconfirmed
     guard let torn = log.tornTail else {
       return report.damage.append(
         .init(

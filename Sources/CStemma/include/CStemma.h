@@ -27,7 +27,7 @@ int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_
 // is freed, where it would leave gaps between what stays. Does nothing with a C library other than glibc.
 void stemma_keep_heap_small(void);
 
-// Gives memory that was freed back to the system, where the C library would keep it, if it is more than 16 MB. Does nothing with a
+// Gives memory that was freed back to the system, where the C library would keep it, if it is more than 12 MB. Does nothing with a
 // C library other than glibc and macOS's.
 void stemma_return_free_memory(void);
 
