@@ -10,7 +10,7 @@ import Testing
 /// says at its beginning tells which one it is. Its own number counted as replaced, or it was taken for the file of its name:
 /// repairs, of whatever kind, ended with a log that was out of order, or never.
 @Suite struct HeaderlessFileTests {
-  private static let count = 4
+  fileprivate static let count = 4
 
   enum Streams: CaseIterable { case one, ofPartitions, ofOrigins }
 
@@ -27,7 +27,7 @@ import Testing
   }
 
   /// A node `a` with segments of one event each, and a journal, and `b`, which has all that `a` has.
-  private struct Pair {
+  fileprivate struct Pair {
     let bench: Bench
     let digests: [String]
     let truth: Set<Event>
@@ -97,10 +97,10 @@ import Testing
     }
   }
 
-  private static var numbers: ClosedRange<Int> { 1...count }
+  fileprivate static var numbers: ClosedRange<Int> { 1...count }
 
   /// By the number that a file had, and the one that it has.
-  private static func forEachMove(_ body: (_ from: Int, _ to: Int) throws -> Void) rethrows {
+  fileprivate static func forEachMove(_ body: (_ from: Int, _ to: Int) throws -> Void) rethrows {
     for from in numbers { for to in numbers where from != to { try body(from, to) } }
   }
 
@@ -160,5 +160,144 @@ import Testing
         try pair.checkIsGood(story)
       } catch { Issue.record("\(story): \(error)") }
     }
+  }
+}
+
+/// A segment is gone, and nothing of another one can be read that tells which it is: that one was taken for the first, and what
+/// it had held itself had no place any more. Repairs ended with a log that was out of order.
+@Suite struct HollowFileTests {
+  enum Ruin: CaseIterable {
+    case empty, zeros, noise, fewBytes, noEnds
+
+    fileprivate func strike(_ bytes: inout Data) {
+      switch self {
+      case .empty: bytes = Data()
+      case .zeros: bytes = Data(count: bytes.count)
+      case .noise:
+        var random = SplitMix64(seed: 7)
+        bytes = Data((0..<bytes.count).map { _ in UInt8(truncatingIfNeeded: random.next()) })
+      case .fewBytes: bytes = bytes.prefix(20)
+      case .noEnds:
+        // Its block stands there whole.
+        bytes.replaceSubrange(0..<80, with: Data(count: 80))
+        bytes.replaceSubrange((bytes.count - 40)..., with: Data(count: 40))
+      }
+    }
+  }
+
+  @Test(arguments: HeaderlessFileTests.Streams.allCases, Ruin.allCases) func eachIsAHoleOfItsOwn(
+    streams: HeaderlessFileTests.Streams, ruin: Ruin
+  ) throws {
+    let pair = try HeaderlessFileTests.Pair(streams)
+    let peer = RemotePeer(name: "b", address: pair.bench.path("b"))
+    HeaderlessFileTests.forEachMove { gone, ruined in
+      for isRepairedBefore in [false, true] {
+        let story = "\(streams) \(ruin) \(ruined), \(gone) gone, \(isRepairedBefore)"
+        do {
+          try pair.lose(gone, and: ruined, ruin)
+          if isRepairedBefore { _ = try pair.bench.open("a").repair(from: []) { _, _ in } }
+          let report = try pair.bench.open("a").repair(from: [peer]) { _, _ in }
+          #expect(report.isWhole, "\(story): \(report)")
+          guard report.isWhole else { continue }
+          #expect(try pair.bench.open("a").digestTexts == pair.digests, "\(story)")
+          try pair.checkIsGood(story)
+        } catch { Issue.record("\(story): \(error)") }
+      }
+    }
+  }
+
+  /// Its blocks tell which one it is. What it has the name of is gone, too, and nothing may take its own with it.
+  @Test(arguments: [false, true]) func oneUnderAnothersNameIsKnownByItsBlocks(isRepairedBefore: Bool) throws {
+    let pair = try HeaderlessFileTests.Pair(.one)
+    let peer = RemotePeer(name: "b", address: pair.bench.path("b"))
+    HeaderlessFileTests.forEachMove { from, to in
+      // One between them would be what stands for the first.
+      for third in HeaderlessFileTests.numbers where from < to && !(from...to).contains(third) {
+        let story = "\(from) over \(to), \(third) empty, \(isRepairedBefore)"
+        do {
+          try pair.move(from, over: to, .oneByte)
+          try pair.ruin(to, .noEnds)
+          try pair.ruin(third, .empty)
+          if isRepairedBefore { _ = try pair.bench.open("a").repair(from: []) { _, _ in } }
+          let report = try pair.bench.open("a").repair(from: [peer]) { _, _ in }
+          #expect(report.isWhole, "\(story): \(report)")
+          guard report.isWhole else { continue }
+          #expect(try pair.bench.open("a").digestTexts == pair.digests, "\(story)")
+          try pair.checkIsGood(story)
+        } catch { Issue.record("\(story): \(error)") }
+      }
+    }
+  }
+
+  /// A file that was made in the place of another one has a number behind all of them.
+  @Test(arguments: [Ruin.empty, .noEnds], [false, true]) func oneThatReplacedAnotherStandsForIt(
+    ruin: Ruin, isJournalSealed: Bool
+  ) throws {
+    let pair = try HeaderlessFileTests.Pair(.one)
+    let peer = RemotePeer(name: "b", address: pair.bench.path("b"))
+    for replaced in HeaderlessFileTests.numbers.dropLast() {
+      for gone in HeaderlessFileTests.numbers {
+        let story = "\(ruin), \(replaced) replaced, \(gone) gone, \(isJournalSealed)"
+        do {
+          try pair.bench.replace("a", with: "whole")
+          try FileManager.default.removeItem(atPath: pair.path(replaced))
+          #expect(try pair.bench.open("a").repair(from: [peer]) { _, _ in }.isWhole, "\(story)")
+          if isJournalSealed { try pair.bench.seal("a") }
+          if gone != replaced { try FileManager.default.removeItem(atPath: pair.path(gone)) }
+          try pair.ruin(HeaderlessFileTests.count + 2, ruin)
+          let report = try pair.bench.open("a").repair(from: [peer]) { _, _ in }
+          #expect(report.isWhole, "\(story): \(report)")
+          guard report.isWhole else { continue }
+          #expect(try pair.bench.open("a").digestTexts == pair.digests, "\(story)")
+          try pair.checkIsGood(story)
+        } catch { Issue.record("\(story): \(error)") }
+      }
+    }
+  }
+
+  @Test(arguments: HeaderlessFileTests.Streams.allCases, [Ruin.empty, .noise, .noEnds])
+  func givingUpTakesNoMore(
+    streams: HeaderlessFileTests.Streams, ruin: Ruin
+  ) throws {
+    let pair = try HeaderlessFileTests.Pair(streams)
+    HeaderlessFileTests.forEachMove { gone, ruined in
+      let story = "\(streams) \(ruin) \(ruined), \(gone) gone"
+      do {
+        try pair.lose(gone, and: ruined, ruin)
+        let report = try pair.bench.open("a").giveUp(isDryRun: false) { _, _ in }
+        let lost = report.record?.losses.reduce(0) { $0 + $1.count }
+        #expect(lost == (ruin == .noEnds ? 1 : 2), "\(story): \(report)")
+        try pair.checkIsGood(story)
+      } catch { Issue.record("\(story): \(error)") }
+    }
+  }
+
+  /// It would be a hole that no damage tells of, before events that can be read: no command could take them in.
+  @Test func nothingIsMendedAroundAHoleWithoutAFile() throws {
+    let pair = try HeaderlessFileTests.Pair(.one)
+    try pair.lose(1, and: 3, .noise)
+    let before = try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") }
+    let log = try pair.bench.log("a")
+    var survey = try log.survey(try log.verify(), held: nil)
+    #expect(survey.lost.map(\.place) == [1, 3])
+    survey.lost[0].place = nil
+    let mended = try log.mend(survey, with: [Offer(Array(pair.truth))])
+    #expect(mended.files.isEmpty && mended.missing.map(\.from) == survey.lost.map(\.from))
+    #expect(try pair.bench.contents("a").filter { $0.key.hasPrefix("log/") } == before)
+  }
+}
+
+extension HeaderlessFileTests.Pair {
+  /// The log as it was, without one file, and with little of another one.
+  fileprivate func lose(_ gone: Int, and ruined: Int, _ ruin: HollowFileTests.Ruin) throws {
+    try bench.replace("a", with: "whole")
+    try FileManager.default.removeItem(atPath: path(gone))
+    try self.ruin(ruined, ruin)
+  }
+
+  fileprivate func ruin(_ number: Int, _ ruin: HollowFileTests.Ruin) throws {
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: path(number)))
+    ruin.strike(&bytes)
+    try bytes.write(to: URL(fileURLWithPath: path(number)))
   }
 }

@@ -38,6 +38,9 @@ extension Log {
   /// nothing: where an event stands that builds on one that is still lost, only that one tells. Where other partitions
   /// of the file stay incomplete, it goes on saying so (`BlockEntry.isGap`), and a later offer may complete them. A
   /// file that gets nothing, or of which nobody knows what it held of these, stays as it is.
+  /// Where events are lost that no damaged file can have held, before others that can be read, all stays as it is: without any
+  /// damage left, nobody could read the log over that hole, and nothing would tell where it is.
+  ///
   /// Interrupted at any point, the log is as it was, or some of its files are mended. The events keep an order in which
   /// causes come before effects; their indices may be others than before, so that tables made from the log must be
   /// made anew.
@@ -52,6 +55,10 @@ extension Log {
     try checkWritable()
     let survey = survey.placing([salvage.checkedOffer] + offers, besides: salvage)
     var mended = Mended()
+    if survey.hasHoleWithoutFile {
+      mended.missing = survey.lost
+      return mended
+    }
     // What no checksum vouches for comes last: others may know better.
     let proven = ProvenOffers([salvage.checkedOffer] + offers + [salvage.offer], survey)
     let noted = Set(offers.flatMap { $0.events.map(\.commit) })
@@ -221,6 +228,13 @@ extension Log {
 }
 
 extension Survey {
+  /// Whether a stream goes on behind events that nothing can be put back for.
+  fileprivate var hasHoleWithoutFile: Bool {
+    lost.contains { range in
+      range.place == nil && (standing[range.stream] ?? []).contains { $0.from > range.to.rawValue }
+    }
+  }
+
   /// By place, copies of others behind these: until they are written anew, nothing may write over what tells of them.
   fileprivate var filesInTurn: [(key: UInt64, value: DamagedFile)] {
     let files = files.sorted { $0.key < $1.key }

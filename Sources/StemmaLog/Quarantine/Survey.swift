@@ -197,6 +197,11 @@ extension Log {
     for (path, places) in standIns.sorted(by: { $0.key < $1.key }) {
       surveyor.settle(path, at: places, or: gone.filter { !places.contains($0) }, self)
     }
+    for (path, places) in standIns.sorted(by: { $0.key < $1.key }) where surveyor.ambiguous.contains(path) {
+      guard let file = places.first.flatMap({ surveyor.survey.files[$0] }) else { continue }
+      let (placed, unplaced, _) = try inspectedContents(of: file)
+      surveyor.separate(path, at: places, telling: placed.events.map(\.event) + unplaced, self)
+    }
     surveyor.settleCopies()
     surveyor.disownFooters()
     for place in surveyor.survey.files.keys { try addTold(of: place, to: &surveyor) }

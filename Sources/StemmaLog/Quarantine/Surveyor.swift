@@ -117,6 +117,45 @@ struct Surveyor {
     survey.files[place]?.copies.append(path)
   }
 
+  /// Finds the place of a segment of which neither header nor footer can be read: the last of `places`, which is in its name,
+  /// unless what it tells fits between the others at another one of them only. All the others are holes: they are filled on
+  /// their own, as if it was not there, and so is its number, if that is not its place.
+  mutating func separate(_ path: String, at places: [UInt64], telling events: [Event], _ log: Log) {
+    guard let first = places.first, let number = places.last, let file = survey.files[first],
+      file.path == path, !file.tellsAll,
+      places.dropFirst().allSatisfy({ survey.files[$0] == nil })
+    else { return }
+    // One behind the journal replaced another one, and has no place of its own.
+    let last = log.journals.last?.number ?? .max
+    let candidates = places.filter { $0 <= last }.reversed()
+    let damaged = Set(survey.files.keys).union(places)
+    let runs = Self.runs(of: events, 0)
+    func fits(_ place: UInt64) -> Bool {
+      runs.allSatisfy { name, runs in
+        runs.allSatisfy { run in
+          let run = Run(from: run.from, to: run.to, place: place)
+          return !isOutOfPlace(name, run) && !leavesNoPlace(name, run, among: damaged)
+        }
+      }
+    }
+    let place = candidates.first(where: fits) ?? candidates.first ?? first
+    ambiguous.remove(path)
+    survey.files[first] = nil
+    let isHole = number <= last
+    for other in places.dropLast() where other <= last && (other != place || isHole) {
+      let missing = Damage(path: LogFileName.segment(other, in: log.directory), offset: 0, flaw: .missing)
+      survey.files[other] = DamagedFile(kind: .nothing(path: missing.path))
+      survey.damage = (survey.damage + [missing]).sorted()
+    }
+    if isHole, place != number {
+      strays.insert(path)
+      survey.files[place]?.copies.append(path)
+      survey.files[number] = file
+      return
+    }
+    survey.files[place] = file
+  }
+
   mutating func add(_ contents: NumberedEvents, place: UInt64) {
     see(contents.events.map(\.event))
     for event in contents.events.map(\.event) {
@@ -129,8 +168,11 @@ struct Surveyor {
   }
 
   mutating func addTold(_ events: [Event], _ place: UInt64) {
-    let streams = Dictionary(grouping: events) { StreamName($0) }
-    for (name, events) in streams {
+    for (name, runs) in Self.runs(of: events, place) { told[name, default: []] += runs }
+  }
+
+  private static func runs(of events: [Event], _ place: UInt64) -> [StreamName: [Run]] {
+    Dictionary(grouping: events) { StreamName($0) }.mapValues { events in
       var runs: [Run] = []
       for number in Set(events.map(\.dot.sequence.rawValue)).sorted() {
         if let last = runs.last, last.to + 1 == number {
@@ -139,7 +181,7 @@ struct Surveyor {
           runs.append(Run(from: number, to: number, place: place))
         }
       }
-      told[name, default: []] += runs
+      return runs
     }
   }
 
