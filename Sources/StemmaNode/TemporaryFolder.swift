@@ -17,17 +17,24 @@ package final class TemporaryFolder: Sendable {
     let place = place ?? FileManager.default.temporaryDirectory.path
     let files = POSIXFileSystem()
     Self.removeLeftovers(in: place, files)
-    do throws(LogError) {
-      while true {
-        let made = place + "/" + Self.prefix + UUID().uuidString
-        try files.createDirectory(made, mode: 0o700)
+    while true {
+      // Foundation's UUIDs are all the same where no file can be opened.
+      let made = place + "/" + Self.prefix + String(UInt64.random(in: .min ... .max), radix: 16)
+      do throws(LogError) { try files.createDirectory(made, mode: 0o700) } catch {
+        throw .noTemporaryPlace(path: place, error)
+      }
+      do throws(LogError) {
         let lock = try files.open(made + "/" + Self.lockName, .create)
         // Whoever removes leftovers may have come between.
         guard try lock.tryLock(), FileManager.default.fileExists(atPath: made) else { continue }
         (path, self.lock) = (made, lock)
         return
+      } catch {
+        // Without a lock nobody would know that it is left.
+        do { try FileManager.default.removeItem(atPath: made) } catch {}
+        throw .log(error)
       }
-    } catch { throw .noTemporaryPlace(path: place, error) }
+    }
   }
 
   deinit { remove() }

@@ -65,6 +65,7 @@ struct JSONShapeTests {
     stemma -C field push source
     cp keep/stemma.json field/
     cp keep/log/* field/log/
+    rm field/tables.sqlite*
     stemma -C field create Team id=two name=Two
     stemma -C field push source
     stemma -C field repair --fork --from source --json
@@ -75,6 +76,8 @@ struct JSONShapeTests {
     stemma -C spoilt verify --json
     printf 'XXXXXXXXXXXX' | dd of=spoilt/log/00000001.segment bs=1 seek=310 conv=notrunc status=none
     stemma -C spoilt verify --json
+    cp -a third half
+    stemma -C half pull spoilt --json
     cp -a spoilt without
     stemma -C without repair --give-up -n --json
     stemma -C without repair --give-up --json
