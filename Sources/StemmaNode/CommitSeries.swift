@@ -89,11 +89,12 @@ package final class CommitSeries {
   }
 
   private func report() throws {
-    let durable = try appender.durable()
+    let (durable, failure) = appender.durable
     while reported < durable {
       reported += 1
       try waiting.removeFirst()()
     }
+    if let failure { throw failure }
   }
 
   /// Traps if what was counted contradicts itself. In debug builds at every commit.
@@ -230,12 +231,8 @@ private final class LogAppender: Sendable {
     orders.checkInvariants()
   }
 
-  /// How many commits are durable. Throws if one could not be made so.
-  func durable() throws(LogError) -> Int {
-    let (done, failure) = progress.withLock { ($0.done, $0.failure) }
-    if let failure { throw failure }
-    return done
-  }
+  /// How many commits are durable, and why the next one could not be made so.
+  var durable: (count: Int, failure: LogError?) { progress.withLock { ($0.done, $0.failure) } }
 
   /// Waits until nothing is under way.
   func drain() {

@@ -55,6 +55,8 @@ package enum Explanations {
             + (earlier.map { "an earlier import is durable through line \($0), " } ?? remedy(of: reason))
             + "go on with --from-line \($0)"
         } ?? "this was only tried, and nothing was written")
+    case .importEnded(let source, let reason, let resume):
+      "\(text(of: reason)); \(source) is durable through line \(resume - 1), go on with --from-line \(resume)"
     case .unknownRemote(let name, let known):
       "`\(name)` is neither a remote\(known.isEmpty ? "" : " (there are \(known.joined(separator: ", ")))") nor a directory with a node"
     case .notAPeer(let path, let reason): "\(path): \(reason)"
@@ -140,7 +142,7 @@ package enum Explanations {
     return "\(words) cannot be read; they are left out, and what would be wrong without them: " + why + advice
   }
 
-  private static func list(_ texts: [String], _ word: String) -> String {
+  static func list(_ texts: [String], _ word: String) -> String {
     guard texts.count > 1, let last = texts.last else { return texts.first ?? "" }
     if texts.count > 6 {
       return texts.prefix(4).joined(separator: ", ") + " \(word) \(texts.count - 4) others"

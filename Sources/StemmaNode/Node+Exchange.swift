@@ -90,7 +90,7 @@ extension Node {
       scope = partitions.isEmpty ? peer.mark.scope : try Scope(patterns: partitions)
     } catch { throw .replication(error) }
     try peer.checkNames()
-    let (run, leftOut) = try run([], without: [peer])
+    let (run, leftOut) = try run([], of: [peer], within: [scope])
     let node: Node
     do throws(NodeError) {
       let remote = RemotePeer(name: sourceName, address: absolute(source))
@@ -114,13 +114,8 @@ extension Node {
     } catch { throw .unfinishedClone(path: directory, source: source, error) }
     guard var pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
     pulled.notices = report.notices + leftOut.map(\.sentence)
-    pulled.leftOut = leftOut.map(\.partition)
-    if let lost = peer.mark.damage.flatMap({ RecordedDamage.words($0.losses) }) {
-      pulled.missing = .unfinishedClone(
-        path: directory, source: source,
-        .damaged(
-          what: "\(peer.mark.name) has lost \(lost), so what it has of these was left out: repair it first"))
-    }
+    pulled.leftOut = leftOut.flatMap(\.partitions)
+    pulled.missing = leftOut.first.map { .unfinishedClone(path: directory, source: source, $0.error) }
     return pulled
   }
 
@@ -145,7 +140,8 @@ extension Node {
   /// another node that has no less than what came of it. True if it was another one.
   @discardableResult
   private func finishClone(from peer: Node) throws(NodeError) -> Bool {
-    guard let source = mark.unfinishedClone, peer.mark.unfinishedClone == nil, peer.mark.damage == nil
+    guard let source = mark.unfinishedClone, peer.mark.unfinishedClone == nil,
+      try Self.run([], of: [peer], within: [mark.scope]).leftOut.isEmpty
     else { return false }
     let isOther = source != peer.mark.logID
     if isOther {
@@ -185,7 +181,7 @@ extension Node {
       throw .notAPeer(path: remote.address, reason: "it is this node itself")
     }
     for node in [self, peer] { try node.checkNames() }
-    let (run, leftOut) = try Self.run(partitions, without: [self, peer])
+    let (run, leftOut) = try Self.run(partitions, of: [self, peer], within: [mark.scope, peer.mark.scope])
     let task: Session.Task = pulls && pushes ? .sync : pulls ? .pull : .push
     try locked { () throws(NodeError) in }
     var report = try exchange(session(with: peer, task, run, progress))
@@ -197,34 +193,47 @@ extension Node {
       report.notices.append("\(peer.mark.name): \(Explanations.unfinishedPeer)")
     }
     report.notices += leftOut.map(\.sentence)
-    report.pulled?.leftOut = leftOut.map(\.partition)
-    report.pushed?.leftOut = leftOut.map(\.partition)
+    let partitions = Set(leftOut.flatMap(\.partitions)).sorted()
+    report.pulled?.leftOut = partitions
+    report.pushed?.leftOut = partitions
+    report.missing = leftOut.first?.error
     return report
   }
 
-  /// A partition that is not exchanged, as a node has lost events of it.
+  /// Partitions that are not exchanged, as a node has lost events of them.
   private struct LeftOut {
-    let partition: String
-    let sentence: String
+    let node: String
+    let losses: [RecordedDamage.Loss]
+    let partitions: [String]
+
+    var sentence: String {
+      partitions.count == 1
+        ? "partition \(partitions[0]) was left out: \(node) has lost events of it"
+        : "partitions \(Explanations.list(partitions, "and")) were left out: \(node) has lost events of them"
+    }
+
+    var error: NodeError {
+      let lost = RecordedDamage.words(losses) ?? "events"
+      return .damaged(what: "\(node) has lost \(lost), so what it has of these was left out: repair it first")
+    }
   }
 
-  /// What a run is about: the partitions that were asked for, without those that lost events to damage on either
-  /// side.
+  /// What a run is about: the partitions that were asked for, without those in all `scopes` that lost events to damage
+  /// of one of the nodes.
   private static func run(
-    _ patterns: [String], without nodes: [Node]
+    _ patterns: [String], of nodes: [Node], within scopes: [Scope]
   ) throws(NodeError) -> (scope: Scope, leftOut: [LeftOut]) {
     var patterns = patterns.isEmpty ? Scope.everything.patterns : patterns
+    let exchanged = NarrowedScope(scopes + [try scope(patterns)])
     var leftOut: [LeftOut] = []
     for node in nodes {
       guard let damage = node.mark.damage else { continue }
       if damage.isVague { try node.checkLogIsWhole() }
-      for partition in damage.partitions.sorted() {
-        patterns.append("!" + partition.description)
-        leftOut.append(
-          LeftOut(
-            partition: partition.description,
-            sentence: "partition \(partition) was left out: \(node.mark.name) has lost events of it"))
-      }
+      let partitions = damage.partitions.filter(exchanged.contains).sorted().map(\.description)
+      guard !partitions.isEmpty else { continue }
+      patterns += partitions.map { "!" + $0 }
+      let losses = damage.losses.filter { exchanged.contains(Partition($0.partition)) }
+      leftOut.append(LeftOut(node: node.mark.name, losses: losses, partitions: partitions))
     }
     return (try scope(patterns), leftOut)
   }

@@ -42,6 +42,8 @@ package enum NodeError: Error {
   /// A line of an import that could not be taken. `resume` is the line to go on with, nil where it was only tried;
   /// `earlier`: through which line an earlier import of the same source is durable, if that is where to go on.
   indirect case importLine(source: String, line: Int, NodeError, resume: Int?, earlier: Int?)
+  /// No line is at fault. All before the line `resume` is durable, and perhaps some of what comes from there.
+  indirect case importEnded(source: String, NodeError, resume: Int)
 
   case unknownRemote(String, known: [String])
   case notAPeer(path: String, reason: String)

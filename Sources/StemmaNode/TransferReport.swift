@@ -37,5 +37,7 @@ extension Node {
     package var pulled: TransferReport?
     package var pushed: TransferReport?
     package var notices: [String] = []
+    /// Why partitions were left out.
+    package var missing: NodeError?
   }
 }

@@ -411,4 +411,42 @@ struct DamagedReadingTests {
     }
     #expect(files == Array(names.suffix(2)))
   }
+
+  /// A backup of partitions that lost nothing could not be finished, and one that lacked others ended with 0.
+  @Test(
+    "an exchange that leaves damaged partitions out ends with that; one of other partitions knows nothing of it"
+  )
+  func exchanges() throws {
+    let pair = try Pair()
+    let work = pair.work
+    _ = try work.attempt("-C", "hurt", "log")
+    try work.stemma("-C", "hurt", "create", "Team", "id=blue", "name=Blue")
+    let hurt = work.file("hurt")
+    for (command, moved) in [("pull", 1), ("push", 0), ("sync", 0)] {
+      let result = try work.attempt("-C", "shop", command, hurt, "--json")
+      #expect(result.status == 74, "\(command): \(result.errors)")
+      #expect(
+        result.errors.contains("of partition site=s, so what it has of these was left out"),
+        "\(result.errors)")
+      let report = try result.object()
+      for transfer in command == "sync" ? [report.object("pulled"), report.object("pushed")] : [report] {
+        #expect(transfer["leftOut"] as? [String] == ["site=s"], "\(command)")
+        #expect(transfer.number("events") == moved, "\(command)")
+      }
+      let other = try work.attempt("-C", "shop", command, hurt, "--partition", "Team", "--json")
+      #expect(other.status == 0 && !other.errors.contains("left out"), "\(command): \(other.errors)")
+      #expect(!other.output.contains("leftOut"), "\(command)")
+    }
+    let part = try work.attempt("clone", "hurt", "part", "--partition", "Team")
+    #expect(part.status == 0 && !part.errors.contains("left out"), "\(part)")
+    #expect(try work.stemma("-C", "part", "status").errors.isEmpty)
+    #expect(try work.stemma("-C", "part", "list", "Team").lines.count >= 2)
+    let whole = try work.attempt("clone", "hurt", "whole")
+    #expect(whole.status == 74 && whole.errors.contains("unfinished"), "\(whole.errors)")
+    #expect(try work.attempt("-C", "whole", "pull").status == 74)
+    try work.stemma("-C", "hurt", "repair", "--from", work.file("shop"))
+    let finished = try work.stemma("-C", "whole", "pull")
+    #expect(finished.errors.contains("counts as whole") || finished.errors.isEmpty, "\(finished.errors)")
+    #expect(try work.export("whole") == (try work.export("hurt")))
+  }
 }

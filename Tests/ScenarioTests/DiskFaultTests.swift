@@ -32,6 +32,7 @@ struct DiskFaultTests {
     #expect(full.status == 74, "\(full.errors)")
     #expect(full.errors.contains("full") || full.errors.contains("No space"), "\(full.errors)")
     #expect(full.durableLine > 0 && full.durableLine < Self.fittingCount)
+    #expect(full.lineToGoOnWith == full.durableLine + 1, "\(full.errors)")
 
     // Not one byte more.
     let rest = work.file("disk/rest")

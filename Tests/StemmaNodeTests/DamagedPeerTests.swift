@@ -49,6 +49,7 @@ import Testing
       partitions: []
     ) { _, _ in }
     #expect(report.notices.contains { $0.contains("was left out: source has lost events of it") })
+    #expect(report.missing != nil)
     #expect(try bench.open("clone", .read).mark.unfinishedClone != nil)
     #expect(try mark() == before, "what is only read may be somebody else's")
   }

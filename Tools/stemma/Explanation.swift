@@ -36,7 +36,7 @@ struct Explanation {
     case .replication(let error): exitCode(of: error)
     case .inspection(let error): exitCode(of: error)
     case .cannotRead: .noInput
-    case .importLine(_, _, let reason, _, _): exitCode(of: reason)
+    case .importLine(_, _, let reason, _, _), .importEnded(_, let reason, _): exitCode(of: reason)
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
     case .unacknowledged: .noPermission

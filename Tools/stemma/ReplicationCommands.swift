@@ -58,6 +58,7 @@ struct Pull: ParsableCommand {
     commandName: "pull",
     abstract: "Fetch what a peer has and this node lacks.",
     discussion: """
+      Partitions that one of the two has lost events of are left out, and the exit status is 74 then.
       Examples:
         stemma pull
         stemma pull ../office --partition tenantId=acme
@@ -72,6 +73,7 @@ struct Push: ParsableCommand {
     commandName: "push",
     abstract: "Give a peer what this node has and it lacks.",
     discussion: """
+      Partitions that one of the two has lost events of are left out, and the exit status is 74 then.
       Examples:
         stemma push
         stemma push ../office
@@ -86,6 +88,7 @@ struct Sync: ParsableCommand {
     commandName: "sync",
     abstract: "Pull, then push.",
     discussion: """
+      Partitions that one of the two has lost events of are left out, and the exit status is 74 then.
       Examples:
         stemma sync
         stemma sync ../office --json
@@ -108,6 +111,7 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
   for notice in node.notices { Output.warning(notice) }
   let peers = try node.peers(options.peer)
   var results: [JSON] = []
+  var missing: NodeError?
   for peer in peers {
     let bar = ProgressBar(peer.name)
     let report = try node.exchange(
@@ -128,6 +132,7 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
       if let pushed = report.pushed { Output.line("pushed \(pushed.text) to \(peer.name)") }
     }
     for notice in report.notices { Output.warning(notice) }
+    missing = missing ?? report.missing
   }
   if options.format.json {
     Output.line(results.count == 1 ? results[0] : .array(results))
@@ -135,6 +140,7 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
     for result in results { Output.line(result) }
   }
   Output.flush()
+  if let missing { throw missing }
 }
 
 struct Remote: ParsableCommand {

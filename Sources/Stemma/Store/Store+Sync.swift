@@ -15,12 +15,16 @@ extension Store {
       public let bytesRead: UInt64
       /// Sent to the receiver, in bytes, compressed.
       public let bytesShipped: UInt64
+      /// Those that were not exchanged, by name, as one of the two has lost events of them to damage of its log.
+      /// `stemma repair` there mends it.
+      public let leftOut: [String]
 
       init(_ report: Node.TransferReport) {
         partitions = report.partitions
         events = report.events
         bytesRead = report.bytesRead
         bytesShipped = report.bytesShipped
+        leftOut = report.leftOut
       }
     }
 

@@ -52,7 +52,7 @@ package struct Import {
   /// Imports one source.
   ///
   /// - Throws: `NodeError.importLine` for a line that cannot be taken: nothing of its commit was written, all
-  ///   commits before it are durable.
+  ///   commits before it are durable. `NodeError.importEnded` for any other error behind durable commits.
   package func run(path: String) throws -> Summary {
     // What a shell calls `/dev/fd/63` is another stream each time.
     let isNameless = path == "-" || path.hasPrefix("/dev/") || path.hasPrefix("/proc/")
@@ -77,6 +77,9 @@ package struct Import {
       }
       throw NodeError.importLine(
         source: source, line: line, reason, resume: max(resume, (earlier ?? 0) + 1), earlier: earlier)
+    } catch let error as NodeError where !options.isDryRun && reading.summary.commits > 0 {
+      throw NodeError.importEnded(
+        source: reading.title, error, resume: reading.summary.durableThroughLine + 1)
     }
     reading.summary.durableThroughLine = max(reading.summary.durableThroughLine, reading.source.lineNumber)
     return reading.summary
