@@ -4,6 +4,8 @@ import Foundation
 package final class Bench {
   package let events: Int
   package let rounds: Int
+  /// How often what takes a second or less is measured: what else the machine does takes as much of it now and then.
+  package var roundsOfSeconds: Int { 3 * rounds }
   package let isLong: Bool
   /// The `stemma` tool; nil: rows that run it are left out.
   package let tool: String?

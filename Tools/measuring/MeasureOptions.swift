@@ -9,7 +9,8 @@ package struct MeasureOptions: ParsableArguments {
   @Option(help: "Only subjects whose name contains this; those of the library begin with `library-`.")
   var filter: String?
   @Option(help: "How many events (default: 1000000; with --quick 100000).") var events: Int?
-  @Option(help: "How often each side is measured (default: 3; with --quick 1).") var rounds: Int?
+  @Option(help: "How often each side is measured (default: 3; with --quick 1); short ones more often.")
+  var rounds: Int?
   @Option(help: "The stemma tool, for the rows that run it.") var tool: String?
   @Option(
     help: "Also import this file of mutations (NDJSON, .gz too), with --schema.", completion: .file())

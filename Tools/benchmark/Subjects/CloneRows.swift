@@ -8,6 +8,7 @@ func measureClone(_ bench: Bench) throws {
   let rows = try BareRows(of: directory + "/tables.sqlite")
   let files = try BareFiles.list(directory + "/log").filter { !$0.hasSuffix(".lock") }
   let costs = try bench.byTurns(
+    rounds: bench.roundsOfSeconds,
     ours: {
       let target = try bench.fresh("cloned")
       return try Cost.of {

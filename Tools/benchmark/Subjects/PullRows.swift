@@ -7,6 +7,7 @@ func measurePulls(_ bench: Bench) throws {
   let directory = try bench.node(bench.events)
   var bytes: UInt64 = 0
   let costs = try bench.byTurns(
+    rounds: bench.roundsOfSeconds,
     ours: {
       try Cost.of {
         bytes = try Node.clone(
