@@ -1,6 +1,5 @@
 import StemmaEvents
 import StemmaLog
-import StemmaSchema
 
 /// The blocks of a sealed file from elsewhere, opened one after the other, with all about each that can be found out
 /// without looking at the others.
