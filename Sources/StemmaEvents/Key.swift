@@ -119,8 +119,23 @@ package struct Key: Hashable, Comparable, Sendable {
     }
   }
 
+  /// Where the text of a string part that begins at `index` stands, if it stands there as it is: the byte behind it ends the part.
+  static func plainText(_ bytes: [UInt8], at index: Int) -> Range<Int>? {
+    guard bytes[index] == 0x02, let end = bytes[(index + 1)...].firstIndex(of: 0),
+      end + 1 == bytes.count || bytes[end + 1] != 0xFF
+    else { return nil }
+    return index + 1..<end
+  }
+
   /// Reads the part at `index` and moves `index` behind it.
   package static func decodePart(_ bytes: [UInt8], _ index: inout Int) throws(EventsError) -> KeyPart {
+    if let text = plainText(bytes, at: index) {
+      guard let string = String(validating: bytes[text], as: UTF8.self) else {
+        throw .malformed("key", "string that is not UTF-8")
+      }
+      index = text.upperBound + 1
+      return .string(string)
+    }
     let tag = bytes[index]
     index += 1
     switch tag {

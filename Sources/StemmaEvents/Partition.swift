@@ -12,16 +12,20 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
       return
     }
     var bytes: [UInt8] = []
+    bytes.reserveCapacity(key.bytes.count + 32)
     var index = 0
     for depth in 0..<model.partitionDepth {
-      let part: KeyPart
-      do { part = try Key.decodePart(key.bytes, &index) } catch {
-        preconditionFailure("a key has as many parts as its model: \(error)")
-      }
       if depth > 0 { bytes.append(UInt8(ascii: ",")) }
       bytes.append(contentsOf: model.fields[model.keyFields[depth]].storedName.utf8)
       bytes.append(UInt8(ascii: "="))
-      Self.escape(part.text, into: &bytes)
+      if let text = Key.plainText(key.bytes, at: index) {
+        Self.escape(key.bytes[text], into: &bytes)
+        index = text.upperBound + 1
+        continue
+      }
+      do { Self.escape(try Key.decodePart(key.bytes, &index).text.utf8, into: &bytes) } catch {
+        preconditionFailure("a key has as many parts as its model: \(error)")
+      }
     }
     self.bytes = bytes
   }
@@ -61,8 +65,8 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
     }
   }
 
-  static func escape(_ text: String, into bytes: inout [UInt8]) {
-    for byte in text.utf8 {
+  static func escape(_ text: some Swift.Sequence<UInt8>, into bytes: inout [UInt8]) {
+    for byte in text {
       if isSpecial(byte) {
         let digits = Array("0123456789ABCDEF".utf8)
         bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]

@@ -52,7 +52,7 @@ extension Log {
   package func adopt(_ adopted: AdoptedEvents) throws(LogError) -> Position {
     try checkWritable()
     try adopted.checkRuns()
-    let raw = adopted.events.reduce(0) { $0 + $1.rawSize }
+    let raw = adopted.events.rawSize
     if adoptsAsSegment(rawBytes: UInt64(raw)) { return try adoptAsSegment(adopted) }
     let commits = Set(adopted.events.map(\.commit))
     let notes = adopted.notes.filter { commits.contains($0.key) }.sorted { $0.key < $1.key }

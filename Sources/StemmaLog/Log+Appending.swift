@@ -33,7 +33,7 @@ extension Log {
         commit.note.isEmpty ? [] : Set(commit.events.map(\.commit)).sorted().map { ($0, commit.note) }
       positions.append(Position(file: first.file, index: first.index + count))
       count += UInt64(commit.events.count)
-      let raw = commit.events.reduce(0) { $0 + $1.rawSize }
+      let raw = commit.events.rawSize
       shared += raw
       if sharingFrames, !frames.isEmpty, shared <= LogLimits.sharedFrame {
         frames[frames.count - 1].events += commit.events
@@ -61,7 +61,7 @@ extension Log {
     var chain = journals[last].chain
     var end = journals[last].end
     for (events, notes) in groups where !events.isEmpty {
-      let raw = events.reduce(0) { $0 + $1.rawSize }
+      let raw = events.rawSize
       let before = bytes.count
       chain = try JournalFrame.encode(
         payload: try encoded(events, notes, from: end), events: events.count, raw: raw,
@@ -76,26 +76,41 @@ extension Log {
       journals[last].append(
         events: frame.events, raw: frame.raw, stored: frame.stored, chain: frame.chain)
     }
-    appended.merge(moved) { $1 }
+    for stream in moved { appended[stream.name] = stream.last }
   }
 
   /// Where each stream stands behind these events. Throws `.hole` if one does not follow the last of its stream.
   private func heads(
     behind groups: [(events: [Event], notes: [(CommitID, CommitNote)])]
-  ) throws(LogError) -> [StreamName: Sequence] {
-    var moved: [StreamName: Sequence] = [:]
+  ) throws(LogError) -> [(name: StreamName, last: Sequence)] {
+    var moved: [(name: StreamName, last: Sequence)] = []
+    // Where each stream stands in `moved`, if they are many: a few are compared faster than hashed.
+    var places: [StreamName: Int] = [:]
     for (events, _) in groups {
-      for event in events {
-        let name = StreamName(event)
-        if let last = moved[name] ?? appended[name], event.dot.sequence != last.next {
-          throw .hole(
-            partition: name.partition, origin: name.origin, expected: last.next, found: event.dot.sequence)
+      for index in events.indices {
+        let name = StreamName(events[index])
+        let sequence = events[index].dot.sequence
+        let place =
+          moved.count > Self.fewStreams ? places[name] : moved.firstIndex { $0.name == name }
+        if let last = place.map({ moved[$0].last }) ?? appended[name], sequence != last.next {
+          throw .hole(partition: name.partition, origin: name.origin, expected: last.next, found: sequence)
         }
-        moved[name] = event.dot.sequence
+        if let place {
+          moved[place].last = sequence
+          continue
+        }
+        moved.append((name, sequence))
+        if moved.count == Self.fewStreams + 1 {
+          for (place, stream) in moved.enumerated() { places[stream.name] = place }
+        } else if moved.count > Self.fewStreams {
+          places[name] = moved.count - 1
+        }
       }
     }
     return moved
   }
+
+  private static let fewStreams = 16
 
   /// Writes frames at the end of the journal. Behind small ones it writes zeros ahead, up to half of what the
   /// file holds: syncs that follow then find their blocks in place, and need not wait for the file system's own
@@ -138,7 +153,7 @@ extension Log {
     _ events: [Event], _ notes: [(CommitID, CommitNote)], from first: UInt64, _ writer: inout BlockWriter,
     level: Int32
   ) throws(LogError) -> [UInt8] {
-    for (index, event) in events.enumerated() { writer.append(event, arrival: first + UInt64(index)) }
+    for index in events.indices { writer.append(events[index], arrival: first + UInt64(index)) }
     for (commit, note) in notes { writer.setNote(note, of: commit) }
     guard writer.isWithinLimits else {
       let found = UInt64(writer.rawBytes)

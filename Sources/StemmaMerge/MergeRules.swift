@@ -21,6 +21,8 @@ package final class MergeRules: Sendable {
   package let deletePolicy: DeletePolicy
 
   let registers: [UInt32]
+  /// Whether each field has a register of its own.
+  let areFieldsAlone: Bool
   /// One above the last register of the model.
   let registerCount: UInt32
   let createdAt: Int?
@@ -50,6 +52,7 @@ package final class MergeRules: Sendable {
     self.modelFields = modelFields
     self.registers = registers
     conflictPolicy = model?.conflictPolicy ?? .automerge
+    areFieldsAlone = conflictPolicy != .optimistic && Set(registers).count == registers.count
     registerCount =
       conflictPolicy == .optimistic
       ? Self.firstRegister + 1 : (registers.max() ?? Self.firstRegister - 1) + 1

@@ -46,6 +46,8 @@ extension RecordState {
   ///
   /// Nothing is added to an event that assigns no field, such as a delete or a resolve of existence alone.
   package func completed(_ assignments: [Assignment], _ rules: MergeRules) -> [Assignment] {
+    // Most fields are written alone.
+    if rules.areFieldsAlone { return assignments.sorted { $0.field.hasBytes(before: $1.field) } }
     var completed = assignments
     var hint = 0
     var given = Set<UInt32>()

@@ -67,10 +67,14 @@ extension WriteTransaction {
     _ model: Model, _ key: Key, _ state: RecordState, _ given: [Assignment], milliseconds: UInt64?
   ) throws(NodeError) {
     var values = given
-    for (index, field) in model.fields.enumerated() where !model.isKeyField(index) {
-      if values.contains(where: { $0.field == field.storedName && !$0.value.isNull }) { continue }
-      if let literal = field.defaultValue, !values.contains(where: { $0.field == field.storedName }) {
-        values.append(Assignment(field.storedName, try defaultValue(literal, field, model)))
+    for index in model.fields.indices where !model.isKeyField(index) {
+      // A copy of a field has a dozen parts to be counted: most need no more than its name.
+      let name = model.fields[index].storedName
+      if values.contains(where: { $0.field == name && !$0.value.isNull }) { continue }
+      guard model.fields[index].isRequired || model.fields[index].defaultValue != nil else { continue }
+      let field = model.fields[index]
+      if let literal = field.defaultValue, !values.contains(where: { $0.field == name }) {
+        values.append(Assignment(name, try defaultValue(literal, field, model)))
       } else if field.isRequired, field.name != model.createdAt, field.name != model.updatedAt {
         throw .mutation(
           .missingField(model: model.name, key: text(key, model), field: field.name))
@@ -135,6 +139,7 @@ extension WriteTransaction {
     _ model: Model, _ key: Key, _ fields: [(name: String, value: JSON)], current: RecordState?
   ) throws(NodeError) -> [Assignment] {
     var values: [Assignment] = []
+    values.reserveCapacity(fields.count)
     // A relationship and a field of its reference may be given together, and two relationships may share a field.
     func set(_ assignment: Assignment) throws(NodeError) {
       guard let given = values.first(where: { $0.field == assignment.field }) else {
@@ -148,9 +153,8 @@ extension WriteTransaction {
     }
     for (name, json) in fields {
       if let index = model.index(ofField: name) {
-        let field = model.fields[index]
         let value: Value
-        do { value = try schema.value(json, for: field, of: model.name) } catch {
+        do { value = try schema.value(json, for: model.fields[index], of: model.name) } catch {
           throw .mutation(.value(error.named(by: text(key, model))))
         }
         if model.isKeyField(index) {
@@ -161,7 +165,7 @@ extension WriteTransaction {
           }
           continue
         }
-        try set(Assignment(field.storedName, value))
+        try set(Assignment(model.fields[index].storedName, value))
       } else if let relationship = model.relationship(named: name), relationship.storesReference {
         let target = json.isNull ? nil : try self.key(json, of: try self.model(relationship.target))
         for assignment in try reference(model, key, relationship, target) { try set(assignment) }

@@ -33,8 +33,17 @@ struct BlockRun: Sendable {
   static func leadingPart(of partition: Partition, as leading: Leading) -> [UInt8]? {
     let name = partition.bytes
     guard leading != .kept, let mark = name.firstIndex(of: UInt8(ascii: "=")) else { return nil }
-    guard let value = unescaped(name[(mark + 1)...]) else { return nil }
     var bytes: [UInt8] = []
+    let written = name[(mark + 1)...]
+    // Most are written as they are.
+    if leading == .string, !written.contains(where: { $0 == 0 || Partition.isSpecial($0) }) {
+      bytes.reserveCapacity(written.count + 2)
+      bytes.append(0x02)
+      bytes.append(contentsOf: written)
+      bytes.append(0)
+      return bytes
+    }
+    guard let value = unescaped(written) else { return nil }
     switch leading {
     case .kept: return nil
     case .string: Key.encode(.string(value), into: &bytes)
@@ -66,7 +75,7 @@ struct BlockRun: Sendable {
     }
     guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
     var again: [UInt8] = []
-    Partition.escape(text, into: &again)
+    Partition.escape(text.utf8, into: &again)
     return again.elementsEqual(escaped) ? text : nil
   }
 }

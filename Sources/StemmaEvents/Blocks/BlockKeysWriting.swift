@@ -15,9 +15,7 @@ struct BlockKeysWriter {
   /// All keys one behind another, in first-use order.
   private var bytes: [UInt8] = []
   private var entries: [Entry] = []
-  private var runs: [RunName] = []
-  private var runIndexes: [RunName: Int] = [:]
-  private var lastRun = 0
+  private var runs = Numbering<RunName>()
   /// Open addressing: index of an entry, or -1. A power of two, at most half full.
   private var slots = [Int32](repeating: -1, count: Self.fewSlots)
 
@@ -31,9 +29,7 @@ struct BlockKeysWriter {
   mutating func removeAll() {
     bytes.removeAll(keepingCapacity: true)
     entries.removeAll(keepingCapacity: true)
-    runs.removeAll(keepingCapacity: true)
-    runIndexes.removeAll(keepingCapacity: true)
-    lastRun = 0
+    runs.removeAll()
     // One huge commit must not make every small one after it clear a huge table.
     if slots.count > 1 << 14 {
       slots = [Int32](repeating: -1, count: Self.fewSlots)
@@ -64,15 +60,9 @@ struct BlockKeysWriter {
   }
 
   private mutating func indexOfRun(_ name: RunName) -> Int {
-    if lastRun < runs.count, runs[lastRun] == name { return lastRun }
-    if let index = runIndexes[name] {
-      lastRun = index
-      return index
-    }
-    runIndexes[name] = runs.count
-    lastRun = runs.count
+    if let index = runs.index(of: name) { return index }
     runs.append(name)
-    return lastRun
+    return runs.count - 1
   }
 
   /// Traps if a key is not found by its bytes, or runs are not numbered as they came.
@@ -80,12 +70,11 @@ struct BlockKeysWriter {
     precondition(slots.count & (slots.count - 1) == 0, "the place in the table is a part of the hash")
     precondition(entries.count * 2 <= slots.count, "a search ends at an empty slot")
     precondition(slots.count { $0 >= 0 } == entries.count, "each key has one slot")
-    precondition(runIndexes.count == runs.count, "each run has one number")
-    precondition(runIndexes.allSatisfy { runs[$1] == $0 }, "a run is found by its name")
+    runs.checkInvariants()
     var offset = 0
     for (index, entry) in entries.enumerated() {
       precondition(entry.offset == offset, "the keys lie one behind the other")
-      precondition(runs.indices.contains(entry.run), "each key is of a run")
+      precondition((0..<runs.count).contains(entry.run), "each key is of a run")
       offset += entry.count
       var slot = entry.hash & (slots.count - 1)
       while slots[slot] >= 0, slots[slot] != Int32(index) { slot = (slot + 1) & (slots.count - 1) }
@@ -111,7 +100,7 @@ struct BlockKeysWriter {
 
   /// Appends runs and keys in the order of (partition, model, key). Returns the place of each key there.
   func write(to output: inout [UInt8], ranks: [Int], names: [String], partitions: [Partition]) -> [Int] {
-    var runOrder = Array(runs.indices)
+    var runOrder = Array(0..<runs.count)
     if runs.count > 1 {
       runOrder.sort { a, b in
         if runs[a].partition != runs[b].partition {
@@ -120,11 +109,12 @@ struct BlockKeysWriter {
         return names[runs[a].model].hasBytes(before: names[runs[b].model])
       }
     }
-    var members = [[Int]](repeating: [], count: runs.count)
-    for (index, entry) in entries.enumerated() { members[entry.run].append(index) }
+    // The block of one commit mostly has one.
+    var members = runs.count == 1 ? [Array(entries.indices)] : [[Int]](repeating: [], count: runs.count)
+    if runs.count > 1 { for (index, entry) in entries.enumerated() { members[entry.run].append(index) } }
 
     var places = [Int](repeating: 0, count: entries.count)
-    var columns = KeyColumns()
+    var columns = KeyColumns(byteCount: bytes.count, keyCount: entries.count)
     var place = 0
     var previousPartition = 0
     output.appendVarint(runs.count)
@@ -228,6 +218,7 @@ struct BlockKeysWriter {
     let rest = bytes[range(of: index)].dropFirst(form.left)
     guard form.rest != .plain else { return rest }
     var packed: [UInt8] = []
+    packed.reserveCapacity(rest.count / 2)
     rest.dropFirst().dropLast().withUnsafeBytes { text in
       if form.rest == .hex { packed.appendPacked(hex: text) } else { packed.appendPacked(uuid: text) }
     }
@@ -242,12 +233,18 @@ private struct KeyColumns {
   var bytes: [UInt8] = []
   private var previous: ArraySlice<UInt8> = []
 
+  init(byteCount: Int, keyCount: Int) {
+    shared.reserveCapacity(keyCount)
+    counts.reserveCapacity(keyCount)
+    bytes.reserveCapacity(byteCount)
+  }
+
   mutating func startRun() { previous = [] }
 
   mutating func append(_ payload: ArraySlice<UInt8>) {
     var prefix = 0
-    for (a, b) in zip(previous, payload) {
-      if a != b { break }
+    let most = min(previous.count, payload.count)
+    while prefix < most, previous[previous.startIndex + prefix] == payload[payload.startIndex + prefix] {
       prefix += 1
     }
     shared.appendVarint(prefix)

@@ -40,34 +40,32 @@ package struct BlockShape: Hashable, Sendable {
 /// The columns of values that a list of shapes makes: one for each (field, type) that has bytes, in first-use
 /// order; and for each shape the column of each of its fields, -1 for null.
 struct BlockColumns: Sendable {
-  var fields: [BlockShape.Field] = []
+  private var numbers = Numbering<BlockShape.Field>()
   var ofShapes: [[Int]] = []
-  private var indexes: [BlockShape.Field: Int] = [:]
+
+  var fields: [BlockShape.Field] { numbers.elements }
 
   mutating func append(_ shape: BlockShape) {
     ofShapes.append(
       shape.fields.map { field in
         if field.tag == .null { return -1 }
-        if let index = indexes[field] { return index }
-        indexes[field] = fields.count
-        fields.append(field)
-        return fields.count - 1
+        if let index = numbers.index(of: field) { return index }
+        numbers.append(field)
+        return numbers.count - 1
       })
   }
 
   /// Traps if a column is not found by what it is of, or none is.
   func checkInvariants() {
-    precondition(indexes.count == fields.count, "each field and type has one column")
-    precondition(indexes.allSatisfy { fields[$1] == $0 }, "a column is found by its field and type")
+    numbers.checkInvariants()
     precondition(fields.allSatisfy { $0.tag != .null }, "null takes no bytes")
     precondition(
       ofShapes.allSatisfy { $0.allSatisfy { $0 < fields.count } }, "the columns of shapes are there")
   }
 
   mutating func removeAll() {
-    fields.removeAll(keepingCapacity: true)
+    numbers.removeAll()
     ofShapes.removeAll(keepingCapacity: true)
-    indexes.removeAll(keepingCapacity: true)
   }
 }
 
@@ -93,21 +91,14 @@ extension StringProtocol {
 
 /// Gives each distinct origin, name, partition and shape of a block its number.
 struct BlockNamesWriter {
-  private(set) var origins: [Origin] = []
-  private(set) var names: [String] = []
-  private(set) var partitions: [Partition] = []
-  private(set) var shapes: [BlockShape] = []
+  private(set) var origins = Numbering<Origin>()
+  private(set) var names = Numbering<String>()
+  private(set) var partitions = Numbering<Partition>()
+  private(set) var shapes = Numbering<BlockShape>()
   private(set) var columns = BlockColumns()
   /// About how many bytes the tables take.
   private(set) var rawBytes = 0
 
-  private(set) var originIndexes: [Origin: Int] = [:]
-  private var nameIndexes: [String: Int] = [:]
-  private var partitionIndexes: [Partition: Int] = [:]
-  private var shapeIndexes: [BlockShape: Int] = [:]
-  private var lastOrigin = 0
-  private var lastName = 0
-  private var lastPartition = 0
   private var lastShape = 0
   /// For each shape the one that came after it most recently: events come in patterns, and comparing with a
   /// guess costs a tenth of hashing.
@@ -116,59 +107,37 @@ struct BlockNamesWriter {
   private var buckets: [Int] = []
 
   mutating func removeAll() {
-    origins.removeAll(keepingCapacity: true)
-    names.removeAll(keepingCapacity: true)
-    partitions.removeAll(keepingCapacity: true)
-    shapes.removeAll(keepingCapacity: true)
+    origins.removeAll()
+    names.removeAll()
+    partitions.removeAll()
+    shapes.removeAll()
     columns.removeAll()
-    originIndexes.removeAll(keepingCapacity: true)
-    nameIndexes.removeAll(keepingCapacity: true)
-    partitionIndexes.removeAll(keepingCapacity: true)
-    shapeIndexes.removeAll(keepingCapacity: true)
     following.removeAll(keepingCapacity: true)
-    (lastOrigin, lastName, lastPartition, lastShape, rawBytes) = (0, 0, 0, 0, 0)
+    (lastShape, rawBytes) = (0, 0)
   }
 
   mutating func index(of origin: Origin) -> Int {
-    if lastOrigin < origins.count, origins[lastOrigin] == origin { return lastOrigin }
-    if let index = originIndexes[origin] {
-      lastOrigin = index
-      return index
-    }
-    originIndexes[origin] = origins.count
-    lastOrigin = origins.count
+    if let index = origins.index(of: origin) { return index }
     origins.append(origin)
     rawBytes += 8
-    return lastOrigin
+    return origins.count - 1
   }
 
   /// Traps on what is no name: schemas refuse it, and no reader would take the block.
   mutating func index(ofName name: String) -> Int {
     // Comparing Strings is safe here: names are ASCII, in which equal characters are equal bytes.
-    if lastName < names.count, names[lastName] == name { return lastName }
-    if let index = nameIndexes[name] {
-      lastName = index
-      return index
-    }
+    if let index = names.index(of: name) { return index }
     precondition(name.isName, "\(name) is no name of a model, field or relationship")
-    nameIndexes[name] = names.count
-    lastName = names.count
     names.append(name)
     rawBytes += 1 + name.utf8.count
-    return lastName
+    return names.count - 1
   }
 
   mutating func index(of partition: Partition) -> Int {
-    if lastPartition < partitions.count, partitions[lastPartition] == partition { return lastPartition }
-    if let index = partitionIndexes[partition] {
-      lastPartition = index
-      return index
-    }
-    partitionIndexes[partition] = partitions.count
-    lastPartition = partitions.count
+    if let index = partitions.index(of: partition) { return index }
     partitions.append(partition)
     rawBytes += 2 + partition.bytes.count
-    return lastPartition
+    return partitions.count - 1
   }
 
   mutating func indexOfShape(of event: Event) -> Int {
@@ -192,20 +161,13 @@ struct BlockNamesWriter {
 
   /// Traps if one thing has two numbers, or a shape is of names that are not there.
   func checkInvariants() {
-    precondition(
-      originIndexes.count == origins.count && originIndexes.allSatisfy { origins[$1] == $0 },
-      "an origin has one number")
-    precondition(
-      nameIndexes.count == names.count && nameIndexes.allSatisfy { names[$1] == $0 }, "a name has one number")
-    precondition(
-      partitionIndexes.count == partitions.count && partitionIndexes.allSatisfy { partitions[$1] == $0 },
-      "a partition has one number")
-    precondition(
-      shapeIndexes.count == shapes.count && shapeIndexes.allSatisfy { shapes[$1] == $0 },
-      "a shape has one number")
+    origins.checkInvariants()
+    names.checkInvariants()
+    partitions.checkInvariants()
+    shapes.checkInvariants()
     precondition(following.count == shapes.count, "each shape has a guess for the next one")
     precondition(following.allSatisfy { $0 < shapes.count }, "what is guessed is a shape")
-    for (place, shape) in shapes.enumerated() {
+    for (place, shape) in shapes.elements.enumerated() {
       precondition(
         (shape.fields.map(\.name) + (shape.relationship.map { [$0] } ?? [])).allSatisfy { $0 < names.count },
         "what a shape names is there")
@@ -250,12 +212,11 @@ struct BlockNamesWriter {
     for assignment in event.assignments {
       shape.fields.append(.init(name: index(ofName: assignment.field), tag: assignment.value.tag))
     }
-    if let index = shapeIndexes[shape] { return index }
+    if let index = shapes.index(of: shape) { return index }
     for (a, b) in zip(event.assignments, event.assignments.dropFirst()) {
       precondition(a.field.hasBytes(before: b.field), "assignments are sorted by field, each field once")
     }
     let index = shapes.count
-    shapeIndexes[shape] = index
     shapes.append(shape)
     following.append(index)
     columns.append(shape)
@@ -266,12 +227,12 @@ struct BlockNamesWriter {
   /// Appends the tables; partitions in the order of their bytes. Returns the place of each partition there.
   func write(to bytes: inout [UInt8]) -> [Int] {
     bytes.appendVarint(origins.count)
-    for origin in origins { bytes.appendFixed(origin.rawValue) }
+    for origin in origins.elements { bytes.appendFixed(origin.rawValue) }
     bytes.appendVarint(names.count)
-    for name in names { bytes.appendCounted(name) }
+    for name in names.elements { bytes.appendCounted(name) }
     let ranks = writePartitions(to: &bytes)
     bytes.appendVarint(shapes.count)
-    for shape in shapes {
+    for shape in shapes.elements {
       bytes.append(shape.operation.rawValue | (shape.relationship == nil ? 0 : 0x80))
       if let relationship = shape.relationship { bytes.appendVarint(relationship) }
       bytes.appendVarint(shape.fields.count)
@@ -282,7 +243,8 @@ struct BlockNamesWriter {
 
   private func writePartitions(to bytes: inout [UInt8]) -> [Int] {
     // The block of one commit mostly has one.
-    let sorted = partitions.count == 1 ? [0] : partitions.indices.sorted { partitions[$0] < partitions[$1] }
+    let sorted =
+      partitions.count == 1 ? [0] : (0..<partitions.count).sorted { partitions[$0] < partitions[$1] }
     var ranks = [Int](repeating: 0, count: partitions.count)
     bytes.appendVarint(partitions.count)
     var previous: [UInt8] = []

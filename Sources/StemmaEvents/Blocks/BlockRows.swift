@@ -208,21 +208,25 @@ struct BlockRowsWriter {
   }
 
   /// Appends the stream. `places`: where each key stands in the order of keys; `ranks`: each partition.
-  func write(to output: inout [UInt8], places: [Int], ranks: [Int], origins originIndexes: [Origin: Int]) {
+  func write(to output: inout [UInt8], places: [Int], ranks: [Int], origins: [Origin]) {
+    output.reserveCapacity(byteCount + 3 * keys.count + 16)
     var previous = -1
     for key in keys {
       let place = places[Int(key)]
       output.appendZigzag(Int64(place - previous - 1))
       previous = place
     }
-    output.reserveCapacity(output.count + byteCount + 8)
-    for column in [shapes, origins, sequences, milliseconds, counters, commits, arrivals] {
-      output.append(contentsOf: column)
-    }
+    output.append(contentsOf: shapes)
+    output.append(contentsOf: self.origins)
+    output.append(contentsOf: sequences)
+    output.append(contentsOf: milliseconds)
+    output.append(contentsOf: counters)
+    output.append(contentsOf: commits)
+    output.append(contentsOf: arrivals)
     exceptions.write(to: &output)
     foreignCommits.write(to: &output)
     writeCauses(to: &output, ranks: ranks)
-    writeNotes(to: &output, originIndexes)
+    writeNotes(to: &output, origins)
   }
 
   /// Partitions get their places when all are known, so the rows are made at the end.
@@ -239,10 +243,12 @@ struct BlockRowsWriter {
   }
 
   /// Traps on an origin that no event has named.
-  private func writeNotes(to output: inout [UInt8], _ originIndexes: [Origin: Int]) {
+  private func writeNotes(to output: inout [UInt8], _ origins: [Origin]) {
     output.appendVarint(notes.count)
+    if notes.isEmpty { return }
+    let indexes = Dictionary(uniqueKeysWithValues: zip(origins, origins.indices))
     for note in notes.sorted(by: { $0.id < $1.id }) {
-      guard let origin = originIndexes[note.id.origin] else {
+      guard let origin = indexes[note.id.origin] else {
         preconditionFailure("a note is of a commit of which an event is in the block")
       }
       output.appendVarint(origin)

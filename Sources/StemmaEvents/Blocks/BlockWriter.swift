@@ -53,24 +53,21 @@ package struct BlockWriter {
     keyStream.reserveCapacity(names.rawBytes + keys.byteCount + 64)
     valueStream.reserveCapacity(values.byteCount + 2 * names.columns.fields.count)
     let ranks = names.write(to: &keyStream)
-    let places = keys.write(to: &keyStream, ranks: ranks, names: names.names, partitions: names.partitions)
-    rows.write(to: &rowStream, places: places, ranks: ranks, origins: names.originIndexes)
+    let places = keys.write(
+      to: &keyStream, ranks: ranks, names: names.names.elements, partitions: names.partitions.elements)
+    rows.write(to: &rowStream, places: places, ranks: ranks, origins: names.origins.elements)
     values.write(to: &valueStream, names.columns.fields)
 
-    var block: [UInt8] = [BlockFormat.codec, BlockFormat.layout]
+    var block: [UInt8] = []
+    block.reserveCapacity(keyStream.count + rowStream.count + valueStream.count + 40)
+    block.append(BlockFormat.codec)
+    block.append(BlockFormat.layout)
     block.appendVarint(count)
     var bodies: [UInt8] = []
     bodies.reserveCapacity(keyStream.count + rowStream.count + valueStream.count)
-    for stream in [keyStream, rowStream, valueStream] {
-      let before = bodies.count
-      if stream.count >= BlockFormat.leastDeflated, deflater.appendShorter(stream, to: &bodies) {
-        block.appendVarint(stream.count << 1 | 1)
-        block.appendVarint(bodies.count - before)
-      } else {
-        block.appendVarint(stream.count << 1)
-        bodies.append(contentsOf: stream)
-      }
-    }
+    append(keyStream, to: &block, &bodies)
+    append(rowStream, to: &block, &bodies)
+    append(valueStream, to: &block, &bodies)
     block.append(contentsOf: bodies)
 
     names.removeAll()
@@ -78,6 +75,18 @@ package struct BlockWriter {
     rows.removeAll()
     values.removeAll()
     return block
+  }
+
+  /// Appends the sizes of a stream to `head`, and the stream to `bodies`, deflated if that makes it shorter.
+  private func append(_ stream: [UInt8], to head: inout [UInt8], _ bodies: inout [UInt8]) {
+    let before = bodies.count
+    if stream.count >= BlockFormat.leastDeflated, deflater.appendShorter(stream, to: &bodies) {
+      head.appendVarint(stream.count << 1 | 1)
+      head.appendVarint(bodies.count - before)
+    } else {
+      head.appendVarint(stream.count << 1)
+      bodies.append(contentsOf: stream)
+    }
   }
 
   /// Traps if the parts of the block do not fit each other. For tests; in debug builds at each block. Looks at every key.

@@ -17,15 +17,16 @@ extension Schema {
       guard model.keyFields.count == 1 else { throw shapeError(bare, model) }
       given = [(model.fields[model.keyFields[0]].name, bare)]
     }
-    let parts = model.keyFields.map { model.fields[$0] }
-    for member in given where !parts.contains(where: { $0.name.hasSameBytes(as: member.name) }) {
+    for member in given
+    where !model.keyFields.contains(where: { model.fields[$0].name.hasSameBytes(as: member.name) }) {
       throw shapeError(json ?? .null, model)
     }
     var encoded: [UInt8] = []
-    for (position, part) in zip(model.keyFields, parts) {
+    encoded.reserveCapacity(model.keyFields.count * 40)
+    for position in model.keyFields {
       let value: Value
-      if let member = given.first(where: { $0.name.hasSameBytes(as: part.name) }) {
-        value = try self.value(member.value, for: part, of: model.name)
+      if let member = given.first(where: { $0.name.hasSameBytes(as: model.fields[position].name) }) {
+        value = try self.value(member.value, for: model.fields[position], of: model.name)
       } else if let mint, position == model.autoPopulatedField {
         value = mint()
       } else {
@@ -40,10 +41,10 @@ extension Schema {
         model: model.name, field: nil, value: json ?? .null, rule: "a key has at most \(Limits.key) bytes")
     }
     // Names are seldom near the limit, and a bound is cheap: a byte of a value becomes three at most.
-    let names = model.keyFields.prefix(model.partitionDepth).map {
-      model.fields[$0].storedName.utf8.count + 8
+    let names = model.keyFields.prefix(model.partitionDepth).reduce(0) {
+      $0 + model.fields[$1].storedName.utf8.count + 8
     }
-    if encoded.count * 3 + names.reduce(0, +) > Limits.partition, model.partitionDepth > 0,
+    if encoded.count * 3 + names > Limits.partition, model.partitionDepth > 0,
       Partition(model: model, key: key).bytes.count > Limits.partition
     {
       throw ValueError(

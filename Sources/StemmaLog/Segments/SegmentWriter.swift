@@ -1,6 +1,16 @@
 import Crypto
 import StemmaEvents
 
+extension [Event] {
+  /// That of all events together.
+  package var rawSize: Int {
+    var size = 0
+    // In place: a copy of an event has a dozen parts to be counted.
+    for index in indices { size += self[index].rawSize }
+    return size
+  }
+}
+
 extension Event {
   /// What the event counts for where files and blocks are cut: about the bytes of its key and values.
   package var rawSize: Int {

@@ -32,9 +32,11 @@ extension String {
   /// Thirty-six characters, hexadecimal digits in groups of 8, 4, 4, 4 and 12.
   package var isUUIDShaped: Bool {
     guard utf8.count == 36 else { return false }
-    for (index, byte) in utf8.enumerated() {
+    var index = 0
+    for byte in utf8 {
       let isHyphen = index == 8 || index == 13 || index == 18 || index == 23
       guard isHyphen ? byte == UInt8(ascii: "-") : byte.isHexDigit else { return false }
+      index += 1
     }
     return true
   }

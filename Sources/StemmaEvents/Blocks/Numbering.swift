@@ -1,0 +1,58 @@
+/// Numbers distinct things in the order in which they come.
+///
+/// A few are compared one by one, from the last that was asked for on: events name things in patterns, and to hash one takes
+/// longer than to compare ten.
+struct Numbering<Element: Hashable> {
+  private(set) var elements: [Element] = []
+  /// Those of all elements, if they are more than a few.
+  private var indexes: [Element: Int] = [:]
+  private var last = 0
+
+  private static var few: Int { 16 }
+
+  var count: Int { elements.count }
+
+  subscript(index: Int) -> Element { elements[index] }
+
+  mutating func removeAll() {
+    elements.removeAll(keepingCapacity: true)
+    if !indexes.isEmpty { indexes.removeAll(keepingCapacity: true) }
+    last = 0
+  }
+
+  /// Nil if it has no number.
+  mutating func index(of element: Element) -> Int? {
+    guard let index = place(of: element) else { return nil }
+    last = index
+    return index
+  }
+
+  private func place(of element: Element) -> Int? {
+    if last < elements.count, elements[last] == element { return last }
+    if elements.count > Self.few { return indexes[element] }
+    for index in elements.indices.dropFirst(last + 1) where elements[index] == element { return index }
+    for index in elements.indices.prefix(last) where elements[index] == element { return index }
+    return nil
+  }
+
+  /// Gives the next number to what has none.
+  mutating func append(_ element: Element) {
+    last = elements.count
+    elements.append(element)
+    if last > Self.few {
+      indexes[element] = last
+    } else if last == Self.few {
+      for (index, element) in elements.enumerated() { indexes[element] = index }
+    }
+  }
+
+  /// Traps if one thing has two numbers, or one is not found.
+  func checkInvariants() {
+    precondition(Set(elements).count == elements.count, "each has one number")
+    precondition(
+      elements.count <= Self.few ? indexes.isEmpty : indexes.count == elements.count, "many are hashed")
+    precondition(indexes.allSatisfy { elements[$1] == $0 }, "each is found")
+  }
+}
+
+extension Numbering: Sendable where Element: Sendable {}
