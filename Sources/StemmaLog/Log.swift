@@ -54,7 +54,7 @@ package final class Log {
   var journals: [Journal] = []
   var watermark: Watermark?
   var watermarkFile: (any File)?
-  var isPoisoned = false
+  package internal(set) var isPoisoned = false
   var writer: BlockWriter
   let footers = KeptFooters()
   /// How far this instance has appended to each stream, since anything else could last have moved it.

@@ -19,7 +19,15 @@ struct Faults: AsyncParsableCommand {
   @Option(help: "Parallel workers.") var workers = ProcessInfo.processInfo.activeProcessorCount
 
   func run() async throws {
-    Report.say("seed \(seed)")
+    let measures = try FaultSuite.measures(.large, seed: seed)
+    Report.say(
+      "seed \(seed): a log of \(measures.bytes) bytes, in segments of \(measures.blocks.map(\.description).joined(separator: " and ")) blocks"
+    )
+    guard measures.bytes >= Self.leastBytes, measures.blocks.allSatisfy({ $0 > 1 }) else {
+      Report.say(
+        "the log is to have \(Self.leastBytes) bytes at least, and more than one block in each segment")
+      throw ExitCode(1)
+    }
     var passed = 0
     var failed = 0
     for suite in try FaultSuite.all(.large, seed: seed, bits: long ? 8 : 1)
@@ -40,6 +48,8 @@ struct Faults: AsyncParsableCommand {
     Report.say("\(passed) passed, \(failed) failed")
     if failed > 0 { throw ExitCode(1) }
   }
+
+  private static let leastBytes = 64 << 10
 
   /// Far above what these suites need, far below what a wrong length would ask for.
   private static let memoryLimit = 256 << 20

@@ -97,7 +97,10 @@ extension FaultSuite {
     do throws(LogError) {
       guard let opened = try specimen.workload.reopen(disk, spoilt.mode) else { return ["the log is gone"] }
       log = opened
-    } catch { return error.names(path, upTo: spoilt.offset) ? [] : ["it does not open: \(error)"] }
+    } catch {
+      // Only what says that the file is another log's, or a newer version's, keeps a log from being opened.
+      return error.isRefusal && error.names(path, upTo: spoilt.offset) ? [] : ["it does not open: \(error)"]
+    }
     if log.recovery.damage.contains(where: { !$0.error.names(path, upTo: spoilt.offset) }) {
       violations.append("damage elsewhere: \(log.recovery.damage)")
     }
@@ -265,6 +268,14 @@ extension FaultSuite {
 }
 
 extension LogError {
+  /// Whether it says that a file is none of this log's, or of this version.
+  fileprivate var isRefusal: Bool {
+    switch self {
+    case .newerFormat, .foreignLog: true
+    default: false
+    }
+  }
+
   /// Whether a person reads in it which file is meant, and a place in it that is not behind the wrong byte.
   fileprivate func names(_ path: String, upTo offset: Int) -> Bool {
     switch self {

@@ -33,7 +33,8 @@ extension FaultSuite {
     [System.noSpace, System.tooManyFiles].contains(errno) ? .kept : .forgotten
   }
 
-  /// Every operation fails with every error, once and for ever. What is written lazily may fail unnoticed.
+  /// Every operation fails with every error, once and for ever. What is written lazily may fail unnoticed. Where it fails once,
+  /// the same log is used on.
   package static func failures(
     _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
   ) throws(LogError) -> FaultSuite {
@@ -48,7 +49,7 @@ extension FaultSuite {
         .init(operation: operation, errno: errno, isLasting: isLasting, pages: pages(errno))
       ])
       var workload = LogWorkload(shape)
-      var violations = run(&workload, into: operation, on: disk, seed: seed)
+      var violations = run(&workload, into: operation, on: disk, seed: seed, goesOn: !isLasting)
       let leaked = disk.openFiles
       if leaked != 0 { violations.append("\(leaked) files are left open") }
       disk.inject([])

@@ -3,7 +3,7 @@ import StemmaLog
 
 extension FaultSuite {
   /// A block of a sealed file: where its bytes stand, and the positions of its events.
-  private struct Block: Sendable {
+  struct Block: Sendable {
     let bytes: Range<Int>
     let positions: Set<Position>
   }
@@ -37,7 +37,7 @@ extension FaultSuite {
     return suites
   }
 
-  private static func blocks(of file: Specimen.File, _ specimen: Specimen) throws(LogError) -> [Block] {
+  static func blocks(of file: Specimen.File, _ specimen: Specimen) throws(LogError) -> [Block] {
     var blocks: [Block] = []
     try inspect(try InspectedFile(path: file.path, fileSystem: specimen.disk), as: .segment) { part in
       guard let block = part.block, let place = file.place else { return }

@@ -20,6 +20,18 @@ package struct FaultSuite: Sendable {
     do throws(LogError) { return try body(index) } catch { return ["an error that was not to be: \(error)"] }
   }
 
+  /// How many bytes the log has that is damaged, and how many blocks its sealed files.
+  package static func measures(
+    _ shape: LogWorkload.Shape, seed: UInt64
+  ) throws(LogError) -> (bytes: Int, blocks: [Int]) {
+    let specimen = try Specimen(shape, seed: seed)
+    var counts: [Int] = []
+    for file in specimen.files where file.path.hasSuffix(".segment") {
+      counts.append(try blocks(of: file, specimen).count)
+    }
+    return (specimen.files.reduce(0) { $0 + $1.end }, counts)
+  }
+
   /// Which of the lies of a disk the suites are run on: with one of them they must fail.
   package typealias Lie = SimulatedFileSystem.Lie
 
@@ -46,10 +58,11 @@ package struct FaultSuite: Sendable {
   /// Runs the workload into a fault; says so if it was not met. A write may fail unnoticed: the watermark and the
   /// zeros ahead are written lazily, and the oracle knows whether anything else was.
   static func run(
-    _ workload: inout LogWorkload, into operation: Int, on disk: SimulatedFileSystem, seed: UInt64
+    _ workload: inout LogWorkload, into operation: Int, on disk: SimulatedFileSystem, seed: UInt64,
+    goesOn: Bool = false
   ) -> [String] {
     do throws(LogError) {
-      try workload.run(on: disk, seed: seed)
+      try workload.run(on: disk, seed: seed, goesOn: goesOn)
     } catch { return [] }
     let failed = disk.operations[operation - 1]
     return failed.hasPrefix("pwrite ") ? [] : ["\(failed) failed, and nobody said so"]

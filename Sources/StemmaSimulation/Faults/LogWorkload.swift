@@ -10,24 +10,29 @@ package struct LogWorkload: Sendable {
     package var events: Int
     /// Letters of each event's text, which deflate to about five bits each.
     package var textLength: Int
-    /// Bytes of raw events at which the log wants to be sealed.
+    /// Letters behind these that deflate to next to nothing: of a partition that has many of them a block is made.
+    package var filling: Int
+    /// Bytes of raw events at which the log wants to be sealed; an eighth of it is adopted as a segment.
     package var segmentSize: Int
 
-    package init(events: Int, textLength: Int, segmentSize: Int) {
+    package init(events: Int, textLength: Int, filling: Int = 0, segmentSize: Int) {
       self.events = events
       self.textLength = textLength
+      self.filling = filling
       self.segmentSize = segmentSize
     }
 
     /// A few KiB: for a debug test run.
     package static let small = Shape(events: 3, textLength: 12, segmentSize: 3000)
-    /// More than 64 KiB on the disk.
-    package static let large = Shape(events: 18, textLength: 900, segmentSize: 3 << 20)
+    /// More than 64 KiB on the disk, in segments of several blocks.
+    package static let large = Shape(events: 18, textLength: 900, filling: 6000, segmentSize: 600_000)
   }
 
   package static let directory = "/log"
   package static let logID = LogID(0x0123_4567_89ab_cdef)
   static let purged = Partition("tenant=b")
+  /// The others.
+  private static let left = ["a", "c"]
   /// The origin of what is appended after recovery.
   static let laterOrigin = Origin(55)
 
@@ -43,32 +48,66 @@ package struct LogWorkload: Sendable {
 
   package var options: Log.Options { Log.Options(segmentSize: shape.segmentSize, level: 1) }
 
-  /// Runs until the first error.
-  package mutating func run(on disk: SimulatedFileSystem, seed: UInt64) throws(LogError) {
+  /// Runs until the first error. If it `goesOn`, it does what is left with the same log, as a program does that was told of
+  /// an error, until the log refuses; and throws the first one at the end.
+  package mutating func run(
+    on disk: SimulatedFileSystem, seed: UInt64, goesOn: Bool = false
+  ) throws(LogError) {
     var maker = EventMaker(seed: seed)
     let log = try Log.create(in: Self.directory, id: Self.logID, fileSystem: disk, options: options)
-    for step in 0..<8 {
-      switch step {
-      case 2, 5: try log.seal()
-      case 3:
-        let events = maker.commit(shape.events + 17, origin: Origin(9), textLength: shape.textLength)
-        attempted += events
-        _ = try log.adopt(AdoptedEvents(events))
-        acknowledged = attempted.count
-      case 6:
-        mayBePurged = true
-        maker.partitions = ["a", "c"]
-        try log.purge { $0 == Self.purged }
-      default: try append(to: log, &maker)
+    var failure: LogError?
+    for step in 0..<9 {
+      let before = (maker: maker, attempted: attempted.count)
+      do throws(LogError) { try take(step, log, &maker) } catch {
+        guard goesOn, !log.isPoisoned else { throw failure ?? error }
+        failure = failure ?? error
+        if try holdsNothing(of: attempted[before.attempted...], log) {
+          attempted.removeSubrange(before.attempted...)
+          maker = before.maker
+        }
+        if step == 7 { maker.partitions = Self.left }
       }
       log.checkInvariants()
     }
+    if let failure { throw failure }
+  }
+
+  private mutating func take(_ step: Int, _ log: Log, _ maker: inout EventMaker) throws(LogError) {
+    switch step {
+    case 2, 6: try log.seal()
+    // As a segment of its own, and as a frame.
+    case 3: try adopt(shape.events + 17, log, &maker)
+    case 4: try adopt(1, log, &maker)
+    case 7:
+      mayBePurged = true
+      maker.partitions = Self.left
+      try log.purge { $0 == Self.purged }
+    default: try append(to: log, &maker)
+    }
+  }
+
+  /// Whether a log that has refused these, and goes on, has none of them; it has all otherwise.
+  private func holdsNothing(of events: ArraySlice<Event>, _ log: Log) throws(LogError) -> Bool {
+    let names = Set(events.map { EventName(partition: $0.partition, dot: $0.dot) })
+    let held = try log.allEvents().count { names.contains(EventName(partition: $0.partition, dot: $0.dot)) }
+    precondition(held == 0 || held == events.count, "a commit is whole or not there")
+    return held == 0
+  }
+
+  private mutating func adopt(_ count: Int, _ log: Log, _ maker: inout EventMaker) throws(LogError) {
+    let events = maker.commit(
+      count, origin: Origin(9), textLength: shape.textLength, filling: shape.filling)
+    attempted += events
+    _ = try log.adopt(AdoptedEvents(events))
+    acknowledged = attempted.count
   }
 
   private mutating func append(to log: Log, _ maker: inout EventMaker) throws(LogError) {
+    func events(_ count: Int) -> [Event] {
+      maker.commit(count, textLength: shape.textLength, filling: shape.filling)
+    }
     let commits = [
-      Commit(maker.commit(shape.events, textLength: shape.textLength), note: CommitNote(by: "x")),
-      Commit(maker.commit(max(1, shape.events - 1), textLength: shape.textLength)),
+      Commit(events(shape.events), note: CommitNote(by: "x")), Commit(events(max(1, shape.events - 1))),
     ]
     attempted += commits.flatMap(\.events)
     _ = try log.append(commits)

@@ -14,14 +14,19 @@ package struct EventMaker: Sendable {
 
   package init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
-  /// One commit of `count` events by one origin.
-  package mutating func commit(_ count: Int, origin: Origin = Origin(7), textLength: Int = 12) -> [Event] {
+  /// One commit of `count` events by one origin. `filling`: how many letters that are always the same end each text.
+  package mutating func commit(
+    _ count: Int, origin: Origin = Origin(7), textLength: Int = 12, filling: Int = 0
+  ) -> [Event] {
     commits[origin, default: 0] += 1
     let id = CommitID(origin, commits[origin, default: 0])
-    return (0..<count).map { _ in event(origin, id, textLength) }
+    let end = String(repeating: "x", count: filling)
+    return (0..<count).map { _ in event(origin, id, textLength, end) }
   }
 
-  private mutating func event(_ origin: Origin, _ commit: CommitID, _ textLength: Int) -> Event {
+  private mutating func event(
+    _ origin: Origin, _ commit: CommitID, _ textLength: Int, _ end: String
+  ) -> Event {
     let name = partitions[random.below(partitions.count)]
     let partition = Partition("tenant=" + name)
     let model = ["Book", "Author"][random.below(2)]
@@ -33,7 +38,7 @@ package struct EventMaker: Sendable {
     let (context, version) = contexts[record] ?? (.empty, .zero)
     time += UInt64(random.below(50))
     let letters = Array("abcdefghijklmnopqrstuvwxyz".utf8)
-    let text = String(decoding: (0..<textLength).map { _ in letters[random.below(26)] }, as: UTF8.self)
+    let text = String(decoding: (0..<textLength).map { _ in letters[random.below(26)] }, as: UTF8.self) + end
     let event = Event(
       partition: partition, model: model, key: key, operation: version == .zero ? .create : .update,
       assignments: [
