@@ -46,11 +46,12 @@ struct BareRows {
     }
   }
 
-  /// One transaction into a new file: the same tables, rows in key order, the indexes last; then a sync.
+  /// One transaction into a new file: the same tables, rows in key order, the indexes last; then a sync. Index rows are sorted in
+  /// pieces that fit into the processor's caches, on both of its threads, as a rebuild sorts them.
   func insert(into path: String) throws {
     do {
       let database = try BareSQLite(
-        path, ["journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"])
+        path, ["journal_mode = OFF", "synchronous = OFF", "cache_size = -4096", "threads = 2"])
       try database.execute("BEGIN EXCLUSIVE")
       for table in tables {
         try database.execute(table.layout.create)
