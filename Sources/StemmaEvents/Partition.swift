@@ -18,6 +18,7 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
       if depth > 0 { bytes.append(UInt8(ascii: ",")) }
       bytes.append(contentsOf: model.fields[model.keyFields[depth]].storedName.utf8)
       bytes.append(UInt8(ascii: "="))
+      // The bytes of a key were checked when it was written or came in.
       if let text = Key.plainText(key.bytes, at: index) {
         Self.escape(key.bytes[text], into: &bytes)
         index = text.upperBound + 1

@@ -167,18 +167,23 @@ extension Node {
     in directory: String, _ mark: NodeMark, _ ports: Ports
   ) throws(NodeError) -> [VerificationReport.Damage] {
     var (file, what) = (path(directory, NodeMark.fileName), "the next write makes it anew from its copy")
+    var flaw = "its bytes are not those that were written"
     if !mark.isFromCopy {
       do throws(NodeError) {
         _ = try NodeMark(try bytes(of: NodeMark.copyName, in: directory, ports), path: file)
         return []
       } catch {
-        if case .log(let error) = error, error.isNotFound { return [] }
-        guard case .badMark = error else { throw error }
+        switch error {
+        case .log(let error) where error.isNotFound: return []
+        case .badMark: break
+        case .log(.notAFile), .log(.overLimit): flaw = "it is no copy that could be read"
+        default: throw error
+        }
         file = path(directory, NodeMark.copyName)
         what = "the next change of \(NodeMark.fileName) makes it anew"
       }
     }
-    return [.init(file: file, what: "its bytes are not those that were written; " + what, remedy: .none)]
+    return [.init(file: file, what: "\(flaw); \(what)", remedy: .none)]
   }
 
   /// How long `verify` waits for writers at least, in seconds: they let go of the lock between groups of commits.

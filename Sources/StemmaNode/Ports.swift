@@ -25,7 +25,8 @@ package struct Ports: Sendable {
     }
   }
 
-  /// Replaces a small file at once and durably: written aside, synced, renamed, its directory synced.
+  /// Replaces a small file at once and durably: written aside, synced, renamed, its directory synced. A directory that has its
+  /// name is moved aside.
   func replace(_ path: String, with bytes: [UInt8], in directory: String) throws(LogError) {
     let aside = path + ".partial"
     let file = try fileSystem.open(aside, .openOrCreate)
@@ -33,7 +34,14 @@ package struct Ports: Sendable {
     try file.truncate(to: 0)
     try file.write(bytes, at: 0)
     try file.sync()
-    try fileSystem.rename(aside, to: path)
+    do throws(LogError) { try fileSystem.rename(aside, to: path) } catch {
+      guard case .system(_, _, EISDIR) = error else { throw error }
+      let names = Set(try fileSystem.list(directory))
+      var count = 0
+      while names.contains("\(path.fileName).aside\(count)") { count += 1 }
+      try fileSystem.rename(path, to: "\(path).aside\(count)")
+      try fileSystem.rename(aside, to: path)
+    }
     try fileSystem.syncDirectory(directory)
   }
 

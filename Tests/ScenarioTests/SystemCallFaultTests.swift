@@ -226,6 +226,27 @@ struct SystemCallFaultTests {
     }
   }
 
+  /// Each was repeated for ever; so was the lock, whatever `--wait` said.
+  @Test(
+    "a call that is interrupted each time is an error, and nobody repeats it for ever",
+    arguments: [
+      ("openat", "a/stemma.json"), ("openat", "a/lock"), ("flock", "a/lock"),
+      ("pread64", "a/log/00000001.journal"),
+      ("pwrite64", "a/log/00000001.journal"),
+    ])
+  func interruptionsEnd(call: String, path: String) throws {
+    let work = try prepared(for: .import)
+    let strace = try #require(Machine.strace)
+    let result = try Tool.run(
+      "/usr/bin/env",
+      [
+        "timeout", "-s", "KILL", "60", strace, "-f", "-o", "/dev/null", "-P", path, "-e",
+        "inject=\(call):error=EINTR:when=1+", Tool.path,
+      ] + Command.import.arguments, in: work.path)
+    #expect([73, 74].contains(result.status), "\(result.status) \(result.errors)")
+    try work.stemma("-C", "a", "verify")
+  }
+
   @Test("a write that writes nothing, again and again, is an error, and nobody repeats it for ever")
   func writesOfNothingAreErrors() throws {
     for place in [1, 3, 9, 20] {

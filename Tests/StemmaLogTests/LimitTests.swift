@@ -22,6 +22,37 @@ import Testing
     #expect(overLimit { try LogLimits.check("x", limit + 1, limit) })
   }
 
+  /// Streams of one append are compared as long as they are a few, and hashed from then on.
+  @Test(arguments: [15, 16, 17, 18, 40]) func aHoleIsFoundInEachOfFewAndManyStreams(count: Int) throws {
+    for wrong in 0..<count {
+      let disk = SimulatedFileSystem(seed: 1)
+      let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+      var makers: [EventMaker] = []
+      var first: [Commit] = []
+      for number in 0..<count {
+        var maker = EventMaker(seed: UInt64(number))
+        maker.partitions = ["p\(number)"]
+        first.append(Commit(maker.commit(1)))
+        makers.append(maker)
+      }
+      try log.append(first)
+      var second: [Commit] = []
+      for number in 0..<count {
+        if number == wrong { _ = makers[number].commit(1) }
+        second.append(Commit(makers[number].commit(1)))
+      }
+      #expect(
+        throws: LogError.hole(
+          partition: Partition("tenant=p\(wrong)"), origin: Origin(7), expected: .init(2), found: .init(3))
+      ) {
+        try log.append(second)
+      }
+      // In one append, too.
+      #expect(throws: LogError.self) { try log.append(second + second) }
+      #expect(log.end.index == UInt64(count))
+    }
+  }
+
   /// A writer that was told a wrong head of a stream would use numbers twice, which nothing can put right.
   @Test func anEventThatDoesNotFollowItsStreamIsRefused() throws {
     let disk = SimulatedFileSystem(seed: 1)

@@ -37,6 +37,28 @@ import Testing
     #expect(try node.commit(Self.create("n")).count == 1)
   }
 
+  /// A directory under the name of the mark's copy kept the mark from being changed, and `verify` from anything.
+  @Test(arguments: ["directory", "link", "pipe"]) func aCopyOfTheMarkThatIsNoFileIsMadeAnew(kind: String)
+    throws
+  {
+    let bench = try Bench()
+    _ = try bench.node("p", Self.note)
+    let node = try bench.node("a", Self.note)
+    let copy = bench.path("a/stemma.json.copy")
+    try FileManager.default.removeItem(atPath: copy)
+    switch kind {
+    case "directory":
+      try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: false)
+    case "link": try FileManager.default.createSymbolicLink(atPath: copy, withDestinationPath: "nowhere")
+    default: #expect(mkfifo(copy, 0o600) == 0)
+    }
+    let damage = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage
+    #expect(damage.map(\.file) == [copy])
+    try node.addRemote("p", bench.path("p"))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == bench.contents("a")["stemma.json"])
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+  }
+
   @Test func tablesCatchUpAfterAnOlderCopyTookTheirPlace() throws {
     let bench = try Bench()
     try bench.node("a", Self.note).commit(Self.create("1"))

@@ -10,7 +10,7 @@ struct Segments: ParsableCommand {
     discussion: """
       Positions are those of `log`; raw and stored are bytes before and after compression. `stemma inspect` shows \
       what is inside of one. Blocks are not read here: damage is said, and ends it with 1, if it is in a footer or \
-      was noted by `stemma verify` or a command that writes; `log` and others that only read note nothing.
+      was noted by a command that has met it where it reads events, such as `stemma verify` or `log`. This one notes nothing.
 
       Examples:
         stemma segments

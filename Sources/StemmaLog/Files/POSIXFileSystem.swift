@@ -203,15 +203,22 @@ extension NotAFile {
 
 /// The calls themselves, and what else the log asks of the operating system.
 package enum System {
-  /// Repeats an interrupted call; throws `.system` for any other -1.
+  /// How often a call is repeated that is interrupted each time: far more often than signals come.
+  private static let mostInterruptions = 1000
+
+  /// Repeats an interrupted call; throws `.system` for any other -1, and where only interruptions come.
   fileprivate static func retrying<Result: FixedWidthInteger & SignedInteger>(
     _ path: String, _ operation: String, _ call: () -> Result
   ) throws(LogError) -> Result {
+    var interruptions = 0
     while true {
       let result = call()
       if result >= 0 { return result }
       let code = errno
-      if code != EINTR { throw .system(path: path, operation: operation, errno: code) }
+      interruptions += 1
+      if code != EINTR || interruptions > mostInterruptions {
+        throw .system(path: path, operation: operation, errno: code)
+      }
     }
   }
 

@@ -19,6 +19,32 @@ import Testing
     #expect(reader.notes.map(\.note) == expected.map(\.value))
   }
 
+  /// Names, origins and partitions are compared as long as they are a few, and hashed from then on; values of partitions may have
+  /// zeros and signs, which are written otherwise in keys and in names.
+  @Test(arguments: [15, 16, 17, 18, 40], [("plain", "plain"), ("a\0b", "a\0b"), ("50%=,", "50%25%3D%2C")])
+  func fewAndManyNamesAreNumbered(count: Int, value: (inKey: String, inName: String)) throws {
+    var events: [BlockEvent] = []
+    for round in 0..<2 {
+      for number in 0..<count {
+        let origin = Origin(UInt64(number + 1))
+        let key = Key(.string(value.inKey + "\(number)"), .int(Int64(number)))
+        let partition = Partition("tenant=\(value.inName)\(number)")
+        let sequence = StemmaEvents.Sequence(UInt64(round + 1))
+        let context =
+          round == 0 ? Context.empty : Context(trusted: [.init(origin: origin, sequence: .init(1))])
+        let event = Event(
+          partition: partition, model: "Model\(number)", key: key, operation: round == 0 ? .create : .update,
+          assignments: [Assignment("field\(number)", .int(Int64(number)))], dot: Dot(origin, sequence),
+          context: context, version: Version(UInt64(round + 1)), timestamp: Timestamp(milliseconds: 1),
+          commit: CommitID(origin, UInt64(round + 1)))
+        events.append(BlockEvent(arrival: UInt64(events.count), event: event))
+      }
+    }
+    let reader = try BlockReader(block(events))
+    #expect(try reader.events() == events)
+    #expect(reader.partitions == Set(events.map(\.event.partition)).sorted())
+  }
+
   @Test func keysAreDistinctAndInOrder() throws {
     var source = RandomEvents(seed: 5)
     let events = source.events(300)
