@@ -126,6 +126,7 @@ let package = Package(
         "StemmaSimulation",
       ]),
     tests("HabitTests", []),
+    tests("MeasuringTests", ["Measuring"]),
     tests(
       "ScenarioTests",
       [grdb, "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaSimulation", "StemmaTool"],

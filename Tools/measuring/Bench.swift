@@ -105,9 +105,11 @@ package final class Bench {
 
 /// What something took, in seconds.
 package struct Cost {
-  package var wall = Double.infinity
+  package var wall: Double
   /// Of all threads of this process, in user and system mode.
-  package var cpu = Double.infinity
+  package var cpu: Double
+
+  package init(wall: Double = .infinity, cpu: Double = .infinity) { (self.wall, self.cpu) = (wall, cpu) }
 
   package func best(_ other: Cost) -> Cost { Cost(wall: min(wall, other.wall), cpu: min(cpu, other.cpu)) }
 
@@ -140,6 +142,8 @@ package struct Cost {
 package struct Costs {
   package var ours = Cost()
   package var baseline = Cost()
+
+  package init() {}
 }
 
 extension Bench {

@@ -5,35 +5,43 @@ import StemmaEvents
 import StemmaNode
 import Synchronization
 
-/// Durable commits of one event each, against SQLite in WAL mode with synchronous=FULL, one row a transaction.
+/// Durable commits of one event each, against SQLite in WAL mode with synchronous=FULL, one row a transaction. Both ways:
+/// our parsing timed, and not; of commits by several writers only not.
 func measureCommits(_ bench: Bench) throws {
   let count = min(2000, bench.events / 200)
   var workload = Workload(total: count)
   var changes = BareChanges()
-  var mutations: [Mutation] = []
+  var lines: [[UInt8]] = []
   while let change = workload.next() {
     change.append(to: &changes)
     var line: [UInt8] = []
     change.append(to: &line)
-    mutations.append(try line.withUnsafeBytes { try Mutation(line: $0) })
+    lines.append(line)
   }
+  func mutation(_ line: [UInt8]) throws -> Mutation { try line.withUnsafeBytes { try Mutation(line: $0) } }
+  let mutations = try lines.map(mutation)
   let empty = try bench.emptyNode("empty")
   let tables = empty.directory + "/tables.sqlite"
   let baseline = { try changes.apply(to: try bench.fresh("bare.sqlite"), tablesOf: tables, batch: 1) }
 
-  let single = try bench.byTurns(
-    rounds: max(3, bench.rounds),
-    ours: {
-      let node = try bench.emptyNode("single")
-      return try Cost.of {
-        for mutation in mutations {
-          _ = try node.write { transaction throws(NodeError) in _ = try transaction.perform(mutation) }
+  for isParsing in [false, true] {
+    let single = try bench.byTurns(
+      rounds: max(3, bench.rounds),
+      ours: {
+        let node = try bench.emptyNode("single")
+        return try Cost.of {
+          for index in lines.indices {
+            let mutation = isParsing ? try mutation(lines[index]) : mutations[index]
+            _ = try node.write { transaction throws(NodeError) in _ = try transaction.perform(mutation) }
+          }
         }
-      }
-    }, baseline: baseline)
-  try BareSQLite(bench.path("bare.sqlite")).checkSameRows(
-    as: bench.path("single/tables.sqlite"), leavingOut: ["_version", "_state"])
-  bench.add("durable commits of one event", single, count: count, "commits", .atLeast(1), waits: true)
+      }, baseline: baseline)
+    try BareSQLite(bench.path("bare.sqlite")).checkSameRows(
+      as: bench.path("single/tables.sqlite"), leavingOut: ["_version", "_state"])
+    let parsing = isParsing ? "our parsing included" : "nothing parsed"
+    bench.add(
+      "durable commits of one event, \(parsing)", single, count: count, "commits", .atLeast(1), waits: true)
+  }
 
   let grouped = try bench.byTurns(
     rounds: max(3, bench.rounds),
@@ -44,7 +52,9 @@ func measureCommits(_ bench: Bench) throws {
     }, baseline: baseline)
   try BareSQLite(bench.path("bare.sqlite")).checkSameRows(
     as: bench.path("grouped/tables.sqlite"), leavingOut: ["_version", "_state"])
-  bench.add("the same by 16 writers at once", grouped, count: count, "commits", .atLeast(6), waits: true)
+  bench.add(
+    "the same by 16 writers at once, nothing parsed", grouped, count: count, "commits", .atLeast(6),
+    waits: true)
   for name in ["empty", "single", "grouped", "bare.sqlite"] { _ = try bench.fresh(name) }
 }
 
