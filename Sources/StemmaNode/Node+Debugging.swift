@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaTables
 
 extension Node {
-  /// Throws if what the node believes contradicts itself, and traps if its log does. For tests; reads everything.
+  /// Throws if what the node believes contradicts itself, and traps if its log or its mark does. For tests; reads everything.
   ///
   /// - No origin was begun twice, and the log is the one that the mark names.
   /// - Nothing was left open on the tables, and they agree with themselves; they follow the log to its end, and hold of each stream what the log holds.
@@ -18,11 +18,10 @@ extension Node {
   private func checkBeliefs() throws(NodeError) {
     log.checkInvariants()
     clock.checkInvariants()
-    mark.damage?.checkInvariants()
+    mark.checkInvariants()
     func require(_ holds: Bool, _ what: String) throws(NodeError) {
       if !holds { throw .damaged(what: what) }
     }
-    try require(Set(mark.origins).count == mark.origins.count, "an origin was begun twice")
     try require(log.id == mark.logID, "the mark names another log")
     do { try tables.checkInvariants() } catch { throw .tables(error) }
     guard mark.damage == nil, log.recovery.damage.isEmpty, !mark.isUnfinished else { return }

@@ -46,6 +46,14 @@ package struct NodeMark: Sendable, Equatable {
 
   package var origin: Origin { origins[origins.count - 1] }
 
+  /// Traps if there is no origin or one stands twice, if a peer has two addresses, or if what it says of damage contradicts
+  /// itself. As a part of the node, not where a mark is read: a person may have written it.
+  func checkInvariants() {
+    precondition(!origins.isEmpty && Set(origins).count == origins.count, "a mark has origins, each once")
+    precondition(Set(remotes.map(\.name)).count == remotes.count, "a name stands for one peer")
+    damage?.checkInvariants()
+  }
+
   /// The name under which an origin is shown: its node's name, with a part of the origin where several
   /// origins share one; the origin itself where no name is known.
   package func displayName(of origin: Origin) -> String {

@@ -13,8 +13,9 @@ struct DamagedReadingTests {
     let all: [[String: Any]]
     let readable: [[String: Any]]
 
-    init() throws {
-      work = try Shop.open()
+    /// The whole one.
+    static func fill() throws -> Workplace {
+      let work = try Shop.open()
       func lines(_ operation: String, _ word: String) -> String {
         (0..<900).map { number in
           let room = String(repeating: "\(word) \(number * 7919 % 1000) ", count: 12)
@@ -26,6 +27,11 @@ struct DamagedReadingTests {
       for text in [lines("create", "room"), lines("update", "hall") + team] {
         try work.stemma("-C", "shop", "import", "-", "--segment-size", "50000", "--batch", "901", input: text)
       }
+      return work
+    }
+
+    init() throws {
+      work = try Self.fill()
       try FileManager.default.copyItem(atPath: work.file("shop"), toPath: work.file("hurt"))
       let path = "hurt/log/00000001.segment"
       let block = try #require(
@@ -122,6 +128,60 @@ struct DamagedReadingTests {
     // What is not damaged is read without a word.
     let (_, team) = try pair.run("log", "--model", "Team")
     #expect(team.status == 0 && team.errors.isEmpty)
+  }
+
+  @Test(
+    "bytes in the middle of a segment are wrong: reading goes on, exactly what is missing is said, and a repair from a peer makes the node equal to it again, and to what it was",
+    arguments: [1, 64, 512])
+  func mendedFromAPeer(wrong: Int) throws {
+    let work = try Pair.fill()
+    try work.stemma("clone", "shop", "peer")
+    func all(_ node: String) throws -> [String] {
+      [
+        try work.export(node), try work.stemma("-C", node, "digest").output,
+        try work.stemma("-C", node, "log", "--ndjson").output,
+      ]
+    }
+    /// Events as they are anywhere: all but the place in a log.
+    func events(_ node: String) throws -> Set<String> {
+      let lines = try work.attempt("-C", node, "log", "--ndjson").lines
+      return Set(lines.map { $0.replacing(#/"position":"[^"]*",/#, with: "") })
+    }
+    let (before, whole) = (try all("shop"), try events("shop"))
+    #expect(try events("peer") == whole && whole.count == 1801)
+
+    let path = "shop/log/00000001.segment"
+    var bytes = try work.bytes(path)
+    for place in bytes.indices.dropFirst((bytes.count - wrong) / 2).prefix(wrong) { bytes[place] ^= 0xff }
+    try bytes.write(to: URL(fileURLWithPath: work.file(path)))
+
+    let readable = try events("shop")
+    #expect(readable.isStrictSubset(of: whole))
+    #expect(try work.attempt("-C", "shop", "log").status == 74)
+    let report = try work.attempt("-C", "shop", "verify", "--json").object()
+    // Of what is not read any more, some can still be made out of the wrong bytes.
+    var told: Set<String> = []
+    for run in report.array("missing") + report.array("rescuable") {
+      let range = try #require(run.number("from"))...(try #require(run.number("to")))
+      for number in range {
+        let name = "\(try #require(run.text("partition"))) \(try #require(run.text("origin"))) \(number)"
+        #expect(told.insert(name).inserted, "an event is told once")
+      }
+    }
+    let lost = try whole.subtracting(readable).map { line in
+      let event = try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      return "\(event.text("partition") ?? "") \(event.text("origin") ?? "") \(event.number("sequence") ?? 0)"
+    }
+    #expect(told == Set(lost) && !lost.isEmpty && report["isVague"] as? Bool == false)
+
+    try work.stemma("-C", "shop", "repair", "--from", work.file("peer"))
+    #expect(try work.stemma("-C", "shop", "verify").errors.isEmpty)
+    // Places in the log, too, are what they were.
+    #expect(try all("shop") == before)
+    #expect(try all("shop").prefix(2) == (try all("peer").prefix(2)))
+    #expect(try events("shop") == events("peer"))
+    #expect(try work.stemma("-C", "shop", "sync", work.file("peer")).errors.isEmpty)
+    #expect(try all("shop") == before)
   }
 
   @Test("segments marks the file in which damage was met")

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import StemmaEvents
+import StemmaLog
 
 /// Standard output, buffered; and messages on standard error.
 enum Output {
@@ -103,11 +104,10 @@ enum Output {
     while offset < bytes.count {
       if descriptor == 1, isUnread { return }
       let rest = UnsafeRawBufferPointer(rebasing: bytes[offset...])
-      let count = Foundation.write(descriptor, rest.baseAddress, rest.count)
+      let count = System.uninterrupted { Foundation.write(descriptor, rest.baseAddress, rest.count) }
       // What takes nothing would be asked again for ever.
       if count == 0 { errno = EIO }
       if count <= 0 {
-        if errno == EINTR { continue }
         if errno == EPIPE, descriptor == 1 {
           isUnread = true
           return

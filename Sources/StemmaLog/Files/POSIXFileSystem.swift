@@ -206,20 +206,25 @@ package enum System {
   /// How often a call is repeated that is interrupted each time: far more often than signals come.
   private static let mostInterruptions = 1000
 
-  /// Repeats an interrupted call; throws `.system` for any other -1, and where only interruptions come.
-  fileprivate static func retrying<Result: FixedWidthInteger & SignedInteger>(
-    _ path: String, _ operation: String, _ call: () -> Result
-  ) throws(LogError) -> Result {
+  /// What a call gave that is repeated where it is interrupted, with its `errno`; `EINTR` where only interruptions come.
+  package static func uninterrupted<Result: FixedWidthInteger & SignedInteger>(
+    _ call: () -> Result
+  ) -> Result {
     var interruptions = 0
     while true {
       let result = call()
-      if result >= 0 { return result }
-      let code = errno
       interruptions += 1
-      if code != EINTR || interruptions > mostInterruptions {
-        throw .system(path: path, operation: operation, errno: code)
-      }
+      if result >= 0 || errno != EINTR || interruptions > mostInterruptions { return result }
     }
+  }
+
+  /// Throws `.system` for -1, unless it is an interruption.
+  fileprivate static func retrying<Result: FixedWidthInteger & SignedInteger>(
+    _ path: String, _ operation: String, _ call: () -> Result
+  ) throws(LogError) -> Result {
+    let result = uninterrupted(call)
+    if result < 0 { throw .system(path: path, operation: operation, errno: errno) }
+    return result
   }
 
   fileprivate static func open(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {

@@ -45,10 +45,20 @@ struct JournalInspection {
     allowance = allReadings
   }
 
+  /// Traps if a frame was told that leads nowhere, if the next one lies behind the file or behind the last one, or if
+  /// more may be read than at first. In debug builds when a file was inspected.
+  func checkInvariants() {
+    precondition(told.allSatisfy { $0.value.next.place > $0.key }, "what follows was written behind")
+    precondition(following == nil || !isBehindLast, "behind the last frame there is none")
+    precondition((following?.end ?? 0) <= source.size, "a frame is a part of its file")
+    precondition(allowance <= allReadings, "what may be read becomes less")
+  }
+
   /// How many bytes are read of a file at most to look for frames.
   var allReadings: UInt64 { min(source.size, .max / InspectionLimits.readings) * InspectionLimits.readings }
 
   private mutating func run() throws(LogError) {
+    defer { assert(holds(checkInvariants)) }
     let header = try readHeader()
     if request.block == nil {
       if let flaw = Flaw.count(of: header.offset, 0) {

@@ -24,6 +24,7 @@ struct SegmentInspection {
   ) throws(LogError) -> (footer: SegmentFooter, trailer: SegmentTrailer?)? {
     var inspection = SegmentInspection(source: source, request: InspectionRequest()) { _ in }
     _ = try inspection.readHeader()
+    assert(holds(inspection.checkInvariants))
     guard let trailer = try inspection.findTrailer(), let found = try inspection.footerByTrailer(trailer),
       found.isCertain, found.byte == nil
     else { return nil }
@@ -34,6 +35,11 @@ struct SegmentInspection {
     self.source = source
     self.request = request
     self.body = body
+  }
+
+  /// Traps if the header ends behind the file. In debug builds when the header was read, and when all was inspected.
+  func checkInvariants() {
+    precondition(headerEnd <= source.size, "the header is a part of its file")
   }
 
   func report(_ part: InspectedPart) { body(part) }
@@ -50,6 +56,7 @@ struct SegmentInspection {
   }
 
   private mutating func run() throws(LogError) {
+    defer { assert(holds(checkInvariants)) }
     var header = try readHeader()
     if let found = try findTrailer() {
       if found.offset < header.offset + header.length {

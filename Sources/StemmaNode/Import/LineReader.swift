@@ -1,5 +1,6 @@
 import CZlib
 import Foundation
+import StemmaLog
 
 /// Reads a file or standard input line by line, through gzip where the bytes begin like gzip.
 ///
@@ -141,11 +142,9 @@ package struct LineReader: ~Copyable {
       compressed = compressed.dropFirst(Self.inflated)
       return
     }
-    var count: Int
-    repeat {
-      count = chunk.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-    } while count < 0
-      && errno == EINTR
+    let count = System.uninterrupted {
+      chunk.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+    }
     guard count >= 0 else { throw .cannotRead(path: name, errno: errno) }
     if !started && count > 0 {
       started = true

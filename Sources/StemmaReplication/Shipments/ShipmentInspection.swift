@@ -15,6 +15,8 @@ package struct ShipmentInspection {
   private var number = 1
   /// Whether the checksum of the piece that is reported holds.
   private var isVouched = false
+  /// Of the last piece that was reported.
+  private var end: UInt64 = 0
 
   /// Whether the bytes begin as a shipment does.
   package static func recognizes(_ source: InspectedFile) throws(LogError) -> Bool {
@@ -26,8 +28,10 @@ package struct ShipmentInspection {
     _ source: InspectedFile, _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
   ) throws(LogError) {
     var inspection = Self(source, request, body)
-    var start: UInt64 = 0
-    while start < source.size { start = try inspection.piece(from: start) }
+    while inspection.end < source.size {
+      inspection.end = try inspection.piece(from: inspection.end)
+      assert(holds(inspection.checkInvariants))
+    }
   }
 
   private init(
@@ -37,6 +41,12 @@ package struct ShipmentInspection {
     scan = BlockScan(source)
     self.request = request
     self.body = body
+  }
+
+  /// Traps if a piece has no byte, or ends behind the file. In debug builds behind each piece.
+  private func checkInvariants() {
+    precondition(end > 0 && end <= source.size, "a piece is a part of its file")
+    precondition(number > 0, "blocks are counted from one")
   }
 
   private func report(_ part: InspectedPart) {
