@@ -149,7 +149,7 @@ int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_
 
 void stemma_keep_heap_small(void) {
 #ifdef __GLIBC__
-  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_ARENA_MAX, 2);
   // Setting one of these keeps glibc from raising both by what is freed (mallopt(3)), so both are set: or the end of the
   // heap would go back and forth.
   mallopt(M_MMAP_THRESHOLD, 768 << 10);

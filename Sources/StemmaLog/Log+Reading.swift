@@ -138,11 +138,11 @@ extension Log {
     }
   }
 
-  /// The contents of a sealed file, to be shipped as they are; nil for a journal. Memory: the file.
-  package func sealedContents(ofPlace place: UInt64) throws(LogError) -> SealedContents? {
+  /// A sealed file, to be shipped as it is; nil for a journal. Memory: the file.
+  package func sealedFile(ofPlace place: UInt64) throws(LogError) -> SealedFile? {
     for view in views where view.place == place {
       switch view {
-      case .segment(let header, _): return try segment(header).sealedContents()
+      case .segment(let header, _): return try segment(header).sealedFile()
       case .journal: return nil
       case .damaged(let damage, _): throw damage.error
       }

@@ -10,7 +10,8 @@ package enum LogLimits {
   package static let block = 512 << 20
   /// Highest file number: eight digits.
   package static let fileNumber: UInt64 = 99_999_999
-  /// Raw bytes of a block at which it is cut.
+  /// Raw bytes of a block at which it is cut. Each block repeats names and notes: at 64 KiB the log of a history full of
+  /// hashes is larger than `gzip -9` makes its lines; at 128 a partition of a hundredth of the events owns its blocks no more.
   package static let blockTarget = 96 << 10
   /// Blocks of one file that are read at once, before anybody needs an event of them.
   static let selectedBlocks = 16

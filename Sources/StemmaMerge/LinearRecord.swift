@@ -118,14 +118,19 @@ package struct LinearRecord {
     used.removeAll(keepingCapacity: true)
     use(writes.count - 1)
     if let base { use(base) }
-    for write in listed where write >= 0 { use(Int(write)) }
+    // Fields that were assigned together follow each other.
+    var last: Int32 = -1
+    for write in listed where write >= 0 && write != last {
+      use(Int(write))
+      last = write
+    }
   }
 
   private mutating func use(_ write: Int) {
     if used.contains(write) { return }
     var place = used.count
     while place > 0, writes[write].dot < writes[used[place - 1]].dot { place -= 1 }
-    used.insert(write, at: place)
+    if place == used.count { used.append(write) } else { used.insert(write, at: place) }
   }
 
   /// Appends what `RecordState.encoded(rules, omitsShown: true)` gives, if every value that is not null has the
@@ -134,15 +139,12 @@ package struct LinearRecord {
     assert(holds(checkInvariants))
     findSiblings()
     // No number takes more than ten bytes, no entry more than two of them, no write more than five.
-    let bound = 60 + 20 * context.count + 50 * used.count + 20 * listed.count
-    let start = output.count
-    output.append(contentsOf: repeatElement(0, count: bound))
-    let written = output.withUnsafeMutableBytes { bytes in
-      var writer = StateWriter(UnsafeMutableRawBufferPointer(rebasing: bytes[start...]))
+    let bound = 90 + 20 * context.count + 50 * used.count + 20 * listed.count
+    withUnsafeTemporaryAllocation(byteCount: bound, alignment: 1) { bytes in
+      var writer = StateWriter(bytes)
       writeState(to: &writer)
-      return writer.count
+      output.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[..<writer.count]))
     }
-    output.removeLast(bound - written)
   }
 
   /// Mutating so that it is called in place: in the closure above a copy would count references to every array.
@@ -240,12 +242,15 @@ private struct StateWriter {
   }
 
   mutating func varint(_ number: UInt64) {
+    precondition(target.count - count >= 10, "the memory is as large as the state can be")
     var rest = number
     while rest >= 0x80 {
-      byte(UInt8(truncatingIfNeeded: rest) | 0x80)
+      target[count] = UInt8(truncatingIfNeeded: rest) | 0x80
+      count += 1
       rest >>= 7
     }
-    byte(UInt8(truncatingIfNeeded: rest))
+    target[count] = UInt8(truncatingIfNeeded: rest)
+    count += 1
   }
 
   mutating func fixed(_ number: UInt64) {

@@ -101,6 +101,9 @@ package final class MergeRules: Sendable {
     tag == .null || columnTypes[field].tag == tag
   }
 
+  /// The type of all values that a field's column gives back.
+  package func tag(ofField field: Int) -> ValueTag { columnTypes[field].tag }
+
   /// The fields that share a field's register, itself included.
   package func fieldsWritten(with field: Int) -> [Int] {
     registers.indices.filter { registers[$0] == registers[field] }

@@ -40,10 +40,17 @@ package struct StateSeal {
     }
   }
 
-  /// Takes the state, which comes last, and appends the checksum to it. The state begins at `start`.
-  package mutating func close(_ bytes: inout [UInt8], from start: Int = 0) {
-    bytes.withUnsafeBytes { take(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+  /// Takes the state, which comes last, and appends the checksum to it.
+  mutating func close(_ bytes: inout [UInt8]) {
+    bytes.withUnsafeBytes { take($0) }
     withUnsafeBytes(of: crc.bigEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  /// Takes the state, which comes last, and writes the checksum to the last bytes, which stand behind it.
+  package mutating func close(_ bytes: UnsafeMutableRawBufferPointer) {
+    let end = bytes.count - Self.size
+    take(UnsafeRawBufferPointer(rebasing: bytes[..<end]))
+    bytes.storeBytes(of: crc.bigEndian, toByteOffset: end, as: UInt32.self)
   }
 
   private mutating func take(_ state: UnsafeRawBufferPointer) { crc = CRC32C.of(state, continuing: crc) }

@@ -70,7 +70,10 @@ import Testing
         for _ in 0...count * 20 { _ = try reader.next() }
         let merge = try log.recordFiles.open()
         for _ in 0...count where try merge.nextRecord() {
-          while let source = merge.nextSource() { while try source.nextOfRecord() {} }
+          while let source = merge.nextSource() {
+            var cursor = source.cursor
+            while try source.nextOfRecord(&cursor) {}
+          }
         }
         log.close()
       }

@@ -38,9 +38,11 @@ import Testing
         var count = 0
         while let source = merge.nextSource() {
           key = RecordKey(
-            partition: merge.partition(ofRun: source.run), model: merge.model(ofRun: source.run),
+            partition: merge.partition(ofRun: merge.run), model: merge.model(ofRun: merge.run),
             key: try Key(encoded: Array(source.cursor.keyBytes)))
-          repeat { count += 1 } while try source.nextOfRecord()
+          if count == 0 { #expect(key.map { $0.key.bytes.elementsEqual(merge.key) } == true) }
+          var cursor = source.cursor
+          repeat { count += 1 } while try source.nextOfRecord(&cursor)
         }
         let record = try #require(key)
         #expect(expected[record] == count)

@@ -21,7 +21,7 @@ import Testing
     try bench.seal("source")
     let log = try bench.log("source")
     let file = try #require(try log.files().first { $0.kind == .segment })
-    let sealed = try #require(try log.sealedContents(ofPlace: file.place))
+    let sealed = try #require(try log.sealedFile(ofPlace: file.place)).contents()
     var footer = sealed.footer
     footer.partitions[0].streams[0].hash += StreamHash(high: 0, low: 1)
     let encoded = footer.encoded()

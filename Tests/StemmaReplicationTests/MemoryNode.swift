@@ -153,7 +153,7 @@ final class MemorySource: ShipmentSource {
     }
   }
 
-  func sealed(_ file: SourceFile, atLeast least: Int) -> SealedContents? { nil }
+  func sealed(_ file: SourceFile, atLeast least: Int) -> SealedFile? { nil }
 
   func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull {
     filesRead.append(file.number)

@@ -139,7 +139,7 @@ import StemmaSimulation
       (0, false), (1, true), (ReplicationLimits.chunk, true), (ReplicationLimits.chunk + 1, false),
     ] {
       let bytes = SessionMessage.chunk(
-        Chunk(piece: 0, isLast: false, bytes: Array(repeating: 7, count: size))
+        Chunk(piece: 0, isLast: false, bytes: ArraySlice(repeating: 7, count: size))
       ).encoded
       if isTaken {
         #expect(throws: Never.self) { try SessionMessage(decoding: bytes) }

@@ -320,7 +320,8 @@ import Testing
 
     let limit = ReplicationLimits.chunk
     for length in [1, limit, limit - 1, 1, 1, limit / 2, limit / 2, limit / 2 + 1] {
-      _ = endless.receive(.chunk(Chunk(piece: 0, isLast: false, bytes: Array(repeating: 0, count: length))))
+      let bytes = ArraySlice<UInt8>(repeating: 0, count: length)
+      _ = endless.receive(.chunk(Chunk(piece: 0, isLast: false, bytes: bytes)))
       endless.checkInvariants()
     }
     guard case .receiving(let receiving) = endless.state else {

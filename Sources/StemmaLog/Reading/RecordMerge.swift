@@ -20,7 +20,10 @@ extension Log {
 /// merge of the files' blocks, read in place. A class, because its parts are classes and copies would share them.
 ///
 ///     while try merge.nextRecord() {
-///       while let source = merge.nextSource() { repeat { use(source.cursor) } while try source.nextOfRecord() }
+///       while let source = merge.nextSource() {
+///         var cursor = source.cursor
+///         repeat { use(cursor) } while try source.nextOfRecord(&cursor)
+///       }
 ///     }
 package final class RecordMerge {
   /// The record at which a source stands.
@@ -31,7 +34,7 @@ package final class RecordMerge {
     /// In place, so that comparing asks no object.
     var key: UnsafeRawBufferPointer
 
-    static let atEnd = Int32.max
+    static let atEnd = BlockSource.atEnd
   }
 
   private let sources: [BlockSource]
@@ -99,6 +102,11 @@ package final class RecordMerge {
     return true
   }
 
+  /// The run of the record, by which `partition(ofRun:)` and `model(ofRun:)` name it.
+  package var run: Int { heap.first.map { Int($0.run) } ?? 0 }
+  /// Its encoded key, in place, until the first of its sources is moved on.
+  package var key: UnsafeRawBufferPointer { heap.first?.key ?? UnsafeRawBufferPointer(start: nil, count: 0) }
+
   /// The next of the sources of the record, at its first event there; nil behind the last. The texts that its cursor
   /// gives are valid until it is moved on.
   package func nextSource() -> BlockSource? {
@@ -131,10 +139,8 @@ package final class RecordMerge {
   // MARK: Heap
 
   private func head(of source: Int) -> Head {
-    guard let (run, key) = sources[source].record else {
-      return Head(run: Head.atEnd, source: Int32(source), key: UnsafeRawBufferPointer(start: nil, count: 0))
-    }
-    return Head(run: Int32(run), source: Int32(source), key: key)
+    let (run, key) = sources[source].record
+    return Head(run: run, source: Int32(source), key: key)
   }
 
   @inline(__always)
@@ -358,9 +364,11 @@ package final class BlockSource {
   /// Counts the sources from 0.
   package let number: Int
   private var blocks: any KeyedBlocks
-  /// Stands at an event, unless `isAtEnd`.
+  /// Stands at an event, unless all were given.
   package private(set) var cursor: BlockCursor
-  private var isAtEnd = false
+  /// The record at hand, by the merge's number of its run, its key in place; `atEnd` behind the last.
+  fileprivate private(set) var record: (run: Int32, key: UnsafeRawBufferPointer)
+  fileprivate static let atEnd = Int32.max
   /// Counts the blocks that were opened.
   package private(set) var blockNumber = 1
   private let names: RunNames
@@ -376,7 +384,8 @@ package final class BlockSource {
     cursor = first
     runs = names.numbers(of: first)
     self.blocks = blocks
-    guard cursor.advance() else { return nil }
+    guard first.advance() else { return nil }
+    record = (Int32(runs[first.run]), first.keyBytes)
   }
 
   func checkInvariants() {
@@ -385,33 +394,28 @@ package final class BlockSource {
     blocks.checkInvariants()
   }
 
-  /// The run of the record at hand, by which the merge names its partition and model.
-  package var run: Int { runs[cursor.run] }
-
-  /// The record at hand, its key in place; nil behind the last.
-  fileprivate var record: (run: Int, key: UnsafeRawBufferPointer)? {
-    if isAtEnd { return nil }
-    let cursor = cursor
-    return (runs[cursor.run], cursor.keyBytes)
-  }
-
   /// Moves to the next event, and says whether it is one of the same record. If not, it is the first of another one,
-  /// or there is none.
-  package func nextOfRecord() throws(LogError) -> Bool {
-    // Each look at a property that may change counts a reference.
+  /// or there is none. `cursor` is this one's, in the caller's hands: each look at a property that may change counts a reference.
+  package func nextOfRecord(_ cursor: inout BlockCursor) throws(LogError) -> Bool {
+    let key = cursor.key
+    if cursor.advance() {
+      if cursor.key == key { return true }
+      record = (Int32(runs[cursor.run]), cursor.keyBytes)
+      return false
+    }
     let before = cursor
-    let key = before.key
-    if before.advance() { return before.key == key }
-    let runBefore = runs[before.run]
+    let run = Int32(runs[before.run])
     repeat {
       guard let following = try blocks.next() else {
-        isAtEnd = true
+        record = (Self.atEnd, UnsafeRawBufferPointer(start: nil, count: 0))
         return false
       }
       cursor = following
+      self.cursor = following
       runs = names.numbers(of: following)
       blockNumber += 1
     } while !cursor.advance()
-    return run == runBefore && cursor.keyBytes.compare(before.keyBytes) == 0
+    record = (Int32(runs[cursor.run]), cursor.keyBytes)
+    return record.run == run && record.key.compare(before.keyBytes) == 0
   }
 }

@@ -109,7 +109,7 @@ private struct Ranks {
 
 extension UnsafeRawBufferPointer {
   /// Below, at or above 0 as these bytes stand before the others, are the same, or stand behind them.
-  func compare(_ other: UnsafeRawBufferPointer) -> Int {
+  package func compare(_ other: UnsafeRawBufferPointer) -> Int {
     guard let a = baseAddress, let b = other.baseAddress else { return count - other.count }
     let order = Int(memcmp(a, b, Swift.min(count, other.count)))
     return order == 0 ? count - other.count : order

@@ -94,15 +94,25 @@ extension SealedContents {
   }
 }
 
-extension Segment {
-  /// Reads the whole file and compares its digest. Throws `.damaged`.
-  func sealedContents() throws(LogError) -> SealedContents {
-    let end = Int(fileSize) - SegmentTrailer.size
-    let bytes = try file.read(at: 0, count: end)
-    guard bytes.count == end else {
-      throw .damaged(
-        path: path, offset: UInt64(bytes.count), .cutShort(expected: fileSize, found: UInt64(bytes.count)))
-    }
+/// The bytes of a sealed file as they were read, not looked at yet, which another thread can do.
+package struct SealedFile: Sendable {
+  private let bytes: [UInt8]
+  private let headerSize: Int
+  private let trailer: SegmentTrailer
+  private let path: String
+
+  fileprivate init(_ bytes: [UInt8], _ headerSize: Int, _ trailer: SegmentTrailer, _ path: String) {
+    self.bytes = bytes
+    self.headerSize = headerSize
+    self.trailer = trailer
+    self.path = path
+  }
+
+  /// One more than the highest arrival that was ever in the file, by its trailer.
+  package var end: UInt64 { trailer.end }
+
+  /// Compares the file's digest. Throws `.damaged`.
+  package func contents() throws(LogError) -> SealedContents {
     var hasher = SHA256()
     hasher.update(bytes)
     hasher.update(trailer.fieldsBeforeDigest())
@@ -111,11 +121,24 @@ extension Segment {
     }
     return try locating(path, trailer.footerOffset) { () throws(Flaw) in
       try SealedContents(
-        bytes[header.size...],
+        bytes[headerSize...],
         SealedContents.Sizes(
           footer: trailer.footerLength, filter: trailer.filterLength, end: trailer.end,
           rawBytes: trailer.rawBytes))
     }
+  }
+}
+
+extension Segment {
+  /// Reads the whole file.
+  func sealedFile() throws(LogError) -> SealedFile {
+    let end = Int(fileSize) - SegmentTrailer.size
+    let bytes = try file.read(at: 0, count: end)
+    guard bytes.count == end else {
+      throw .damaged(
+        path: path, offset: UInt64(bytes.count), .cutShort(expected: fileSize, found: UInt64(bytes.count)))
+    }
+    return SealedFile(bytes, header.size, trailer, path)
   }
 }
 

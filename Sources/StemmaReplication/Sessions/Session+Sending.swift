@@ -24,7 +24,7 @@ extension Session {
     for start in stride(from: 0, to: bytes.count, by: ReplicationLimits.chunk) {
       let end = min(start + ReplicationLimits.chunk, bytes.count)
       messages.append(
-        .chunk(Chunk(piece: shipping.pieces, isLast: end == bytes.count, bytes: Array(bytes[start..<end]))))
+        .chunk(Chunk(piece: shipping.pieces, isLast: end == bytes.count, bytes: bytes[start..<end])))
     }
     shipping.pieces += 1
     shipping.summary.bytesShipped += UInt64(bytes.count)

@@ -85,7 +85,7 @@ package struct Session: Sendable {
     var reader: ShipmentReader
     /// The chunks of the piece that is coming, short ones joined. One array of all would grow to twice what it holds,
     /// and stay so for as long as the piece is needed.
-    var parts: [[UInt8]] = []
+    var parts: [ArraySlice<UInt8>] = []
     /// Bytes of the parts.
     var partBytes = 0
     /// Has come whole while the caller has the piece before it in its hands.
@@ -111,11 +111,8 @@ package struct Session: Sendable {
         parts.append(chunk.bytes)
       }
       guard chunk.isLast else { return nil }
-      var piece: [UInt8] = []
-      piece.reserveCapacity(partBytes)
-      for part in parts { piece += part }
-      (parts, partBytes) = ([], 0)
-      return reader.arrived(piece)
+      defer { (parts, partBytes) = ([], 0) }
+      return reader.arrived(parts)
     }
   }
 

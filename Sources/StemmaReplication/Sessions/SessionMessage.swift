@@ -38,9 +38,10 @@ package struct Chunk: Hashable, Sendable {
   /// The number of the piece in this transfer, from 0.
   package var piece: UInt64
   package var isLast: Bool
-  package var bytes: [UInt8]
+  /// Shares the memory of the piece, or of the message that it came in.
+  package var bytes: ArraySlice<UInt8>
 
-  package init(piece: UInt64, isLast: Bool, bytes: [UInt8]) {
+  package init(piece: UInt64, isLast: Bool, bytes: ArraySlice<UInt8>) {
     self.piece = piece
     self.isLast = isLast
     self.bytes = bytes
@@ -118,7 +119,7 @@ extension SessionMessage {
       writer.append(byte: 4)
       writer.append(chunk.piece)
       writer.append(byte: chunk.isLast ? 1 : 0)
-      writer.append(raw: chunk.bytes[...])
+      writer.append(raw: chunk.bytes)
     case .end(let end):
       writer.append(byte: 5)
       writer.append(end.pieces)
@@ -159,7 +160,7 @@ extension SessionMessage {
       guard last <= 1, (1...ReplicationLimits.chunk).contains(reader.left) else {
         throw reader.malformed("a chunk of \(reader.left) bytes, last = \(last)")
       }
-      self = .chunk(Chunk(piece: piece, isLast: last == 1, bytes: Array(try reader.slice(reader.left))))
+      self = .chunk(Chunk(piece: piece, isLast: last == 1, bytes: try reader.slice(reader.left)))
     case 5:
       let pieces = try reader.number("pieces", limit: Limits.highestNumber)
       let events = try reader.number("events", limit: Limits.highestNumber)

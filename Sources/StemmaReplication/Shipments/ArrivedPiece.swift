@@ -1,7 +1,7 @@
 import StemmaLog
 
-/// The bytes of a piece that has come. Other threads take them apart, and open the first blocks of a sealed file, while
-/// the piece before it is being stored.
+/// The bytes of a piece that has come. Other threads put its parts together, take it apart, and open the first blocks of a
+/// sealed file, while the piece before it is being stored.
 ///
 /// Memory: the piece twice at most, and the blocks that are open. Copies of it are the same piece, which is taken once.
 struct ArrivedPiece: Sendable {
@@ -12,11 +12,15 @@ struct ArrivedPiece: Sendable {
   private let parts: MadeAhead<Parts>
 
   /// `check`: nil where the index of a sealed file is believed.
-  init(_ bytes: [UInt8], _ check: EventCheck?) {
-    storedSize = bytes.count
+  init(_ bytes: [ArraySlice<UInt8>], _ check: EventCheck?) {
+    let size = bytes.reduce(0) { $0 + $1.count }
+    storedSize = size
     parts = MadeAhead {
       Parts { () throws(ReplicationError) in
-        let piece = try Piece(decoding: bytes)
+        var whole: [UInt8] = []
+        whole.reserveCapacity(size)
+        for part in bytes { whole += part }
+        let piece = try Piece(decoding: whole)
         guard let sealed = piece.sealed, let check else { return (piece, nil) }
         return (piece, SealedBlocks(sealed, check))
       }

@@ -41,7 +41,7 @@ package struct LogSource: ShipmentSource {
     }
   }
 
-  private static func failure(_ error: LogError) -> ReplicationError {
+  static func failure(_ error: LogError) -> ReplicationError {
     if let damage = error.damage { .damagedLog(damage) } else { .failed(error.description) }
   }
 
@@ -78,10 +78,10 @@ package struct LogSource: ShipmentSource {
     return ranges.values.flatMap(\.values).sorted { ($0.partition, $0.origin) < ($1.partition, $1.origin) }
   }
 
-  package func sealed(_ file: SourceFile, atLeast least: Int) throws(ReplicationError) -> SealedContents? {
+  package func sealed(_ file: SourceFile, atLeast least: Int) throws(ReplicationError) -> SealedFile? {
     do throws(LogError) {
       guard file.rawBytes >= UInt64(least) else { return nil }
-      return try log.sealedContents(ofPlace: file.number)
+      return try log.sealedFile(ofPlace: file.number)
     } catch {
       throw Self.failure(error)
     }

@@ -36,12 +36,12 @@ package struct ShipmentReader: Sendable {
   }
 
   package mutating func read(_ bytes: [UInt8]) throws(ReplicationError) -> VerifiedPiece {
-    try read(arrived(bytes))
+    try read(arrived([bytes[...]]))
   }
 
-  /// A piece that is to be read when those before it are.
-  func arrived(_ bytes: [UInt8]) -> ArrivedPiece {
-    ArrivedPiece(bytes, trustsIndexes ? nil : check)
+  /// A piece that is to be read when those before it are, in the parts in which it came.
+  func arrived(_ parts: [ArraySlice<UInt8>]) -> ArrivedPiece {
+    ArrivedPiece(parts, trustsIndexes ? nil : check)
   }
 
   mutating func read(_ arrived: ArrivedPiece) throws(ReplicationError) -> VerifiedPiece {

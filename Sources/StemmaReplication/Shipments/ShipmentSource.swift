@@ -11,9 +11,9 @@ package protocol ShipmentSource {
   /// need, and none beyond the file's `end`. What cannot be read is told when it is pulled. May be asked for before the
   /// events of the files before it are pulled.
   func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull
-  /// The contents of a file, to be shipped as they are; nil if it is not sealed, or so small that its events travel
+  /// A file, to be shipped as it is; nil if it is not sealed, or so small that its events travel
   /// better together with others': below `least` bytes of events (`Event.rawSize`).
-  func sealed(_ file: SourceFile, atLeast least: Int) throws(ReplicationError) -> SealedContents?
+  func sealed(_ file: SourceFile, atLeast least: Int) throws(ReplicationError) -> SealedFile?
   /// Bytes read from the log's files since it was opened.
   var bytesRead: UInt64 { get }
 }

@@ -28,7 +28,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   private var pending: DigestedEvent?
   private var piece = PieceDraft()
   /// A file that travels as it is, as the next piece; `heads` is what the receiver holds before it.
-  private var sealed: SealedContents?
+  private var sealed: (bytes: SealedFile, file: SourceFile)?
   /// The piece behind the last one that was given, or why there is none.
   private var coming: Result<EncodedPiece?, ReplicationError>?
   /// Raw size of events from which they are worth a file of their own.
@@ -99,7 +99,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   private mutating func begin() throws(ReplicationError) -> EncodedPiece? {
     if let sealed {
       self.sealed = nil
-      return encoded(sealed)
+      return encoded(sealed.bytes, sealed.file)
     }
     while let item = try nextEvent() {
       if piece.size >= pieceTarget, item.event.commit != piece.lastCommit {
@@ -128,10 +128,10 @@ package struct ShipmentWriter<Source: ShipmentSource> {
       for partition in planned.partitions.sorted() {
         for (origin, head) in heads.streams(of: partition) { try compare(head, partition, origin) }
       }
-      if planned.isWhole, let contents = try source.sealed(planned.file, atLeast: sealedSize),
-        contents.sizes.end <= UInt64(ReplicationLimits.pieceEvents)
+      if planned.isWhole, let bytes = try source.sealed(planned.file, atLeast: sealedSize),
+        bytes.end <= UInt64(ReplicationLimits.pieceEvents)
       {
-        sealed = contents
+        sealed = (bytes, planned.file)
         nextFile += 1
         return nil
       }
@@ -232,19 +232,26 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     }
   }
 
-  /// The index of a sealed file is what goes out: that it is true was checked by the file's digest.
-  private func encoded(_ sealed: SealedContents) -> EncodedPiece {
-    let streams = sealed.footer.partitions.flatMap { [heads] run in
-      run.streams.map { stream in
-        ShippedStream(
-          range: StreamRange(
-            partition: run.partition, origin: stream.origin, from: stream.from, to: stream.to,
-            hash: stream.hash),
-          hashBefore: heads[run.partition, stream.origin].hash)
+  /// The index of a sealed file is what goes out, if its digest holds, which another thread computes.
+  private func encoded(_ sealed: SealedFile, _ file: SourceFile) -> EncodedPiece {
+    let events = file.streams.reduce(0) { $0 + Int($1.to.rawValue - $1.from.rawValue + 1) }
+    return EncodedPiece(events: events) { [sender, heads] () throws(ReplicationError) in
+      let contents: SealedContents
+      do throws(LogError) { contents = try sealed.contents() } catch { throw LogSource.failure(error) }
+      let streams = contents.footer.partitions.flatMap { run in
+        run.streams.map { stream in
+          ShippedStream(
+            range: StreamRange(
+              partition: run.partition, origin: stream.origin, from: stream.from, to: stream.to,
+              hash: stream.hash),
+            hashBefore: heads[run.partition, stream.origin].hash)
+        }
       }
-    }
-    return EncodedPiece(events: Int(sealed.events)) { [sender] in
-      Piece.encode(sender: sender, streams: streams, sealed: sealed)
+      guard streams.map(\.range) == file.streams, contents.events == UInt64(events) else {
+        throw .failed(
+          "file \(file.number) of the log is not what its footer said before; run `stemma verify`")
+      }
+      return Piece.encode(sender: sender, streams: streams, sealed: contents)
     }
   }
 }

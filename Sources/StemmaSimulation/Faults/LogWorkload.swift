@@ -168,7 +168,10 @@ package struct LogWorkload: Sendable {
     var count = 0
     while try merge.nextRecord() {
       merge.checkInvariants()
-      while let source = merge.nextSource() { repeat { count += 1 } while try source.nextOfRecord() }
+      while let source = merge.nextSource() {
+        var cursor = source.cursor
+        repeat { count += 1 } while try source.nextOfRecord(&cursor)
+      }
     }
     return count == events ? [] : ["\(events) events in arrival order, \(count) by record"]
   }

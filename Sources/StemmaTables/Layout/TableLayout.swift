@@ -64,6 +64,8 @@ final class TableLayout: Sendable {
   let rules: MergeRules
   /// Key parts, in the order of the key.
   let key: [Column]
+  /// Theirs, as they are asked for with each row.
+  let keyKinds: [Kind]
   /// All other fields, in order of declaration.
   let columns: [Column]
   private let storedName: [UInt8]
@@ -79,6 +81,7 @@ final class TableLayout: Sendable {
     let rules = MergeRules(model)
     self.rules = rules
     key = model.keyFields.map { Column(field: model.fields[$0], kind: Kind(model.fields[$0].type)) }
+    keyKinds = key.map(\.kind)
     storedName = Array(model.storedName.utf8)
     partitionNames = key.prefix(model.partitionDepth).map { Array($0.field.storedName.utf8) }
     let free = model.fields.indices.filter { !model.isKeyField($0) }
@@ -160,17 +163,18 @@ final class TableLayout: Sendable {
       + (isIntegerKeyed ? "" : " WITHOUT ROWID")
   }
 
-  /// Parameters: key parts, fields, version, state.
-  var insert: String {
-    let places = allNames.map { _ in "?" }.joined(separator: ", ")
-    return "INSERT INTO \(table) (\(allNames.joined(separator: ", "))) VALUES (\(places))"
+  /// Parameters: key parts, fields, version, state; as often as there are rows.
+  func insert(rows: Int = 1) -> String {
+    let places = "(\(allNames.map { _ in "?" }.joined(separator: ", ")))"
+    return "INSERT INTO \(table) (\(allNames.joined(separator: ", "))) VALUES "
+      + repeatElement(places, count: rows).joined(separator: ", ")
   }
 
   /// As `insert`; a row with this key is overwritten.
   var upsert: String {
     let changes = (columns.map { Self.quoted($0.field.name) } + ["_version", "_state"])
       .map { "\($0) = excluded.\($0)" }
-    return "\(insert) ON CONFLICT (\(keyNames.joined(separator: ", "))) DO UPDATE SET "
+    return "\(insert()) ON CONFLICT (\(keyNames.joined(separator: ", "))) DO UPDATE SET "
       + changes.joined(separator: ", ")
   }
 

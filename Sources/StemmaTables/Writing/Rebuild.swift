@@ -255,10 +255,10 @@ struct TablesBuilder {
   mutating func insert(
     from files: RecordFiles, _ report: (RebuildProgress) throws -> Void
   ) throws {
-    var statements: [Statement] = []
-    for layout in tableSet.layouts { statements.append(try connection.prepare(layout.insert)) }
-    statements.append(try connection.prepare(RowWriter.upsertTombstone))
-    statements.append(try connection.prepare(RowWriter.insertConflict))
+    var statements: [BatchStatement] = []
+    for layout in tableSet.layouts { statements.append(try BatchStatement(inserting: layout, connection)) }
+    statements.append(try BatchStatement(RowWriter.upsertTombstone, connection))
+    statements.append(try BatchStatement(RowWriter.insertConflict, connection))
     let handoff = Handoff<MadeRows>(ahead: 12)
     try System.beginThread(for: connection.path) { [tableSet, noted = streams] in
       Self.makeRows(from: files, tableSet, noted, for: handoff)
@@ -266,11 +266,11 @@ struct TablesBuilder {
     do {
       while true {
         switch handoff.take() {
-        case .batch(let batch):
+        case .batch(var batch):
           try batch.run(statements)
           progress = batch.progress
           try report(progress)
-        case .end(let batch, let noted):
+        case .end(var batch, let noted):
           try batch.run(statements)
           progress = batch.progress
           streams = noted

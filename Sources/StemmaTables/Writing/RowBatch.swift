@@ -1,6 +1,7 @@
 import Foundation
 import GRDBSQLite
 import StemmaEvents
+import StemmaMerge
 
 /// Parameters of some statements, laid out so that another thread can run them without looking at them twice:
 /// numbers by value, texts and blobs one behind the other in one buffer.
@@ -9,6 +10,9 @@ struct RowBatch: Sendable {
     /// Which of the statements that the reader of the batch has prepared.
     var statement: Int32
     var firstCell: Int32
+    /// Over the key, for a row of which the last cell is a state that has no checksum yet: whoever runs the statements has time
+    /// for that, whoever makes the rows has none.
+    var seal: StateSeal?
   }
 
   struct Cell: Sendable {
@@ -44,6 +48,14 @@ struct RowBatch: Sendable {
   /// The cells that follow are the parameters of this statement.
   mutating func begin(_ statement: Int) {
     rows.append(Row(statement: Int32(statement), firstCell: Int32(cells.count)))
+  }
+
+  /// Ends a row whose values all stand in columns with its state, of which the bytes begin at `start`, and with room for the
+  /// checksum behind it.
+  mutating func end(_ start: Int, _ key: [UInt8]) {
+    for _ in 0..<StateSeal.size { bytes.append(0) }
+    cells.append(Cell(kind: .blob, count: UInt32(bytes.count - start), bits: UInt64(start)))
+    rows[rows.count - 1].seal = key.withUnsafeBytes { StateSeal($0) }
   }
 
   @inline(__always)
@@ -84,47 +96,86 @@ struct RowBatch: Sendable {
     }
   }
 
-  /// Runs every row's statement with its cells, bound where they lie.
-  func run(_ statements: [Statement]) throws(TablesError) {
-    var failed: (Statement, Int32)?
-    bytes.withUnsafeBytes { bytes in
+  /// Runs every row's statement with its cells, bound where they lie: of rows that follow each other and have the same one,
+  /// as many at once as it takes.
+  mutating func run(_ statements: [BatchStatement]) throws(TablesError) {
+    var outcome = Result<Void, TablesError>.success(())
+    let (rows, cells) = (rows, cells)
+    bytes.withUnsafeMutableBytes { bytes in
       cells.withUnsafeBufferPointer { cells in
-        for (place, row) in rows.enumerated() {
-          let statement = statements[Int(row.statement)]
-          let end = place + 1 < rows.count ? Int(rows[place + 1].firstCell) : cells.count
-          var parameter: Int32 = 0
-          for index in Int(row.firstCell)..<end {
-            parameter += 1
-            bind(cells[index], bytes, statement, parameter)
-          }
-          let code = sqlite3_step(statement.handle)
-          sqlite3_reset(statement.handle)
-          if code != SQLITE_DONE {
-            failed = (statement, code)
-            return
-          }
+        rows.withUnsafeBufferPointer { rows in
+          let run = BatchRun(rows: rows, cells: cells, bytes: bytes)
+          outcome = Result { () throws(TablesError) in try run.run(statements) }
         }
       }
     }
-    if let (statement, code) = failed { throw statement.connection.failure(code) }
+    try outcome.get()
+  }
+}
+
+/// The running of a batch's statements, its memory in place.
+private struct BatchRun {
+  let rows: UnsafeBufferPointer<RowBatch.Row>
+  let cells: UnsafeBufferPointer<RowBatch.Cell>
+  let bytes: UnsafeMutableRawBufferPointer
+
+  func run(_ statements: [BatchStatement]) throws(TablesError) {
+    var place = 0
+    while place < rows.count {
+      let kind = statements[Int(rows[place].statement)]
+      let isSeveral = isRun(at: place, of: kind.rowsAtOnce)
+      let statement = isSeveral ? try kind.several() : kind.one
+      let end = place + (isSeveral ? kind.rowsAtOnce : 1)
+      for row in place..<end { seal(row, kind.values) }
+      var parameter: Int32 = 0
+      for index in Int(rows[place].firstCell)..<firstCell(of: end) {
+        parameter += 1
+        bind(cells[index], statement, parameter)
+      }
+      let code = sqlite3_step(statement.handle)
+      sqlite3_reset(statement.handle)
+      if code != SQLITE_DONE { throw statement.connection.failure(code) }
+      place = end
+    }
+  }
+
+  private func firstCell(of row: Int) -> Int { row < rows.count ? Int(rows[row].firstCell) : cells.count }
+
+  /// Whether so many rows from here on have the same statement.
+  private func isRun(at start: Int, of count: Int) -> Bool {
+    let end = start + count
+    return count > 1 && end <= rows.count
+      && rows[start..<end].allSatisfy { $0.statement == rows[start].statement }
+  }
+
+  /// Writes the checksum of a state that has none: over what `StateSeal` covers of a row whose values all stand in columns.
+  private func seal(_ row: Int, _ values: [BatchStatement.Value]) {
+    guard var seal = rows[row].seal else { return }
+    let first = Int(rows[row].firstCell)
+    for field in values.indices {
+      let cell = cells[first + values[field].cell]
+      switch cell.kind {
+      case .null, .blob: continue
+      case .int, .double: seal.add(field, values[field].tag, bits: cell.bits)
+      case .text: seal.add(field, values[field].tag, text: UnsafeRawBufferPointer(content(of: cell)))
+      }
+    }
+    seal.close(content(of: cells[firstCell(of: row + 1) - 1]))
+  }
+
+  private func content(of cell: RowBatch.Cell) -> UnsafeMutableRawBufferPointer {
+    let start = Int(cell.bits)
+    return UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + Int(cell.count)])
   }
 
   @inline(__always)
-  private func bind(
-    _ cell: Cell, _ bytes: UnsafeRawBufferPointer, _ statement: Statement, _ parameter: Int32
-  ) {
+  private func bind(_ cell: RowBatch.Cell, _ statement: Statement, _ parameter: Int32) {
     switch cell.kind {
     case .null: statement.bind(parameter, null: ())
     case .int: statement.bind(parameter, Int64(bitPattern: cell.bits))
     case .double: statement.bind(parameter, Double(bitPattern: cell.bits))
-    case .text:
-      let start = Int(cell.bits)
-      statement.bind(
-        parameter, inPlace: UnsafeRawBufferPointer(rebasing: bytes[start..<start + Int(cell.count)]))
-    case .blob:
-      let start = Int(cell.bits)
-      statement.bind(
-        parameter, blobInPlace: UnsafeRawBufferPointer(rebasing: bytes[start..<start + Int(cell.count)]))
+    case .text: statement.bind(parameter, inPlace: UnsafeRawBufferPointer(content(of: cell)))
+    case .blob: statement.bind(parameter, blobInPlace: UnsafeRawBufferPointer(content(of: cell)))
     }
   }
 }
@@ -145,5 +196,49 @@ extension RowBatch {
       bytes.append(0)
       index += 1
     }
+  }
+}
+
+/// What a batch's rows are run with: a statement for one of them and, where rows are inserted, one for several, which takes SQLite
+/// a third less time for each of them.
+final class BatchStatement {
+  /// A value of a field among a row's cells.
+  struct Value {
+    let cell: Int
+    let tag: ValueTag
+  }
+
+  let one: Statement
+  /// By field, for rows that are sealed when they are inserted.
+  let values: [Value]
+  /// How many rows `several` takes.
+  let rowsAtOnce: Int
+  private let sql: String
+  private var prepared: Statement?
+
+  /// Runs a statement row by row.
+  init(_ sql: String, _ connection: Connection) throws(TablesError) {
+    one = try connection.prepare(sql)
+    values = []
+    rowsAtOnce = 1
+    self.sql = sql
+  }
+
+  init(inserting layout: TableLayout, _ connection: Connection) throws(TablesError) {
+    one = try connection.prepare(layout.insert())
+    let limit = sqlite3_limit(connection.handle, SQLITE_LIMIT_VARIABLE_NUMBER, -1)
+    // Each row has a version and a state. With more rows than sixteen, time falls by a few percent.
+    rowsAtOnce = max(1, min(16, Int(limit / sqlite3_bind_parameter_count(one.handle))))
+    sql = layout.insert(rows: rowsAtOnce)
+    values = layout.columnOfRule.enumerated().map { field, column in
+      Value(cell: layout.key.count + column, tag: layout.rules.tag(ofField: field))
+    }
+  }
+
+  func several() throws(TablesError) -> Statement {
+    if let prepared { return prepared }
+    let statement = try one.connection.prepare(sql)
+    prepared = statement
+    return statement
   }
 }

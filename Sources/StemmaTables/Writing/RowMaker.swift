@@ -59,17 +59,14 @@ struct RowMaker {
 
   /// Makes the row of the record to which the merge has just moved.
   mutating func addRecord(_ merge: RecordMerge) throws {
-    guard let first = merge.nextSource() else { return }
-    let run = first.run
-    let isKnown = begin(run, first.cursor.keyBytes, merge)
-    var source = Optional(first)
-    while let current = source {
+    let run = merge.run
+    let isKnown = begin(run, merge.key, merge)
+    while let source = merge.nextSource() {
+      var cursor = source.cursor
       repeat {
-        let cursor = current.cursor
         note(cursor)
-        if isKnown { try apply(current, cursor) }
-      } while try current.nextOfRecord()
-      source = merge.nextSource()
+        if isKnown { try apply(source, cursor) }
+      } while try source.nextOfRecord(&cursor)
     }
     if isKnown { try finish(run, merge) }
   }
@@ -209,34 +206,13 @@ struct RowMaker {
     } else {
       batch.begin(model)
       try putKey(layout)
-      for field in layout.ruleOfColumn { batch.cells.append(values[field]) }
+      for column in layout.ruleOfColumn.indices { batch.cells.append(values[layout.ruleOfColumn[column]]) }
       batch.cells.append(.int(Int64(clamping: record.version.rawValue)))
       let start = batch.bytes.count
       record.appendState(to: &batch.bytes)
-      appendSeal(ofStateAt: start)
-      batch.cells.append(
-        RowBatch.Cell(kind: .blob, count: UInt32(batch.bytes.count - start), bits: UInt64(start)))
+      batch.end(start, keyBytes)
       progress.rows += 1
     }
-  }
-
-  /// What `StateSeal` says of a row whose values all stand in columns.
-  private mutating func appendSeal(ofStateAt start: Int) {
-    var seal = keyBytes.withUnsafeBytes { StateSeal($0) }
-    batch.bytes.withUnsafeBytes { bytes in
-      for field in values.indices {
-        let cell = values[field]
-        switch cell.kind {
-        case .null, .blob: continue
-        case .int, .double: seal.add(field, tags[field], bits: cell.bits)
-        case .text:
-          let place = Int(cell.bits)
-          let text = UnsafeRawBufferPointer(rebasing: bytes[place..<place + Int(cell.count)])
-          seal.add(field, tags[field], text: text)
-        }
-      }
-    }
-    seal.close(&batch.bytes, from: start)
   }
 
   private var key: Key { Key(trusted: keyBytes) }
@@ -263,7 +239,7 @@ struct RowMaker {
 
   private func hasLeading(_ count: Int) -> Bool {
     keyBytes.withUnsafeBytes { key in
-      leading.bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: key[..<count]).elementsEqual($0) }
+      leading.bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: key[..<count]).compare($0) == 0 }
     }
   }
 
@@ -308,9 +284,10 @@ struct RowMaker {
 
   private mutating func putKey(_ layout: TableLayout) throws(TablesError) {
     var index = 0
-    for column in layout.key {
+    for place in layout.keyKinds.indices {
       guard index < keyBytes.count else { throw .unfitKey(model: layout.model.name, key) }
-      if column.kind == .text {
+      let kind = layout.keyKinds[place]
+      if kind == .text {
         let start = batch.bytes.count
         guard keyBytes.withUnsafeBytes({ batch.appendText(ofKey: $0, at: &index) }) else {
           throw .unfitKey(model: layout.model.name, key)
@@ -323,7 +300,7 @@ struct RowMaker {
       do { part = try Key.decodePart(keyBytes, &index) } catch {
         throw .unfitKey(model: layout.model.name, key)
       }
-      switch (part, column.kind) {
+      switch (part, kind) {
       case (.int(let number), .integer): batch.cells.append(.int(number))
       case (.double(let number), .real): batch.cells.append(.double(number))
       case (.bool(let flag), .boolean): batch.cells.append(.int(flag ? 1 : 0))

@@ -81,7 +81,7 @@ final class RowWriter {
     self.connection = connection
     storedName = Array(layout.model.storedName.utf8)
     kinds = layout.key.map(\.kind)
-    put = try connection.prepare(isEmpty ? layout.insert : layout.upsert)
+    put = try connection.prepare(isEmpty ? layout.insert() : layout.upsert)
     values.reserveCapacity(layout.columns.count)
   }
 
