@@ -10,8 +10,8 @@ package enum LogLimits {
   package static let block = 512 << 20
   /// Highest file number: eight digits.
   package static let fileNumber: UInt64 = 99_999_999
-  /// Raw bytes of a block at which it is cut. Each block repeats names and notes: at 64 KiB the log of a history full of
-  /// hashes is larger than `gzip -9` makes its lines; at 128 a partition of a hundredth of the events owns its blocks no more.
+  /// Raw bytes of a block at which it is cut. Each block repeats names and notes, which a history full of hashes has many of;
+  /// small partitions share a block, and whoever wants one of them reads the others of it.
   package static let blockTarget = 96 << 10
   /// Blocks of one file that are read at once, before anybody needs an event of them.
   static let selectedBlocks = 16
