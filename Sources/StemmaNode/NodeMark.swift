@@ -162,7 +162,8 @@ extension NodeMark {
     return bytes[head.count..<end].elementsEqual(hexadecimal(text.crc32c(0..<text.count)))
   }
 
-  /// - Throws: `newerFormat`, which is looked at first, and `badMark`.
+  /// - Throws: `badMark` where its bytes are not those that were written; `newerFormat`, before anything else is looked at;
+  ///   `badMark`.
   init(_ bytes: [UInt8], path: String) throws(NodeError) {
     let mark: MarkReader
     do { mark = MarkReader(path: path, json: try JSON.parse(bytes)) } catch {

@@ -85,6 +85,32 @@ import Testing
 
   private func isSealed(_ piece: [UInt8]) -> Bool { piece[9] == 1 }
 
+  /// What is read of a file is compared with its digest by another thread: nothing of it goes out if that does not hold, nor of
+  /// what is behind it.
+  @Test func aDamagedFileEndsAShipment() throws {
+    let sender = try sender()
+    let path = try #require(try sender.log.files().filter { $0.kind == .segment }.dropFirst().first?.path)
+    let file = try sender.disk.open(path, .write)
+    let place = try file.size() / 2
+    let byte = try file.read(at: place, count: 1)[0]
+    try file.write([byte ^ 4], at: place)
+    let source = LogSource(sender.log)
+    let plan = try ShipmentPlan(
+      source: source, scope: NarrowedScope(.everything), above: Knowledge(), names: ("basel", "chur"))
+    var writer = ShipmentWriter(
+      source: source, plan: plan, sender: sender.log.id, bytesReadBefore: 0, pieceTarget: 40_000)
+    #expect(try writer.next() != nil)
+    for _ in 0..<2 {
+      let error = #expect(throws: ReplicationError.self) { try writer.next() }
+      guard case .damagedLog(let damage) = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+      #expect(damage.path == path)
+    }
+    #expect(writer.pieceCount == 1)
+  }
+
   @Test func sealedFilesAreAdoptedByteForByte() throws {
     let (sender, receiver) = (try sender(), try Site(id: 2))
     let (pieces, end) = try pieces(of: sender)

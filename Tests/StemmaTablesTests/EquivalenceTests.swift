@@ -70,6 +70,56 @@ import StemmaSimulation
     }
   }
 
+  /// Rows that follow each other are inserted several at once, as many as are there; some of them have been merged, or
+  /// deleted, or are in conflict.
+  @Test(arguments: [1, 15, 16, 17, 33, 100], [1, 2, 3] as [UInt64])
+  func rowsInsertedTogetherAreTheSame(count: Int, seed: UInt64) throws {
+    var generator = SplitMix64(seed: seed)
+    var writers = Writers(try sampleSchema())
+    for number in 0..<count {
+      let counter = Key(.int(Int64(number - 3)))
+      let member = Key(.string("m\(number)"))
+      try writers.write(.create, "Counter", counter, ["value": .int(Int64(number))], by: 1)
+      try writers.write(
+        .create, "Member", member,
+        ["name": .string("\(number)"), "active": .bool(number % 2 == 0), "tags": .json("[\"\(number)\"]")],
+        by: 1)
+      try writers.write(
+        .create, "File", Key(.string("f"), .string("\(number)")), ["size": .int(1), "note": .null], by: 1)
+      try writers.write(.create, "Reading", Key(.int(7), .double(Double(number))), ["ok": .bool(true)], by: 1)
+      switch Int.random(in: 0..<12, using: &generator) {
+      case 0: try writers.write(.delete, "Counter", counter, [:], by: 1)
+      case 1:
+        // Neither of two has seen the other.
+        try writers.sync(2)
+        try writers.write(.update, "Member", member, ["name": .string("here")], by: 1)
+        try writers.write(.update, "Member", member, ["name": .string("there")], by: 2)
+      case 2: try writers.write(.update, "Member", member, ["name": .null, "score": .double(0.5)], by: 1)
+      default: break
+      }
+    }
+    let order = writers.shuffled(&generator)
+    let folder = try TemporaryFolder()
+    let log = try Log.create(in: folder.path + "/log", id: LogID(1), fileSystem: POSIXFileSystem())
+    _ = try log.append([Commit(order)])
+    try log.sync()
+    try log.seal()
+    let knowledge = try log.streams()
+    try Tables.rebuild(
+      at: folder.tables, schema: writers.schema, knowledge: knowledge, token: log.token, from: log.recordFiles
+    )
+    let made = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+    try made.check()
+    let live = try Tables.inMemory(schema: writers.schema)
+    try live.apply(order)
+    #expect(try made.exported() == live.exported())
+    #expect(try made.digests() == live.digests())
+    #expect(try made.conflicts() == live.conflicts())
+    for table in ["_stemma_tombstones", "_stemma_conflicts"] {
+      #expect(try made.lines("SELECT * FROM \(table)") == live.lines("SELECT * FROM \(table)"))
+    }
+  }
+
   /// The rows against a fold that is written down from the definition: of the events that write a field, those
   /// that no other one of them has seen; of these the one with the highest (version, timestamp, dot).
   @Test(arguments: 0..<6)

@@ -23,7 +23,7 @@ int stemma_identity(int descriptor, struct stemma_file_identity *identity);
 int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_t count);
 
 // From now on all threads of the process take memory from two heaps, where the C library would give each one of its own, of
-// which the others cannot use what is free; and what takes 768 KB or more is apart from it and goes back to the system when it
+// which the others cannot use what is free; and what takes 768 KB or more is apart from them and goes back to the system when it
 // is freed, where it would leave gaps between what stays. Does nothing with a C library other than glibc.
 void stemma_keep_heap_small(void);
 

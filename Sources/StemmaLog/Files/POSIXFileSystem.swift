@@ -203,22 +203,22 @@ extension NotAFile {
 
 /// The calls themselves, and what else the log asks of the operating system.
 package enum System {
-  /// How often a call is repeated that is interrupted each time: far more often than signals come.
+  /// How often a call is repeated that is interrupted each time: far more often than signals come, while nobody
+  /// handles one that comes again and again.
   private static let mostInterruptions = 1000
 
   /// What a call gave that is repeated where it is interrupted, with its `errno`; `EINTR` where only interruptions come.
   package static func uninterrupted<Result: FixedWidthInteger & SignedInteger>(
     _ call: () -> Result
   ) -> Result {
-    var interruptions = 0
-    while true {
+    for _ in 0..<mostInterruptions {
       let result = call()
-      interruptions += 1
-      if result >= 0 || errno != EINTR || interruptions > mostInterruptions { return result }
+      if result >= 0 || errno != EINTR { return result }
     }
+    return call()
   }
 
-  /// Throws `.system` for -1, unless it is an interruption.
+  /// Repeats an interrupted call; throws `.system` for -1, also where only interruptions come.
   fileprivate static func retrying<Result: FixedWidthInteger & SignedInteger>(
     _ path: String, _ operation: String, _ call: () -> Result
   ) throws(LogError) -> Result {

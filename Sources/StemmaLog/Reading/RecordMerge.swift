@@ -103,9 +103,9 @@ package final class RecordMerge {
   }
 
   /// The run of the record, by which `partition(ofRun:)` and `model(ofRun:)` name it.
-  package var run: Int { heap.first.map { Int($0.run) } ?? 0 }
+  package var run: Int { Int(heap[0].run) }
   /// Its encoded key, in place, until the first of its sources is moved on.
-  package var key: UnsafeRawBufferPointer { heap.first?.key ?? UnsafeRawBufferPointer(start: nil, count: 0) }
+  package var key: UnsafeRawBufferPointer { heap[0].key }
 
   /// The next of the sources of the record, at its first event there; nil behind the last. The texts that its cursor
   /// gives are valid until it is moved on.
@@ -397,6 +397,7 @@ package final class BlockSource {
   /// Moves to the next event, and says whether it is one of the same record. If not, it is the first of another one,
   /// or there is none. `cursor` is this one's, in the caller's hands: each look at a property that may change counts a reference.
   package func nextOfRecord(_ cursor: inout BlockCursor) throws(LogError) -> Bool {
+    assert(cursor === self.cursor, "a source is moved on by its own cursor")
     let key = cursor.key
     if cursor.advance() {
       if cursor.key == key { return true }

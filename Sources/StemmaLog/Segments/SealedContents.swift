@@ -108,8 +108,9 @@ package struct SealedFile: Sendable {
     self.path = path
   }
 
-  /// One more than the highest arrival that was ever in the file, by its trailer.
+  /// By the trailer: one more than the highest arrival that was ever in the file, and how many events are.
   package var end: UInt64 { trailer.end }
+  package var events: UInt64 { trailer.events }
 
   /// Compares the file's digest. Throws `.damaged`.
   package func contents() throws(LogError) -> SealedContents {

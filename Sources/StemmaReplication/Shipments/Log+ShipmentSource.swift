@@ -37,12 +37,8 @@ package struct LogSource: ShipmentSource {
       }
       return files
     } catch {
-      throw Self.failure(error)
+      throw ReplicationError(error)
     }
-  }
-
-  static func failure(_ error: LogError) -> ReplicationError {
-    if let damage = error.damage { .damagedLog(damage) } else { .failed(error.description) }
   }
 
   /// By its footer; for a file that is damaged it throws.
@@ -83,7 +79,7 @@ package struct LogSource: ShipmentSource {
       guard file.rawBytes >= UInt64(least) else { return nil }
       return try log.sealedFile(ofPlace: file.number)
     } catch {
-      throw Self.failure(error)
+      throw ReplicationError(error)
     }
   }
 
@@ -113,9 +109,16 @@ package struct LogSource: ShipmentSource {
         guard let event = try reader?.next()?.event else { return nil }
         return DigestedEvent(event: event, note: reader?.note, digest: digester.digest(of: event).hash)
       } catch {
-        throw Self.failure(error)
+        throw ReplicationError(error)
       }
     }
+  }
+}
+
+extension ReplicationError {
+  /// What kept a log from being read.
+  init(_ error: LogError) {
+    self = if let damage = error.damage { .damagedLog(damage) } else { .failed(error.description) }
   }
 }
 

@@ -35,7 +35,7 @@ package struct ShipmentPlan: Sendable {
 
   /// Throws `fork` where a stream of the receiver's ends at a border of our files, or with ours, and has
   /// another hash (the writer finds those that end inside of a file); `failed` if the files do not continue
-  /// each other.
+  /// each other, or count more events than there can be.
   package init(
     source: some ShipmentSource, scope: NarrowedScope, above receiver: Knowledge,
     names: (own: String, peer: String)
@@ -71,7 +71,14 @@ package struct ShipmentPlan: Sendable {
         if known.sequence > head.sequence { entry.isWhole = false }
         if range.to > known.sequence {
           entry.partitions.insert(range.partition)
-          count += range.to.rawValue - max(known.sequence, head.sequence).rawValue
+          let new = range.to.rawValue - max(known.sequence, head.sequence).rawValue
+          let (sum, isTooLarge) = count.addingReportingOverflow(new)
+          guard !isTooLarge else {
+            throw .failed(
+              "file \(file.number) of the log counts more events than there can be; run `stemma verify` on that node"
+            )
+          }
+          count = sum
         }
         entry.hashesBefore.append(head.hash)
       }

@@ -28,7 +28,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   private var pending: DigestedEvent?
   private var piece = PieceDraft()
   /// A file that travels as it is, as the next piece; `heads` is what the receiver holds before it.
-  private var sealed: (bytes: SealedFile, file: SourceFile)?
+  private var sealed: (file: SealedFile, planned: SourceFile)?
   /// The piece behind the last one that was given, or why there is none.
   private var coming: Result<EncodedPiece?, ReplicationError>?
   /// Raw size of events from which they are worth a file of their own.
@@ -66,7 +66,12 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     if coming == nil { coming = begun() }
     guard let piece = try coming?.get() else { return nil }
     coming = begun()
-    let bytes = try piece.bytes.take().get()
+    let bytes: [UInt8]
+    do throws(ReplicationError) { bytes = try piece.bytes.take().get() } catch {
+      // Nothing goes out behind what does not.
+      coming = .failure(error)
+      throw error
+    }
     guard bytes.count <= ReplicationLimits.piece else {
       throw .failed("a commit takes \(bytes.count) bytes, more than a piece of a shipment can hold")
     }
@@ -99,7 +104,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   private mutating func begin() throws(ReplicationError) -> EncodedPiece? {
     if let sealed {
       self.sealed = nil
-      return encoded(sealed.bytes, sealed.file)
+      return encoded(sealed.file, sealed.planned)
     }
     while let item = try nextEvent() {
       if piece.size >= pieceTarget, item.event.commit != piece.lastCommit {
@@ -128,10 +133,10 @@ package struct ShipmentWriter<Source: ShipmentSource> {
       for partition in planned.partitions.sorted() {
         for (origin, head) in heads.streams(of: partition) { try compare(head, partition, origin) }
       }
-      if planned.isWhole, let bytes = try source.sealed(planned.file, atLeast: sealedSize),
-        bytes.end <= UInt64(ReplicationLimits.pieceEvents)
+      if planned.isWhole, let file = try source.sealed(planned.file, atLeast: sealedSize),
+        file.end <= UInt64(ReplicationLimits.pieceEvents)
       {
-        sealed = (bytes, planned.file)
+        sealed = (file, planned.file)
         nextFile += 1
         return nil
       }
@@ -233,11 +238,10 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   }
 
   /// The index of a sealed file is what goes out, if its digest holds, which another thread computes.
-  private func encoded(_ sealed: SealedFile, _ file: SourceFile) -> EncodedPiece {
-    let events = file.streams.reduce(0) { $0 + Int($1.to.rawValue - $1.from.rawValue + 1) }
-    return EncodedPiece(events: events) { [sender, heads] () throws(ReplicationError) in
+  private func encoded(_ sealed: SealedFile, _ planned: SourceFile) -> EncodedPiece {
+    EncodedPiece(events: Int(clamping: sealed.events)) { [sender, heads] () throws(ReplicationError) in
       let contents: SealedContents
-      do throws(LogError) { contents = try sealed.contents() } catch { throw LogSource.failure(error) }
+      do throws(LogError) { contents = try sealed.contents() } catch { throw ReplicationError(error) }
       let streams = contents.footer.partitions.flatMap { run in
         run.streams.map { stream in
           ShippedStream(
@@ -247,9 +251,9 @@ package struct ShipmentWriter<Source: ShipmentSource> {
             hashBefore: heads[run.partition, stream.origin].hash)
         }
       }
-      guard streams.map(\.range) == file.streams, contents.events == UInt64(events) else {
+      guard streams.map(\.range) == planned.streams, contents.events == sealed.events else {
         throw .failed(
-          "file \(file.number) of the log is not what its footer said before; run `stemma verify`")
+          "file \(planned.number) of the log contradicts itself, or has changed; run `stemma verify`")
       }
       return Piece.encode(sender: sender, streams: streams, sealed: contents)
     }

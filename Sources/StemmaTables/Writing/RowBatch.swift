@@ -87,6 +87,10 @@ struct RowBatch: Sendable {
     precondition(rows.isEmpty ? cells.isEmpty : rows[0].firstCell == 0, "each cell is of a row")
     for (a, b) in zip(rows, rows.dropFirst()) { precondition(a.firstCell < b.firstCell, "a row has cells") }
     precondition(rows.last.map { $0.firstCell < cells.count } ?? true, "a row has cells")
+    for (place, row) in rows.enumerated() where row.seal != nil {
+      let last = cells[place + 1 < rows.count ? Int(rows[place + 1].firstCell) - 1 : cells.count - 1]
+      precondition(last.kind == .blob && last.count >= StateSeal.size, "a state has room for its checksum")
+    }
     for cell in cells {
       switch cell.kind {
       case .null, .int, .double: precondition(cell.count == 0, "a number has no bytes")
@@ -199,8 +203,8 @@ extension RowBatch {
   }
 }
 
-/// What a batch's rows are run with: a statement for one of them and, where rows are inserted, one for several, which takes SQLite
-/// a third less time for each of them.
+/// What a batch's rows are run with: a statement for one of them and, where rows are inserted, one for several, which
+/// takes SQLite a third less time for each of them.
 final class BatchStatement {
   /// A value of a field among a row's cells.
   struct Value {
@@ -213,7 +217,8 @@ final class BatchStatement {
   let values: [Value]
   /// How many rows `several` takes.
   let rowsAtOnce: Int
-  private let sql: String
+  /// Of `several`; nil where rows are not inserted.
+  private let sql: String?
   private var prepared: Statement?
 
   /// Runs a statement row by row.
@@ -221,7 +226,7 @@ final class BatchStatement {
     one = try connection.prepare(sql)
     values = []
     rowsAtOnce = 1
-    self.sql = sql
+    self.sql = nil
   }
 
   init(inserting layout: TableLayout, _ connection: Connection) throws(TablesError) {
@@ -237,6 +242,7 @@ final class BatchStatement {
 
   func several() throws(TablesError) -> Statement {
     if let prepared { return prepared }
+    guard let sql else { return one }
     let statement = try one.connection.prepare(sql)
     prepared = statement
     return statement

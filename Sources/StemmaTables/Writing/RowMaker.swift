@@ -206,6 +206,7 @@ struct RowMaker {
     } else {
       batch.begin(model)
       try putKey(layout)
+      // By index: to go through an array counts a reference to it.
       for column in layout.ruleOfColumn.indices { batch.cells.append(values[layout.ruleOfColumn[column]]) }
       batch.cells.append(.int(Int64(clamping: record.version.rawValue)))
       let start = batch.bytes.count

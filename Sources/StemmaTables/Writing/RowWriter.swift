@@ -64,7 +64,6 @@ final class RowWriter {
   private let connection: Connection
   private let storedName: [UInt8]
   private let text = RowText()
-  private let kinds: [TableLayout.Kind]
   private var values: [Value] = []
   private let put: Statement
   private var remove: Statement?
@@ -80,7 +79,6 @@ final class RowWriter {
     self.layout = layout
     self.connection = connection
     storedName = Array(layout.model.storedName.utf8)
-    kinds = layout.key.map(\.kind)
     put = try connection.prepare(isEmpty ? layout.insert() : layout.upsert)
     values.reserveCapacity(layout.columns.count)
   }
@@ -133,17 +131,17 @@ final class RowWriter {
   /// have been made; it lies there until the next row.
   private func bind(_ key: Key, to statement: Statement) throws(TablesError) {
     var index = 0
-    for number in kinds.indices {
+    for number in layout.keyKinds.indices {
       guard index < key.bytes.count else { throw unfit(key) }
       let parameter = Int32(number + 1)
-      if kinds[number] == .text {
+      if layout.keyKinds[number] == .text {
         guard let string = text.append(keyPart: key.bytes, &index) else { throw unfit(key) }
         statement.bind(parameter, inPlace: string)
         continue
       }
       let part: KeyPart
       do { part = try Key.decodePart(key.bytes, &index) } catch { throw unfit(key) }
-      switch (part, kinds[number]) {
+      switch (part, layout.keyKinds[number]) {
       case (.int(let integer), .integer): statement.bind(parameter, integer)
       case (.double(let double), .real): statement.bind(parameter, double)
       case (.bool(let flag), .boolean): statement.bind(parameter, Int64(flag ? 1 : 0))
@@ -239,7 +237,7 @@ final class RowWriter {
   func checkInvariants() {
     text.checkInvariants()
     precondition(values.isEmpty || values.count == layout.columns.count, "a row has a value for each column")
-    precondition(kinds.count == layout.key.count, "a key has a value for each part")
+    precondition(layout.keyKinds.count == layout.key.count, "a key has a value for each part")
     let made = [
       remove, find, putTombstone, removeTombstone, findTombstone, putConflict, removeConflict,
     ]

@@ -9,9 +9,10 @@ func measurePulls(_ bench: Bench) throws {
   let costs = try bench.byTurns(
     rounds: bench.roundsOfSeconds,
     ours: {
-      try Cost.of {
+      let target = try bench.fresh("part")
+      return try Cost.of {
         bytes = try Node.clone(
-          from: directory, to: try bench.fresh("part"), partitions: ["tenant=tenant-142"], name: "part"
+          from: directory, to: target, partitions: ["tenant=tenant-142"], name: "part"
         ) { _, _ in }.bytesRead
       }
     },
