@@ -120,6 +120,37 @@ import Testing
     #expect(rebuilding.terminationStatus == 0 && rounds > 0)
   }
 
+  @Test("a node that another process writes to is in use: 75, and by whom; who waits goes on when it is free")
+  func inUse() throws {
+    let work = try Workplace()
+    try work.rows("node")
+    try create(0, in: "node", work)
+    let (before, export) = (try work.events("node"), try work.export("node"))
+    // This process holds the lock as a writer does.
+    let lock = open(work.file("node/lock"), O_RDWR | O_CLOEXEC)
+    try #require(lock >= 0 && flock(lock, LOCK_EX) == 0)
+    let pid = Array("\(getpid())\n".utf8)
+    try #require(pwrite(lock, pid, pid.count, 0) == pid.count && ftruncate(lock, off_t(pid.count)) == 0)
+    try work.write("more", Rows.line("x", 1, "more"))
+    for words in [["create", "Row", "tenant=t", "n=1", "text=late"], ["import", "more"], ["rebuild"]] {
+      let result = try Tool.run(Tool.path, ["-C", "node"] + words + ["--wait", "0"], in: work.path)
+      #expect(result.status == 75, "\(words): \(result.errors)")
+      #expect(result.errors.contains("node in use by process \(getpid())"), "\(words): \(result.errors)")
+      #expect(result.errors.split(separator: "\n").count == 1 && result.output.isEmpty, "\(result)")
+    }
+    // Readers do not ask for the lock.
+    #expect(try work.events("node") == before)
+    #expect(try work.export("node") == export)
+    let waiting = try start(
+      ["-C", "node", "create", "Row", "tenant=t", "n=2", "text=waits", "--wait", "60"], in: work,
+      output: FileHandle.nullDevice)
+    close(lock)
+    waiting.waitUntilExit()
+    #expect(waiting.terminationStatus == 0)
+    try work.stemma("-C", "node", "verify")
+    #expect(try work.events("node") == before + 1)
+  }
+
   private func create(_ number: Int, in name: String, _ work: Workplace) throws {
     try work.stemma("-C", name, "create", "Row", "tenant=t", "n=\(number)", "text=from \(name)")
   }
