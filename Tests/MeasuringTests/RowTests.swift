@@ -2,8 +2,8 @@ import Foundation
 import Measuring
 import Testing
 
-/// What the benchmarks print for programs, and what they call reached.
-@Suite("rows of measurements")
+/// What the benchmarks print for programs, and what they call reached. One after the other: a process has one work folder.
+@Suite("rows of measurements", .serialized)
 struct RowTests {
   /// The rows that a benchmark adds, as they are read from its JSON.
   private func rows(_ add: (Bench) throws -> Void) throws -> [[String: Any]] {
