@@ -42,8 +42,8 @@ package struct StateSeal {
 
   /// Takes the state, which comes last, and appends the checksum to it.
   mutating func close(_ bytes: inout [UInt8]) {
-    bytes.withUnsafeBytes { take($0) }
-    withUnsafeBytes(of: crc.bigEndian) { bytes.append(contentsOf: $0) }
+    bytes.append(contentsOf: repeatElement(0, count: Self.size))
+    bytes.withUnsafeMutableBytes { close($0) }
   }
 
   /// Takes the state, which comes last, and writes the checksum to the last bytes, which stand behind it.

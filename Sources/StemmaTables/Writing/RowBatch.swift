@@ -53,7 +53,7 @@ struct RowBatch: Sendable {
   /// Ends a row whose values all stand in columns with its state, of which the bytes begin at `start`, and with room for the
   /// checksum behind it.
   mutating func end(_ start: Int, _ key: [UInt8]) {
-    for _ in 0..<StateSeal.size { bytes.append(0) }
+    bytes.append(contentsOf: repeatElement(0, count: StateSeal.size))
     cells.append(Cell(kind: .blob, count: UInt32(bytes.count - start), bits: UInt64(start)))
     rows[rows.count - 1].seal = key.withUnsafeBytes { StateSeal($0) }
   }

@@ -26,9 +26,8 @@ struct RowMaker {
   private var record: LinearRecord
   /// The other models'; that of the model at hand is somewhere else.
   private var records: [LinearRecord]
+  /// Each of the type of its field's column, which a cell does not tell.
   private var values: [RowBatch.Cell] = []
-  /// The type of each value, which its cell does not tell.
-  private var tags: [ValueTag] = []
   private var plans = ShapePlans()
   private var state: RecordState?
   private var held = HeldEvents()
@@ -77,7 +76,6 @@ struct RowMaker {
     precondition(model < max(1, layouts.count), "the model at hand is one of them")
     precondition(modelOfRun.allSatisfy { (-1..<layouts.count).contains($0) }, "runs are of models")
     precondition(leading.run < modelOfRun.count, "what was looked at is a key of a run")
-    precondition(values.count == tags.count, "each value has a type")
     if !values.isEmpty {
       precondition(values.count == layouts[model].rules.fields.count, "each field has a value")
     }
@@ -106,7 +104,6 @@ struct RowMaker {
     let count = layouts[model].rules.fields.count
     if values.count != count {
       values = Array(repeating: .null, count: count)
-      tags = Array(repeating: .null, count: count)
     } else {
       for field in 0..<count { values[field] = .null }
     }
@@ -145,7 +142,6 @@ struct RowMaker {
       for field in plan.cleared { values[field] = .null }
     }
     for assignment in plan.assignments {
-      tags[assignment.field] = assignment.tag
       values[assignment.field] =
         switch assignment.tag {
         case .null: .null
@@ -165,14 +161,15 @@ struct RowMaker {
 
   private func value(_ field: Int) -> Value {
     let cell = values[field]
+    let tag = layouts[model].rules.tag(ofField: field)
     func text() -> String {
       String(decoding: batch.bytes[Int(cell.bits)..<Int(cell.bits) + Int(cell.count)], as: UTF8.self)
     }
     return switch cell.kind {
     case .null, .blob: .null
-    case .int: tags[field] == .bool ? .bool(cell.bits != 0) : .int(Int64(bitPattern: cell.bits))
+    case .int: tag == .bool ? .bool(cell.bits != 0) : .int(Int64(bitPattern: cell.bits))
     case .double: .double(Double(bitPattern: cell.bits))
-    case .text: tags[field] == .json ? .json(text()) : .string(text())
+    case .text: tag == .json ? .json(text()) : .string(text())
     }
   }
 
