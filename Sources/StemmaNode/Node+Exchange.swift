@@ -23,8 +23,8 @@ extension Node {
   private func sessionNode(with peer: Node) throws(NodeError) -> Session.Node {
     do throws(LogError) {
       return Session.Node(
-        greeting: greeting, schema: schema, trustsIndexes: try peer.ports.fileSystem.isOwn(peer.log.directory)
-      )
+        greeting: greeting, schema: schema,
+        trustsIndexes: try peer.ports.fileSystem.isOwn(peer.log.directory), sharesMemory: true)
     } catch { throw .log(error) }
   }
 

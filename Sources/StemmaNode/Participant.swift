@@ -139,7 +139,8 @@ final class Participant {
       let plan = try ShipmentPlan(
         source: source, scope: order.scope, above: order.receiver, names: order.names)
       var writer = ShipmentWriter(
-        source: source, plan: plan, sender: node.mark.logID, bytesReadBefore: bytesReadBefore)
+        source: source, plan: plan, sender: node.mark.logID, bytesReadBefore: bytesReadBefore,
+        isDigesting: !session.node.sharesMemory)
       while let piece = try writer.next() {
         // A few pieces are in memory at a time: the other side stores one while the next is taken apart. Each message
         // is let go when it has been delivered.

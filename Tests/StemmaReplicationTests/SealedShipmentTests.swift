@@ -61,14 +61,15 @@ import Testing
   }
 
   private func pieces(
-    of site: Site, above held: Knowledge = Knowledge(), _ scope: Scope = .everything
+    of site: Site, above held: Knowledge = Knowledge(), _ scope: Scope = .everything, isDigesting: Bool = true
   ) throws -> (pieces: [[UInt8]], end: TransferEnd) {
     let source = LogSource(site.log)
     let read = site.log.bytesRead
     let plan = try ShipmentPlan(
       source: source, scope: NarrowedScope(scope), above: held, names: ("basel", "chur"))
     var writer = ShipmentWriter(
-      source: source, plan: plan, sender: site.log.id, bytesReadBefore: read, pieceTarget: 40_000)
+      source: source, plan: plan, sender: site.log.id, bytesReadBefore: read, pieceTarget: 40_000,
+      isDigesting: isDigesting)
     var pieces: [[UInt8]] = []
     while let piece = try writer.next() { pieces.append(piece) }
     #expect(writer.eventCount == plan.eventCount && writer.pieceCount == UInt64(pieces.count))
@@ -76,14 +77,37 @@ import Testing
   }
 
   private func reader(
-    _ held: Knowledge, _ scope: Scope = .everything, trustsIndexes: Bool = false
+    _ held: Knowledge, _ scope: Scope = .everything, trustsIndexes: Bool = false, isDigested: Bool = true
   ) -> ShipmentReader {
     ShipmentReader(
       sender: LogID(1), scope: NarrowedScope(scope), knowledge: held, schema: Schema(),
-      names: ("chur", "basel"), trustsIndexes: trustsIndexes)
+      names: ("chur", "basel"), trustsIndexes: trustsIndexes, isDigested: isDigested)
   }
 
   private func isSealed(_ piece: [UInt8]) -> Bool { piece[9] == 1 }
+
+  /// Where both nodes are in one process, nothing can change a piece on its way. One that comes from elsewhere without digests
+  /// is refused all the same.
+  @Test func aPieceThatStaysInTheProcessHasNoDigests() throws {
+    let sender = try sender()
+    let (digested, end) = try pieces(of: sender)
+    let (plain, plainEnd) = try pieces(of: sender, isDigesting: false)
+    #expect(end.events == plainEnd.events && plain.count == digested.count)
+    #expect(plain.contains(where: isSealed) && !plain.allSatisfy(isSealed))
+    var (outer, inner) = (reader(Knowledge()), reader(Knowledge(), isDigested: false))
+    for (piece, other) in zip(plain, digested) {
+      let digests = PieceLayout.trailerSize - 4
+      #expect(piece.dropLast(digests) == other.dropLast(digests))
+      #expect(piece.suffix(digests).allSatisfy { $0 == 0 })
+      #expect(throws: ReplicationError.damaged("piece", "its checksum does not hold")) {
+        try outer.read(piece)
+      }
+      _ = try outer.read(other)
+      _ = try inner.read(piece)
+      #expect(inner.knowledge == outer.knowledge)
+    }
+    try inner.finish(plainEnd)
+  }
 
   /// What is read of a file is compared with its digest by another thread: nothing of it goes out if that does not hold, nor of
   /// what is behind it.

@@ -331,6 +331,24 @@ import Testing
     #expect(receiving.parts.map(\.count) == [1, limit, limit, limit / 2 + 1, limit / 2, limit / 2 + 1])
   }
 
+  /// Inside of one process a piece is handed over as it is, however long: it is one array on both sides.
+  @Test func aPieceThatStaysInTheProcessIsOneChunk() throws {
+    let (_, two) = pair()
+    let bytes = [UInt8](repeating: 7, count: ReplicationLimits.chunk + 1)
+    for sharesMemory in [false, true] {
+      var node = two.asSessionNode
+      node.sharesMemory = sharesMemory
+      var session = Session.answering(node, knowledge: two.knowledge)
+      session.state = .shipping(
+        Session.Shipping(
+          request: TransferRequest(scope: NarrowedScope(.everything), knowledge: Knowledge()),
+          summary: TransferSummary(direction: .sent)))
+      let chunks = session.piece(bytes).compactMap { if case .chunk(let chunk) = $0 { chunk } else { nil } }
+      #expect(chunks.map(\.bytes.count) == (sharesMemory ? [bytes.count] : [bytes.count - 1, 1]))
+      #expect(chunks.last?.isLast == true)
+    }
+  }
+
   /// The connection ends after every possible message; a second run completes the work.
   @Test(arguments: [false, true]) func aSessionCutAnywhereGoesOnFromThere(adoptsLate: Bool) throws {
     var (one, two) = pair()

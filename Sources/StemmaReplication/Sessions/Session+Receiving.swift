@@ -8,7 +8,7 @@ extension Session {
     let request = TransferRequest(scope: scope, knowledge: held)
     let reader = ShipmentReader(
       sender: peer?.logID ?? node.greeting.logID, scope: scope, knowledge: held, schema: node.schema,
-      names: names, trustsIndexes: node.trustsIndexes)
+      names: names, trustsIndexes: node.trustsIndexes, isDigested: !node.sharesMemory)
     state = .receiving(
       Receiving(
         request: request, reader: reader, summary: TransferSummary(direction: .received), knowledge: held))

@@ -21,8 +21,9 @@ extension Session {
   package mutating func piece(_ bytes: [UInt8]) -> [SessionMessage] {
     guard case .shipping(var shipping) = state else { preconditionFailure("piece comes after ship") }
     var messages: [SessionMessage] = []
-    for start in stride(from: 0, to: bytes.count, by: ReplicationLimits.chunk) {
-      let end = min(start + ReplicationLimits.chunk, bytes.count)
+    let longest = node.sharesMemory ? bytes.count : ReplicationLimits.chunk
+    for start in stride(from: 0, to: bytes.count, by: longest) {
+      let end = min(start + longest, bytes.count)
       messages.append(
         .chunk(Chunk(piece: shipping.pieces, isLast: end == bytes.count, bytes: bytes[start..<end])))
     }

@@ -29,11 +29,14 @@ package struct Session: Sendable {
     /// Whether the peer is believed in what the indexes of its sealed files say, whose digests hold: its log belongs to
     /// the user who asks.
     package var trustsIndexes: Bool
+    /// Whether both sides are in one process: then pieces have no digests and are handed over whole, each in one chunk.
+    package var sharesMemory: Bool
 
     package init(
       greeting: Greeting, schema: Schema, readable: Scope = .everything, writable: Scope = .everything,
-      trustsIndexes: Bool = false
+      trustsIndexes: Bool = false, sharesMemory: Bool = false
     ) {
+      self.sharesMemory = sharesMemory
       self.trustsIndexes = trustsIndexes
       self.greeting = greeting
       self.schema = schema
@@ -123,7 +126,7 @@ package struct Session: Sendable {
     var end: TransferEnd?
   }
 
-  private(set) var node: Node
+  package private(set) var node: Node
   let opened: Bool
   var state: State
   package private(set) var peer: Greeting?

@@ -13,12 +13,12 @@ struct ArrivedPiece: Sendable {
   private let parts: MadeAhead<Parts>
 
   /// `check`: nil where the index of a sealed file is believed.
-  init(_ bytes: [ArraySlice<UInt8>], _ check: EventCheck?) {
+  init(_ bytes: [ArraySlice<UInt8>], _ check: EventCheck?, isDigested: Bool) {
     storedSize = bytes.reduce(0) { $0 + $1.count }
     let bytes = PartsOfPiece(bytes)
     parts = MadeAhead {
       Parts { () throws(ReplicationError) in
-        let piece = try Piece(decoding: bytes.joined())
+        let piece = try Piece(decoding: bytes.joined(), isDigested: isDigested)
         guard let sealed = piece.sealed, let check else { return (piece, nil) }
         return (piece, SealedBlocks(sealed, check))
       }
@@ -41,6 +41,8 @@ private final class PartsOfPiece: Sendable {
       defer { parts = [] }
       return parts
     }
+    // One that is a whole array is not copied.
+    if parts.count == 1 { return Array(parts[0]) }
     var whole: [UInt8] = []
     whole.reserveCapacity(parts.reduce(0) { $0 + $1.count })
     for part in parts { whole += part }

@@ -30,6 +30,9 @@ import StemmaLog
 //      end-36     4  CRC32C of all bytes before
 //      end-32    32  SHA-256 of all bytes before
 //
+// Where both nodes are in one process, a piece is nothing but an array that one hands to the other: both digests are zero
+// and nobody compares them. The sender has compared that of a sealed file before, and the receiver makes that of its own.
+//
 // A sealed file travels as it is where the receiver wants all of its partitions and holds of each stream what
 // comes before the file, and nothing of it; and many events that are gathered from several files, or of some
 // partitions only, are laid out as one. It is then adopted as it is, if the receiver still holds just what comes
@@ -84,24 +87,28 @@ enum PieceLayout {
 extension Piece {
   /// The bytes of a piece with these events, in arrival order. `streams` must describe exactly these.
   static func encode(
-    sender: LogID, streams: [ShippedStream], events: [Event], notes: [CommitID: CommitNote]
+    sender: LogID, streams: [ShippedStream], events: [Event], notes: [CommitID: CommitNote],
+    isDigested: Bool = true
   ) -> [UInt8] {
     var bytes = header(.blocks, sender)
     appendBlocks(of: events, notes, to: &bytes)
     bytes.append(0)
-    end(&bytes, footer(streams, eventCount: events.count))
+    end(&bytes, footer(streams, eventCount: events.count), isDigested)
     return bytes
   }
 
   /// The bytes of a piece that is a sealed file. `streams` must describe what is in it.
-  static func encode(sender: LogID, streams: [ShippedStream], sealed: SealedContents) -> [UInt8] {
+  static func encode(
+    sender: LogID, streams: [ShippedStream], sealed: SealedContents, isDigested: Bool = true
+  ) -> [UInt8] {
     encode(
-      sender: sender, streams: streams, sealed: sealed.bytes, sealed.sizes, eventCount: Int(sealed.events))
+      sender: sender, streams: streams, sealed: sealed.bytes, sealed.sizes, eventCount: Int(sealed.events),
+      isDigested: isDigested)
   }
 
   static func encode(
     sender: LogID, streams: [ShippedStream], sealed: some Collection<UInt8>, _ sizes: SealedContents.Sizes,
-    eventCount: Int
+    eventCount: Int, isDigested: Bool = true
   ) -> [UInt8] {
     var bytes = header(.sealed, sender)
     var footer = footer(streams, eventCount: eventCount)
@@ -111,7 +118,7 @@ extension Piece {
     footer.append(sizes.rawBytes)
     bytes.reserveCapacity(bytes.count + sealed.count + footer.bytes.count + PieceLayout.trailerSize)
     bytes += sealed
-    end(&bytes, footer)
+    end(&bytes, footer, isDigested)
     return bytes
   }
 
@@ -139,11 +146,11 @@ extension Piece {
   }
 
   /// In place: a piece is as long as a sealed file.
-  private static func end(_ bytes: inout [UInt8], _ footer: WireWriter) {
+  private static func end(_ bytes: inout [UInt8], _ footer: WireWriter, _ isDigested: Bool) {
     bytes.reserveCapacity(bytes.count + footer.bytes.count + PieceLayout.trailerSize)
     bytes += footer.bytes
     bytes.appendFixed(UInt32(footer.bytes.count))
-    seal(&bytes)
+    if isDigested { seal(&bytes) } else { bytes += [UInt8](repeating: 0, count: 4 + 32) }
   }
 
   /// Ends a piece, whose bytes up to its footer's length are given, with the digests over them.
@@ -185,7 +192,9 @@ extension Piece {
 
   /// Checks and decodes the bytes of a piece from anybody. At most what the footer's counts allow is held in
   /// memory, and these are limited by `ReplicationLimits.pieceEvents`.
-  package init(decoding bytes: [UInt8]) throws(ReplicationError) {
+  ///
+  /// `isDigested`: false for a piece that has been in the memory of this process only, and has no digests.
+  package init(decoding bytes: [UInt8], isDigested: Bool = true) throws(ReplicationError) {
     let header = PieceLayout.headerSize
     guard bytes.count <= ReplicationLimits.piece else {
       throw .overLimit("piece", found: UInt64(bytes.count), limit: UInt64(ReplicationLimits.piece))
@@ -206,7 +215,7 @@ extension Piece {
     guard let form = PieceLayout.Form(rawValue: form) else { throw .malformed("piece", "form \(form)") }
     sender = LogID(try reader.fixed())
 
-    let footer = try Self.footerRange(of: bytes)
+    let footer = try Self.footerRange(of: bytes, isDigested)
     reader = WireReader(bytes[footer], subject: "footer of a piece")
     eventCount = Int(try reader.number("events of a piece", limit: UInt64(ReplicationLimits.pieceEvents)))
     streams = try Self.streams(from: &reader, eventCount: eventCount)
@@ -228,26 +237,34 @@ extension Piece {
     try checkStreams()
   }
 
-  /// Where the footer stands. Throws unless both digests hold.
-  private static func footerRange(of bytes: [UInt8]) throws(ReplicationError) -> Range<Int> {
+  /// Where the footer stands. Throws unless both digests hold, if there are any.
+  private static func footerRange(
+    of bytes: [UInt8], _ isDigested: Bool
+  ) throws(ReplicationError) -> Range<Int> {
     let trailer = bytes.count - PieceLayout.trailerSize
     var reader = WireReader(bytes[trailer...], subject: "piece")
     let length = Int(try reader.fixed32())
-    guard try reader.fixed32() == CRC32C.of(bytes[..<(trailer + 4)]) else {
+    if isDigested { try checkDigests(of: bytes, before: trailer + 4, &reader) }
+    guard length <= trailer - PieceLayout.headerSize - 1 else {
+      throw .malformed("piece", "a footer that is too long")
+    }
+    return trailer - length..<trailer
+  }
+
+  private static func checkDigests(
+    of bytes: [UInt8], before end: Int, _ reader: inout WireReader
+  ) throws(ReplicationError) {
+    guard try reader.fixed32() == CRC32C.of(bytes[..<end]) else {
       throw .damaged("piece", "its checksum does not hold")
     }
     let digest = bytes.withUnsafeBytes { all in
       var hasher = SHA256()
-      hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: all[..<(trailer + 4)]))
+      hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: all[..<end]))
       return hasher.finalize()
     }
     guard try reader.slice(32).elementsEqual(digest) else {
       throw .damaged("piece", "its digest does not hold")
     }
-    guard length <= trailer - PieceLayout.headerSize - 1 else {
-      throw .malformed("piece", "a footer that is too long")
-    }
-    return trailer - length..<trailer
   }
 
   static func sizes(from reader: inout WireReader) throws(ReplicationError) -> SealedContents.Sizes {

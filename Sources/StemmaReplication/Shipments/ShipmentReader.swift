@@ -18,6 +18,8 @@ package struct ShipmentReader: Sendable {
   private let check: EventCheck
   private let names: (own: String, peer: String)
   private let trustsIndexes: Bool
+  /// Whether pieces have digests: those that come from outside of this process.
+  private let isDigested: Bool
   /// The log that the pieces must come from.
   private let sender: LogID
   /// What this node holds of the scope once it has adopted all pieces that were read.
@@ -25,9 +27,10 @@ package struct ShipmentReader: Sendable {
 
   package init(
     sender: LogID, scope: NarrowedScope, knowledge: Knowledge, schema: Schema,
-    names: (own: String, peer: String), trustsIndexes: Bool = false
+    names: (own: String, peer: String), trustsIndexes: Bool = false, isDigested: Bool = true
   ) {
     self.scope = scope
+    self.isDigested = isDigested
     self.trustsIndexes = trustsIndexes
     self.sender = sender
     self.knowledge = knowledge.restricted { scope.contains($0) }
@@ -39,9 +42,16 @@ package struct ShipmentReader: Sendable {
     try read(arrived([bytes[...]]))
   }
 
+  /// Traps if it knows of what it was not asked for. In debug builds behind each piece.
+  func checkInvariants() {
+    precondition(knowledge.partitions.keys.allSatisfy(scope.contains), "only what was asked for is received")
+    precondition(
+      knowledge.partitions.values.allSatisfy { !$0.isEmpty }, "of each partition something is held")
+  }
+
   /// A piece that is to be read when those before it are, in the parts in which it came.
   func arrived(_ parts: [ArraySlice<UInt8>]) -> ArrivedPiece {
-    ArrivedPiece(parts, trustsIndexes ? nil : check)
+    ArrivedPiece(parts, trustsIndexes ? nil : check, isDigested: isDigested)
   }
 
   mutating func read(_ arrived: ArrivedPiece) throws(ReplicationError) -> VerifiedPiece {
@@ -58,6 +68,7 @@ package struct ShipmentReader: Sendable {
     if try verified.sealed(above: knowledge) != nil {
       if let blocks { try SealedCheck.run(blocks, held: knowledge) }
       for stream in piece.streams { knowledge[stream.range.partition, stream.range.origin] = stream.head }
+      assert(holds(checkInvariants))
       return verified
     }
     var seen = knowledge
@@ -68,6 +79,7 @@ package struct ShipmentReader: Sendable {
         sequence: event.dot.sequence, hash: head.hash + digest)
     }
     knowledge = seen
+    assert(holds(checkInvariants))
     return verified
   }
 

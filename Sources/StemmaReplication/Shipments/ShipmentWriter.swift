@@ -13,6 +13,8 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   private let plan: ShipmentPlan
   private let sender: LogID
   private let pieceTarget: Int
+  /// Whether pieces have digests: those that leave the process.
+  private let isDigesting: Bool
   private let bytesReadBefore: UInt64
 
   private var nextFile = 0
@@ -42,12 +44,13 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   /// `bytesReadBefore`: the source's count when planning began, so that footers read by the plan count too.
   package init(
     source: Source, plan: ShipmentPlan, sender: LogID, bytesReadBefore: UInt64,
-    pieceTarget: Int = ReplicationLimits.pieceTarget
+    pieceTarget: Int = ReplicationLimits.pieceTarget, isDigesting: Bool = true
   ) {
     self.source = source
     self.plan = plan
     self.sender = sender
     self.pieceTarget = pieceTarget
+    self.isDigesting = isDigesting
     self.bytesReadBefore = bytesReadBefore
   }
 
@@ -230,16 +233,17 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     assert(holds(checkInvariants))
     defer { piece = PieceDraft() }
     return EncodedPiece(events: piece.events.count) {
-      [piece, sender, isSealed = piece.size >= sealedSize] () throws(ReplicationError) in
-      do throws(LogError) { return try piece.encoded(sender: sender, isSealed: isSealed) } catch {
-        throw .failed(error.description)
-      }
+      [piece, sender, isDigesting, isSealed = piece.size >= sealedSize] () throws(ReplicationError) in
+      do throws(LogError) {
+        return try piece.encoded(sender: sender, isSealed: isSealed, isDigested: isDigesting)
+      } catch { throw .failed(error.description) }
     }
   }
 
   /// The index of a sealed file is what goes out, if its digest holds, which another thread computes.
   private func encoded(_ sealed: SealedFile, _ planned: SourceFile) -> EncodedPiece {
-    EncodedPiece(events: Int(clamping: sealed.events)) { [sender, heads] () throws(ReplicationError) in
+    EncodedPiece(events: Int(clamping: sealed.events)) {
+      [sender, heads, isDigesting] () throws(ReplicationError) in
       let contents: SealedContents
       do throws(LogError) { contents = try sealed.contents() } catch { throw ReplicationError(error) }
       let streams = contents.footer.partitions.flatMap { run in
@@ -255,7 +259,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
         throw .failed(
           "file \(planned.number) of the log contradicts itself, or has changed; run `stemma verify`")
       }
-      return Piece.encode(sender: sender, streams: streams, sealed: contents)
+      return Piece.encode(sender: sender, streams: streams, sealed: contents, isDigested: isDigesting)
     }
   }
 }
@@ -347,16 +351,18 @@ private struct PieceDraft: Sendable {
   }
 
   /// Throws `.overLimit` where one event is larger than a block may be.
-  func encoded(sender: LogID, isSealed: Bool) throws(LogError) -> [UInt8] {
+  func encoded(sender: LogID, isSealed: Bool, isDigested: Bool) throws(LogError) -> [UInt8] {
     var streams = streams
     if let current { streams[current.range.partition, default: [:]][current.range.origin] = current }
     let sorted = streams.values.flatMap(\.values).sorted {
       ($0.range.partition, $0.range.origin) < ($1.range.partition, $1.range.origin)
     }
     guard isSealed else {
-      return Piece.encode(sender: sender, streams: sorted, events: events.map(\.event), notes: notes)
+      return Piece.encode(
+        sender: sender, streams: sorted, events: events.map(\.event), notes: notes, isDigested: isDigested)
     }
     let (bytes, sizes) = try SealedContents.encoded(events, notes: notes, digests: digests)
-    return Piece.encode(sender: sender, streams: sorted, sealed: bytes, sizes, eventCount: events.count)
+    return Piece.encode(
+      sender: sender, streams: sorted, sealed: bytes, sizes, eventCount: events.count, isDigested: isDigested)
   }
 }
