@@ -213,6 +213,7 @@ extension RecordState {
         counter: UInt16(try reader.number(limit: 0xffff)))
       guard latest > highest else { throw reader.defect(.notCanonical) }
     }
+    assert(holds(reader.checkInvariants))
     guard reader.isAtEnd else { throw reader.defect(.notCanonical) }
     for index in names.indices {
       let field = UInt32(rules.fields.count + index)

@@ -40,6 +40,11 @@ struct StateReader {
 
   var isAtEnd: Bool { index == bytes.count }
 
+  /// Traps if it has left what it reads.
+  func checkInvariants() {
+    precondition((0...bytes.count).contains(index), "a reader stands in what it reads")
+  }
+
   func defect(_ defect: StateDefect) -> MergeError { .malformedState(offset: index, defect) }
 
   @inline(__always)

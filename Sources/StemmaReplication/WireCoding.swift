@@ -148,7 +148,13 @@ struct WireReader {
 
   /// Throws if anything is left.
   func end() throws(ReplicationError) {
+    assert(holds(checkInvariants))
     guard left == 0 else { throw malformed("\(left) bytes too many") }
+  }
+
+  /// Traps if it has left what it reads.
+  func checkInvariants() {
+    precondition((bytes.startIndex...bytes.endIndex).contains(index), "a reader stands in what it reads")
   }
 }
 

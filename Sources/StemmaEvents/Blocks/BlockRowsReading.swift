@@ -74,6 +74,21 @@ struct BlockRows: Sendable {
     try readCauses(&source, names, keys)
     try readNotes(&source, names)
     try source.finish("events")
+    assert(holds(checkInvariants))
+  }
+
+  /// Traps if the columns do not fit each other. In debug builds whenever they were read.
+  func checkInvariants() {
+    precondition(shapeCounts.reduce(0, +) == count, "each event has a shape")
+    for index in 0..<count {
+      let row = self[index]
+      precondition(row.cause < 0 || causes.indices.contains(Int(row.cause)), "what names a cause has one")
+    }
+    for note in notes {
+      for text in [note.texts.0, note.texts.1, note.texts.2] {
+        precondition(text.upperBound <= noteTexts.count, "a note stands among the texts")
+      }
+    }
   }
 
   private mutating func readCauses(

@@ -135,6 +135,12 @@ package struct ByteReader {
 
   /// Throws unless everything was read.
   package func finish(_ subject: String) throws(EventsError) {
+    assert(holds(checkInvariants))
     guard isAtEnd else { throw .malformed(subject, "\(remaining) bytes too many") }
+  }
+
+  /// Traps if it has left what it reads.
+  package func checkInvariants() {
+    precondition((0...source.count).contains(next), "a reader stands in what it reads")
   }
 }

@@ -32,8 +32,15 @@ private struct JSONParser {
     skipSpace()
     let value = try value()
     skipSpace()
+    assert(holds(checkInvariants))
     if index < bytes.count { throw JSONError(.trailingText, at: index) }
     return value
+  }
+
+  /// Between values. Traps if it has left the bytes, or is still in an array or an object.
+  private func checkInvariants() {
+    precondition((0...bytes.count).contains(index), "a reader stands in what it reads")
+    precondition(depth == 0, "what was opened is closed")
   }
 
   private var peek: UInt8? { index < bytes.count ? bytes[index] : nil }

@@ -186,7 +186,14 @@ struct Journal: Sendable {
       start = offset
       // The file may have been cut since its size was asked.
       if bytes.count < count { bytes += [UInt8](repeating: 0, count: count - bytes.count) }
+      assert(StemmaEvents.holds(checkInvariants))
       return 0
+    }
+
+    /// Traps if it shows more than the file has. In debug builds at each reading.
+    func checkInvariants() {
+      precondition(start + UInt64(bytes.count) <= total, "a window is on the file")
+      precondition(bytes.count <= LogLimits.framePayload + LogLimits.scanChunk, "memory is bounded")
     }
   }
 
