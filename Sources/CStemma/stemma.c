@@ -117,9 +117,6 @@ static struct {
   void *(*allocate)(void);
   void (*deallocate)(void *);
   int (*decompress)(void *, const void *, size_t, void *, size_t, size_t *, size_t *);
-  void *(*begin)(int);
-  size_t (*compress)(void *, const void *, size_t, void *, size_t);
-  void (*end)(void *);
 } libdeflate;
 
 static void load_libdeflate(void) {
@@ -132,26 +129,16 @@ static void load_libdeflate(void) {
   void *allocate = dlsym(library, "libdeflate_alloc_decompressor");
   void *deallocate = dlsym(library, "libdeflate_free_decompressor");
   void *decompress = dlsym(library, "libdeflate_deflate_decompress_ex");
-  void *begin = dlsym(library, "libdeflate_alloc_compressor");
-  void *compress = dlsym(library, "libdeflate_deflate_compress");
-  void *end = dlsym(library, "libdeflate_free_compressor");
-  if (!allocate || !deallocate || !decompress || !begin || !compress || !end) return;
+  if (!allocate || !deallocate || !decompress) return;
   memcpy(&libdeflate.deallocate, &deallocate, sizeof deallocate);
   memcpy(&libdeflate.decompress, &decompress, sizeof decompress);
   memcpy(&libdeflate.allocate, &allocate, sizeof allocate);
-  memcpy(&libdeflate.begin, &begin, sizeof begin);
-  memcpy(&libdeflate.compress, &compress, sizeof compress);
-  memcpy(&libdeflate.end, &end, sizeof end);
-}
-
-static int has_libdeflate(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, load_libdeflate);
-  return libdeflate.allocate != NULL;
 }
 
 int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_t count) {
-  if (!has_libdeflate()) return -1;
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, load_libdeflate);
+  if (!libdeflate.allocate) return -1;
   void *decompressor = libdeflate.allocate();
   if (!decompressor) return -1;
   size_t taken = 0, given = 0;
@@ -159,14 +146,6 @@ int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_
   libdeflate.deallocate(decompressor);
   return outcome == 0 && taken == length && given == count;
 }
-
-void *stemma_begin_deflating_quickly(int level) { return has_libdeflate() ? libdeflate.begin(level) : NULL; }
-
-size_t stemma_deflate_quickly(void *deflater, const void *bytes, size_t length, void *target, size_t room) {
-  return libdeflate.compress(deflater, bytes, length, target, room);
-}
-
-void stemma_end_deflating_quickly(void *deflater) { libdeflate.end(deflater); }
 
 void stemma_keep_heap_small(void) {
 #ifdef __GLIBC__

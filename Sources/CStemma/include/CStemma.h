@@ -22,13 +22,6 @@ int stemma_identity(int descriptor, struct stemma_file_identity *identity);
 // writes beyond `count`. Unlike zlib it takes some streams that no compressor writes, such as one with a reserved distance.
 int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_t count);
 
-// Deflates with libdeflate, at half the cost of zlib: what to hand to the other two, or NULL without the library or memory. `level`:
-// 0 to 9, as zlib's. Not for two threads at once.
-void *stemma_begin_deflating_quickly(int level);
-// How long the raw deflate of the bytes is, written to `target`; 0 if it is longer than `room`.
-size_t stemma_deflate_quickly(void *deflater, const void *bytes, size_t length, void *target, size_t room);
-void stemma_end_deflating_quickly(void *deflater);
-
 // From now on all threads of the process take memory from two heaps, where the C library would give each one of its own, of
 // which the others cannot use what is free; and what takes 768 KB or more is apart from them and goes back to the system when it
 // is freed, where it would leave gaps between what stays. Does nothing with a C library other than glibc.

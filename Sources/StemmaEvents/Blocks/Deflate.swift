@@ -25,76 +25,31 @@ package final class Memory: @unchecked Sendable {
   }
 }
 
-/// Raw deflate (RFC 1951) of one piece after another; tables are allocated once.
+/// Raw deflate (RFC 1951) of one piece after another; zlib's tables are allocated once.
 ///
-/// Large pieces are deflated by libdeflate, which takes half as long for the same size, where the machine has it. Before each
-/// piece it clears a table of hashes, and so does zlib: 128 KB and more, which is more than what a processor's first cache
-/// holds, even if the piece is the rows of sixteen commits, of one KB. Small pieces have zlib and tables of their own, of 16 KB.
+/// zlib clears a table of hashes before each piece: 128 KB, more than what a processor's first cache holds, even if the
+/// piece is the rows of sixteen commits, of one KB. Small pieces have tables of their own, of 16 KB.
 final class Deflater {
   /// Up to this size a piece is small. Its longest distance is less than a window of twice this.
   static let smallPiece = 4096
 
   private let small: DeflateTables
-  private let large: LargePieces
-  private enum LargePieces {
-    case quickly(QuickDeflater)
-    case zlib(DeflateTables)
-  }
+  private let large: DeflateTables
 
   /// `level`: 0 (nothing gets shorter), 1 (fast) to 9 (small). Traps if zlib has no memory for its tables, as any allocation does.
   init(level: Int32) {
     small = DeflateTables(level: level, window: 13, memory: 6)
-    large =
-      if let quick = QuickDeflater(level: level) { .quickly(quick) } else {
-        .zlib(DeflateTables(level: level, window: 15, memory: 9))
-      }
+    large = DeflateTables(level: level, window: 15, memory: 9)
   }
 
   /// Appends the deflated form of `input` to `output` if it is shorter than `input`, and tells whether it did.
   func appendShorter(_ input: [UInt8], to output: inout [UInt8]) -> Bool {
-    let before = output.count
-    let room = input.count - 1
-    output.append(contentsOf: repeatElement(0, count: room))
-    let written = input.withUnsafeBytes { source in
-      output.withUnsafeMutableBytes { target in
-        deflate(source, into: UnsafeMutableRawBufferPointer(rebasing: target[before...]))
-      }
-    }
-    output.removeLast(room - (written ?? 0))
-    return written != nil
-  }
-
-  /// How many bytes of `target` are written; nil if it is too short.
-  private func deflate(_ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) -> Int? {
-    switch large {
-    case _ where source.count <= Self.smallPiece: small.deflate(source, into: target)
-    case .quickly(let quick): quick.deflate(source, into: target)
-    case .zlib(let tables): tables.deflate(source, into: target)
-    }
+    (input.count <= Self.smallPiece ? small : large).appendShorter(input, to: &output)
   }
 
   func checkInvariants() {
     small.checkInvariants()
-    if case .zlib(let tables) = large { tables.checkInvariants() }
-  }
-}
-
-/// libdeflate's tables.
-private final class QuickDeflater {
-  private let tables: UnsafeMutableRawPointer
-
-  /// nil where the machine has no libdeflate.
-  init?(level: Int32) {
-    guard let tables = stemma_begin_deflating_quickly(level) else { return nil }
-    self.tables = tables
-  }
-
-  deinit { stemma_end_deflating_quickly(tables) }
-
-  func deflate(_ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) -> Int? {
-    let written = stemma_deflate_quickly(
-      tables, source.baseAddress, source.count, target.baseAddress, target.count)
-    return written > 0 ? written : nil
+    large.checkInvariants()
   }
 }
 
@@ -117,18 +72,27 @@ private final class DeflateTables {
     stream.deallocate()
   }
 
-  func deflate(_ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) -> Int? {
+  func appendShorter(_ input: [UInt8], to output: inout [UInt8]) -> Bool {
+    let before = output.count
+    let room = input.count - 1
+    output.append(contentsOf: repeatElement(0, count: room))
     deflateReset(stream)
-    // zlib takes the input by a mutable pointer and does not write through it.
-    stream.pointee.next_in = UnsafeMutablePointer(mutating: source.bindMemory(to: UInt8.self).baseAddress)
-    stream.pointee.avail_in = UInt32(source.count)
-    stream.pointee.next_out = target.bindMemory(to: UInt8.self).baseAddress
-    stream.pointee.avail_out = UInt32(target.count)
-    let isWhole = CZlib.deflate(stream, Z_FINISH) == Z_STREAM_END
-    let written = target.count - Int(stream.pointee.avail_out)
+    let written: Int? = input.withUnsafeBytes { source in
+      output.withUnsafeMutableBytes { target in
+        // zlib takes the input by a mutable pointer and does not write through it.
+        stream.pointee.next_in = UnsafeMutablePointer(
+          mutating: source.bindMemory(to: UInt8.self).baseAddress)
+        stream.pointee.avail_in = UInt32(source.count)
+        stream.pointee.next_out = target.bindMemory(to: UInt8.self).baseAddress.map { $0 + before }
+        stream.pointee.avail_out = UInt32(room)
+        guard deflate(stream, Z_FINISH) == Z_STREAM_END else { return nil }
+        return room - Int(stream.pointee.avail_out)
+      }
+    }
     letGo()
+    output.removeLast(room - (written ?? 0))
     assert(holds(checkInvariants))
-    return isWhole ? written : nil
+    return written != nil
   }
 
   /// Neither piece is there any more when the next one comes.

@@ -2,7 +2,7 @@ import Foundation
 import Measuring
 
 /// libdeflate, which writes and reads the same streams as zlib, on the streams of a log: Stemma reads blocks with it,
-/// and writes their large streams. Loaded if the machine has it (Debian: libdeflate0).
+/// and does not write with it. Loaded if the machine has it (Debian: libdeflate0).
 func measureDeflate(_ bench: Bench) throws {
   guard let library = Deflate() else {
     return bench.say("libdeflate is not installed (Debian: libdeflate0): deflate is left out")
