@@ -10,9 +10,9 @@ import StemmaSchema
 /// have been made by an honest writer: see `EventCheck`. Events that are held already are compared and
 /// skipped. A piece only ever adds: what it does not mention stays as it is.
 ///
-/// Of a sender that is believed (`trustsIndexes`), a sealed file that is adopted as it is is not read: its digest
-/// holds, so it is what the sender has, and what its index says of the events was counted when the sender
-/// sealed it, or took it in.
+/// Of a sender that is believed (`trustsIndexes`), a sealed file that is adopted as it is is not read: what its index
+/// says of the events was counted when the sender sealed it, or took it in, and its digest holds; or it was counted when the
+/// events were gathered for this shipment.
 package struct ShipmentReader: Sendable {
   private let scope: NarrowedScope
   private let check: EventCheck
