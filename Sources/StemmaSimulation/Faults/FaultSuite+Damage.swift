@@ -76,7 +76,7 @@ extension FaultSuite {
   }
 
   /// Every event that a reader gives, and the error that ended it.
-  private static func read(_ reader: EventReader) -> ([StoredEvent], LogError?) {
+  static func read(_ reader: EventReader) -> ([StoredEvent], LogError?) {
     var reader = reader
     var events: [StoredEvent] = []
     do throws(LogError) {
@@ -214,55 +214,6 @@ extension FaultSuite {
         let spoilt = Spoilt(file: file, bytes: Array(file.bytes[..<index]), offset: index, mode: mode)
         return try violations(specimen, spoilt, isThorough: index % thoroughness == 0)
       }
-    }
-  }
-
-  /// What follows the cut of a tail that was never confirmed.
-  private enum Tail: CaseIterable { case nothing, zeros, stale }
-
-  /// The last group was written but not synced, and is cut at each byte: whole commits stay, the rest is cut.
-  package static func tornTails(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> FaultSuite {
-    let disk = SimulatedFileSystem(seed: seed)
-    let workload = LogWorkload(shape)
-    let log = try Log.create(
-      in: LogWorkload.directory, id: LogWorkload.logID, fileSystem: disk, options: workload.options)
-    var maker = EventMaker(seed: seed)
-    let first = maker.commit(shape.events, textLength: shape.textLength)
-    _ = try log.append([Commit(first)])
-    try log.sync()
-    let path = LogWorkload.directory + "/00000001.journal"
-    let durable = disk.contents(path) ?? []
-    let groups = [maker.commit(shape.events, textLength: shape.textLength), maker.commit(1)]
-    _ = try log.append(groups.map { Commit($0) })
-    let whole = disk.contents(path) ?? []
-    log.close()
-    let stages = [first, first + groups[0], first + groups[0] + groups[1]]
-    let tails = Tail.allCases
-    return FaultSuite(
-      "an unconfirmed tail is torn at each byte", cases: (whole.count - durable.count) * tails.count
-    ) {
-      (index) throws(LogError) in
-      let end = durable.count + index / tails.count
-      var bytes = Array(whole[..<end])
-      switch tails[index % tails.count] {
-      case .nothing: break
-      case .zeros: bytes += [UInt8](repeating: 0, count: whole.count - end)
-      case .stale: bytes += durable.prefix(whole.count - end)
-      }
-      let copy = disk.copy()
-      copy.plant(bytes, at: path)
-      guard let log = try workload.reopen(copy) else { return ["the log is gone"] }
-      let found = try log.allEvents()
-      var violations: [String] = []
-      if !stages.contains(found) { violations.append("cut to \(found.count) events") }
-      if !log.recovery.damage.isEmpty { violations.append("taken for damage: \(log.recovery.damage)") }
-      log.close()
-      guard let again = try workload.reopen(copy) else { return ["the log is gone"] }
-      let twice = try again.allEvents()
-      if !again.recovery.cuts.isEmpty || twice != found {
-        violations.append("the second opening differs from the first")
-      }
-      return violations
     }
   }
 }

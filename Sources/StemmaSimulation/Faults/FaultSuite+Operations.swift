@@ -57,48 +57,4 @@ extension FaultSuite {
       return try violations + workload.violationsAfterRecovery(disk, writesMore: operation % 2 == 0)
     }
   }
-
-  /// Power fails a second time, at every operation of the recovery from every crash. Where that is the sync of a file, it
-  /// fails without a loss of power, too.
-  package static func secondCrashes(
-    _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
-  ) throws(LogError) -> FaultSuite {
-    let operations = try operations(shape, seed: seed)
-    return FaultSuite("power fails again at each operation of the recovery", cases: operations) {
-      (index) throws(LogError) in
-      let disk = SimulatedFileSystem(seed: seed &+ UInt64(index), lie: lie)
-      disk.inject([.init(operation: index + 1, errno: System.inputOutput, isLasting: true)])
-      var workload = LogWorkload(shape)
-      let violations = run(&workload, into: index + 1, on: disk, seed: seed)
-      if !violations.isEmpty { return violations }
-      disk.crash()
-      var second = 1
-      while true {
-        let again = disk.copy(seed: UInt64(second))
-        again.inject([.init(operation: second, errno: System.inputOutput, isLasting: true)])
-        do throws(LogError) {
-          _ = try workload.reopen(again)
-          return []
-        } catch {}
-        let isSync = again.operations[second - 1].hasPrefix("fdatasync ")
-        again.crash()
-        var violations = workload.nothing()
-        if let log = try workload.reopen(again) { violations = try workload.violations(in: log) }
-        if !violations.isEmpty { return ["second crash at operation \(second): \(violations)"] }
-        for pages in isSync ? SimulatedFileSystem.DroppedPages.allCases : [] {
-          let again = disk.copy(seed: UInt64(second))
-          again.inject([.init(operation: second, errno: System.inputOutput, pages: pages)])
-          do throws(LogError) {
-            _ = try workload.reopen(again)
-            return ["the sync at operation \(second) failed, and nobody said so"]
-          } catch {}
-          violations = try workload.violationsAfterRecovery(again, writesMore: pages == .forgotten)
-          if !violations.isEmpty {
-            return ["failed sync at operation \(second), pages \(pages): \(violations)"]
-          }
-        }
-        second += 1
-      }
-    }
-  }
 }

@@ -1,0 +1,143 @@
+import StemmaEvents
+import StemmaLog
+
+/// Recovery is interrupted, and must come to the same end when it is done again.
+extension FaultSuite {
+  /// Power fails at each operation of opening a log; the logs that are left are asked for what does not hold. `body` may
+  /// change the disk that it gets.
+  private static func violationsOfCrashes(
+    opening disk: SimulatedFileSystem, _ workload: LogWorkload,
+    _ body: (_ disk: SimulatedFileSystem, _ operation: Int) throws(LogError) -> [String]
+  ) throws(LogError) -> [String] {
+    var operation = 1
+    while true {
+      let again = disk.copy(seed: UInt64(operation))
+      again.inject([.init(operation: operation, errno: System.inputOutput, isLasting: true)])
+      do throws(LogError) {
+        _ = try workload.reopen(again)
+        return []
+      } catch {}
+      // It is not opened, and not because of the fault.
+      if again.operations.count < operation { return [] }
+      again.crash()
+      again.checkInvariants()
+      let violations = try body(again, operation)
+      if !violations.isEmpty { return ["crash at operation \(operation) of the recovery: \(violations)"] }
+      operation += 1
+    }
+  }
+
+  /// Power fails a second time, at every operation of the recovery from every crash. Where that is the sync of a file, it
+  /// fails without a loss of power, too.
+  package static func secondCrashes(
+    _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
+  ) throws(LogError) -> FaultSuite {
+    let operations = try operations(shape, seed: seed)
+    return FaultSuite(
+      "power fails again at each operation of the recovery", cases: operations * losses
+    ) { (index) throws(LogError) in
+      let operation = index / losses + 1
+      let disk = SimulatedFileSystem(seed: seed &+ UInt64(index), lie: lie)
+      disk.inject([.init(operation: operation, errno: System.inputOutput, isLasting: true)])
+      var workload = LogWorkload(shape)
+      let violations = run(&workload, into: operation, on: disk, seed: seed)
+      if !violations.isEmpty { return violations }
+      disk.crash()
+      let crashed = workload
+      return try violationsOfCrashes(opening: disk, crashed) { (again, second) throws(LogError) in
+        var violations = crashed.nothing()
+        if let log = try crashed.reopen(again) { violations = try crashed.violations(in: log) }
+        guard violations.isEmpty, index % losses == 0 else { return violations }
+        return try violationsOfFailedSync(second, opening: disk, crashed)
+      }
+    }
+  }
+
+  /// Where that operation is the sync of a file.
+  private static func violationsOfFailedSync(
+    _ operation: Int, opening disk: SimulatedFileSystem, _ workload: LogWorkload
+  ) throws(LogError) -> [String] {
+    for pages in SimulatedFileSystem.DroppedPages.allCases {
+      let again = disk.copy(seed: UInt64(operation))
+      again.inject([.init(operation: operation, errno: System.inputOutput, pages: pages)])
+      var isOpened = false
+      do throws(LogError) {
+        _ = try workload.reopen(again)
+        isOpened = true
+      } catch {}
+      guard again.operations[operation - 1].hasPrefix("fdatasync ") else { return [] }
+      if isOpened { return ["its sync failed, and nobody said so"] }
+      let violations = try workload.violationsAfterRecovery(again, writesMore: pages == .forgotten)
+      if !violations.isEmpty { return ["its sync failed, pages \(pages): \(violations)"] }
+    }
+    return []
+  }
+
+  /// One tail, or byte, in this many.
+  private static let tailStep = 97
+  private static let damageStep = 997
+
+  /// Power fails at each operation of the recovery from a torn tail, and from damage: it comes to the same end as if it had
+  /// not.
+  package static func interruptedRecoveries(
+    _ shape: LogWorkload.Shape, seed: UInt64
+  ) throws(LogError) -> [FaultSuite] {
+    let tails = try TornTails(shape, seed: seed)
+    let specimen = try Specimen(shape, seed: seed)
+    let places = specimen.files.flatMap { file in
+      stride(from: 0, to: file.bytes.count, by: damageStep).map { (file, $0) }
+    }
+    return [
+      FaultSuite("power fails while a torn tail is cut", cases: tails.count / tailStep + 1) {
+        (index) throws(LogError) in
+        try violationsOfInterruption(tails.disk(index * tailStep), tails.workload)
+      },
+      FaultSuite("power fails while a damaged log is opened", cases: places.count * 2) {
+        (index) throws(LogError) in
+        let (file, offset) = places[index / 2]
+        var bytes = file.bytes
+        if index % 2 == 0 { bytes[offset] ^= 1 } else { bytes.removeSubrange(offset...) }
+        return try violationsOfInterruption(specimen.with(bytes, at: file.path), specimen.workload)
+      },
+    ]
+  }
+
+  /// What a log shows that was opened.
+  private struct Sight {
+    var events: [StoredEvent] = []
+    var damage: [Damage] = []
+    /// What was cut off, and is kept aside.
+    var tails: Set<[UInt8]> = []
+    /// Why it was not.
+    var refusal: LogError?
+
+    init(_ workload: LogWorkload, _ disk: SimulatedFileSystem) throws(LogError) {
+      do throws(LogError) {
+        guard let log = try workload.reopen(disk) else { throw .noLog(path: LogWorkload.directory) }
+        defer { log.close() }
+        (events, damage) = (FaultSuite.read(log.events(around: Omissions())).0, log.recovery.damage)
+        tails = Set(
+          log.recovery.keptTails.map { disk.contents(LogWorkload.directory + "/" + $0) ?? [] })
+        log.checkInvariants()
+      } catch { refusal = error }
+    }
+  }
+
+  private static func violationsOfInterruption(
+    _ disk: SimulatedFileSystem, _ workload: LogWorkload
+  ) throws(LogError) -> [String] {
+    let expected = try Sight(workload, disk.copy())
+    return try violationsOfCrashes(opening: disk, workload) { (again, _) throws(LogError) in
+      let found = try Sight(workload, again)
+      if found.damage != expected.damage { return ["damage is \(found.damage), not \(expected.damage)"] }
+      if found.refusal != expected.refusal {
+        return ["\(String(describing: found.refusal)), not \(String(describing: expected.refusal))"]
+      }
+      if found.events != expected.events {
+        return ["\(found.events.count) events, not \(expected.events.count)"]
+      }
+      // It may be kept twice.
+      return expected.tails.isSubset(of: found.tails) ? [] : ["what was cut off is not kept"]
+    }
+  }
+}
