@@ -102,16 +102,16 @@ extension FaultSuite {
     ]
   }
 
-  /// What a log shows that was opened.
+  /// What a log shows when it is opened.
   private struct Sight {
     var events: [StoredEvent] = []
     var damage: [Damage] = []
     /// What was cut off, and is kept aside.
     var tails: Set<[UInt8]> = []
-    /// Why it was not.
+    /// Why it is not.
     var refusal: LogError?
 
-    init(_ workload: LogWorkload, _ disk: SimulatedFileSystem) throws(LogError) {
+    init(_ workload: LogWorkload, _ disk: SimulatedFileSystem) {
       do throws(LogError) {
         guard let log = try workload.reopen(disk) else { throw .noLog(path: LogWorkload.directory) }
         defer { log.close() }
@@ -126,9 +126,9 @@ extension FaultSuite {
   private static func violationsOfInterruption(
     _ disk: SimulatedFileSystem, _ workload: LogWorkload
   ) throws(LogError) -> [String] {
-    let expected = try Sight(workload, disk.copy())
+    let expected = Sight(workload, disk.copy())
     return try violationsOfCrashes(opening: disk, workload) { (again, _) throws(LogError) in
-      let found = try Sight(workload, again)
+      let found = Sight(workload, again)
       if found.damage != expected.damage { return ["damage is \(found.damage), not \(expected.damage)"] }
       if found.refusal != expected.refusal {
         return ["\(String(describing: found.refusal)), not \(String(describing: expected.refusal))"]
