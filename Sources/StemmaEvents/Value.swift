@@ -1,3 +1,4 @@
+import Foundation
 import StemmaSchema
 
 /// A field's value as it stands in an event.
@@ -45,9 +46,16 @@ extension Value: Hashable {
 extension String {
   /// Equality of the UTF-8 bytes.
   package func hasSameBytes(as other: String) -> Bool {
-    let a = self.utf8
-    let b = other.utf8
-    return a.count == b.count && a.elementsEqual(b)
+    // At once where both texts lie in one piece, as Swift's own do: the views would give byte after byte.
+    let isSame = utf8.withContiguousStorageIfAvailable { a in
+      other.utf8.withContiguousStorageIfAvailable { b in
+        guard a.count == b.count else { return false }
+        guard let startA = a.baseAddress, let startB = b.baseAddress else { return true }
+        return memcmp(startA, startB, a.count) == 0
+      }
+    }
+    if case .some(.some(let isSame)) = isSame { return isSame }
+    return utf8.elementsEqual(other.utf8)
   }
 
   /// Order of the UTF-8 bytes, which is the order that SQLite's BINARY collation gives.
