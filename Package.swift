@@ -19,8 +19,19 @@ let syntax: [Target.Dependency] = [
 ]
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-  .target(name: name, dependencies: dependencies, swiftSettings: strict)
+/// With STEMMA_OPTIMIZED the modules in which tests spend most of their time are optimised in debug builds too, assertions
+/// kept: tests take a third of the time. Not otherwise, as nobody can depend on a package with such flags, and as each
+/// change then compiles the whole module.
+let optimized: [SwiftSetting] =
+  Context.environment["STEMMA_OPTIMIZED"] == nil
+  ? []
+  : [
+    .unsafeFlags(
+      ["-O", "-wmo", "-num-threads", "2", "-assert-config", "Debug"], .when(configuration: .debug))
+  ]
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = [], isHot: Bool = false) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: strict + (isHot ? optimized : []))
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
@@ -45,14 +56,14 @@ let package = Package(
       name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .target(name: "CStemma"),
 
-    module("StemmaSchema"),
-    module("StemmaEvents", ["StemmaSchema", "CZlib", "CStemma", crypto]),
-    module("StemmaMerge", ["StemmaSchema", "StemmaEvents"]),
-    module("StemmaLog", ["StemmaEvents", "CStemma", crypto]),
+    module("StemmaSchema", isHot: true),
+    module("StemmaEvents", ["StemmaSchema", "CZlib", "CStemma", crypto], isHot: true),
+    module("StemmaMerge", ["StemmaSchema", "StemmaEvents"], isHot: true),
+    module("StemmaLog", ["StemmaEvents", "CStemma", crypto], isHot: true),
     module("StemmaTables", ["StemmaMerge", "StemmaLog", "CStemma", grdb, sqlite, crypto]),
     module("StemmaReplication", ["StemmaMerge", "StemmaLog", crypto]),
     module("StemmaNode", ["StemmaReplication", "StemmaTables", "CZlib"]),
-    module("StemmaSimulation", ["StemmaMerge", "StemmaLog"]),
+    module("StemmaSimulation", ["StemmaMerge", "StemmaLog"], isHot: true),
     .macro(name: "StemmaMacros", dependencies: syntax, swiftSettings: strict),
     module("Stemma", ["StemmaNode", "StemmaMacros", grdb, sqlite]),
 
@@ -126,7 +137,8 @@ let package = Package(
         "StemmaSimulation",
       ]),
     tests("HabitTests", []),
-    tests("MeasuringTests", ["Measuring"]),
+    // The programs that measure only have to compile.
+    tests("MeasuringTests", ["Measuring", "benchmark", "benchmark-library"]),
     tests(
       "ScenarioTests",
       [grdb, "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaSimulation", "StemmaTool"],

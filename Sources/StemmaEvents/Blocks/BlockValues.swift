@@ -336,7 +336,15 @@ private struct Decoder {
     reader = ByteReader(source)
   }
 
+  /// Traps if more values were made than there is memory for, or were read from outside of the stream. In debug builds
+  /// behind each column.
+  func checkInvariants() {
+    precondition((0...cells.count).contains(made), "each value has its place")
+    reader.checkInvariants()
+  }
+
   mutating func read(_ tag: ValueTag, count: Int) throws(EventsError) {
+    defer { assert(holds(checkInvariants)) }
     let encoding = try reader.byte("encoding of a column")
     guard count <= reader.remaining else {
       throw .malformed("values", "\(count) in \(reader.remaining) bytes")

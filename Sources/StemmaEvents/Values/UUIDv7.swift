@@ -11,7 +11,13 @@ package struct UUIDv7: Sendable {
 
   package init() {}
 
+  /// Traps if a part has more bits than an id has for it. In debug builds behind each id.
+  package func checkInvariants() {
+    precondition(milliseconds >> 48 == 0 && high >> 12 == 0 && low >> 62 == 0, "each part has its bits")
+  }
+
   package mutating func mint(clock: some Clock, random: some RandomSource) -> String {
+    defer { assert(holds(checkInvariants)) }
     let now = min(clock.milliseconds(), (1 << 48) - 1)
     if now > milliseconds {
       milliseconds = now

@@ -40,7 +40,10 @@ struct JournalInspection {
   private init(source: InspectedFile, request: InspectionRequest, body: @escaping (InspectedPart) -> Void) {
     self.source = source
     self.request = request
-    self.body = body
+    self.body = { part in
+      assert(holds(part.checkInvariants))
+      body(part)
+    }
     allowance = 0
     allowance = allReadings
   }

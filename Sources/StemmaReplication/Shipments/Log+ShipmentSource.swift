@@ -71,6 +71,7 @@ package struct LogSource: ShipmentSource {
       ranges[event.partition, default: [:]][event.dot.origin] = range
     }
     journals.events[file.place] = isKept ? read : nil
+    assert(holds(journals.checkInvariants))
     return ranges.values.flatMap(\.values).sorted { ($0.partition, $0.origin) < ($1.partition, $1.origin) }
   }
 
@@ -129,4 +130,18 @@ private final class ReadJournals {
   var events: [UInt64: [DigestedEvent]] = [:]
 
   init(limit: Int) { self.limit = limit }
+
+  /// Traps if more is kept of a journal than may be, or events in another order than that of their arrival, which in
+  /// each stream is that of their numbers. In debug builds behind each journal.
+  func checkInvariants() {
+    for kept in events.values {
+      precondition(kept.reduce(0) { $0 + $1.event.rawSize } <= limit, "small journals are kept")
+      var last: [Partition: [Origin: Sequence]] = [:]
+      for event in kept.map(\.event) {
+        let before = last[event.partition, default: [:]]
+          .updateValue(event.dot.sequence, forKey: event.dot.origin)
+        precondition(before.map { $0 < event.dot.sequence } ?? true, "events stand as they came")
+      }
+    }
+  }
 }

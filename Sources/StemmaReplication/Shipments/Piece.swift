@@ -393,6 +393,15 @@ private struct PieceContent {
     }
     try reader.end()
     events = try arrived()
+    assert(holds(checkInvariants))
+  }
+
+  /// Traps if an event is missing or was made up, or if a note is of a commit that none of the events is of. In debug
+  /// builds when all blocks were taken.
+  func checkInvariants() {
+    precondition(events.count == count && found.count == count, "each event stands there once")
+    let commits = Set(events.map(\.commit))
+    precondition(notes.keys.allSatisfy(commits.contains), "a note is of a commit that is there")
   }
 
   private mutating func take(block bytes: [UInt8]) throws(ReplicationError) {

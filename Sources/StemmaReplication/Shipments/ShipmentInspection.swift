@@ -40,7 +40,10 @@ package struct ShipmentInspection {
     self.source = source
     scan = BlockScan(source)
     self.request = request
-    self.body = body
+    self.body = { part in
+      assert(holds(part.checkInvariants))
+      body(part)
+    }
   }
 
   /// Traps if a piece has no byte, or ends behind the file. In debug builds behind each piece.
