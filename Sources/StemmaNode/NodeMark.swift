@@ -162,8 +162,8 @@ extension NodeMark {
     return bytes[head.count..<end].elementsEqual(hexadecimal(text.crc32c(0..<text.count)))
   }
 
-  /// - Throws: `badMark` where its bytes are not those that were written; `newerFormat`, before anything else is looked at;
-  ///   `badMark`.
+  /// - Throws: `badMark` where its bytes are not those that were written, which its second line tells in every format;
+  ///   `newerFormat`, before anything else is looked at; `badMark`.
   init(_ bytes: [UInt8], path: String) throws(NodeError) {
     let mark: MarkReader
     do { mark = MarkReader(path: path, json: try JSON.parse(bytes)) } catch {

@@ -478,6 +478,27 @@ struct BadInputTests {
     #expect(try work.bytes("node/stemma.json") == Data(text.utf8))
   }
 
+  @Test("a newer mark is refused beside an older copy of it, and nothing of the node changes")
+  func newerMark() throws {
+    let work = try node()
+    try work.write("lines.ndjson", Self.author("a") + "\n")
+    try work.write("node/stemma.json", #"{"format":2,"unheardOf":true}"#)
+    func files() throws -> [String: Data] {
+      let names = try FileManager.default.subpathsOfDirectory(atPath: work.file("node"))
+      return Dictionary(
+        uniqueKeysWithValues: try names.filter { !$0.hasSuffix("log") }.map {
+          ($0, try work.bytes("node/" + $0))
+        })
+    }
+    let before = try files()
+    for arguments in [["status"], ["verify"], ["log"], ["import", "lines.ndjson"], ["rebuild"]] {
+      let result = try Tool.run(Tool.path, ["-C", "node"] + arguments, in: work.path)
+      #expect(result.status == 65, "\(arguments): \(result.errors)")
+      #expect(result.errors.contains("node/stemma.json has format 2"), "\(arguments): \(result.errors)")
+      #expect(try files() == before, "\(arguments)")
+    }
+  }
+
   @Test("a node without its schema is damaged, not absent")
   func missingSchema() throws {
     let work = try node()

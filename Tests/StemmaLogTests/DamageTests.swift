@@ -266,7 +266,9 @@ import Testing
         }
       }
       let writes = copy.operations.filter { line in
-        ["pwrite", "ftruncate", "unlink", "rename", "fdatasync"].contains { line.hasPrefix($0) }
+        ["pwrite", "ftruncate", "unlink", "rename", "fdatasync", "fsync", "mkdir"].contains {
+          line.hasPrefix($0)
+        }
       }
       #expect(writes == [])
     }

@@ -36,6 +36,7 @@ struct OutsidePackageTests {
       to: package.appendingPathComponent("Package.resolved"))
     let options = [
       "--package-path", package.path, "--scratch-path", products, "--disable-automatic-resolution",
+      "--disable-index-store", "-debug-info-format", "none",
     ]
     let build = try run(["swift", "build", "--product", "teams"] + options, in: package)
     try #require(build.status == 0, "\(build.output.suffix(2000))")

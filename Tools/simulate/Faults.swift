@@ -28,6 +28,7 @@ struct Faults: AsyncParsableCommand {
         "the log is to have \(Self.leastBytes) bytes at least, and more than one block in each segment")
       throw ExitCode(1)
     }
+    Self.limitAddresses()
     var passed = 0
     var failed = 0
     for suite in try FaultSuite.all(.large, seed: seed, bits: long ? 8 : 1)
@@ -53,6 +54,19 @@ struct Faults: AsyncParsableCommand {
 
   /// Far above what these suites need, far below what a wrong length would ask for.
   private static let memoryLimit = 256 << 20
+
+  /// What is asked for and never touched counts here: whoever asks for more ends this process.
+  private static func limitAddresses() {
+    var limit = rlimit()
+    #if os(Linux)
+      let resource = __rlimit_resource_t(RLIMIT_AS.rawValue)
+    #else
+      let resource = RLIMIT_AS
+    #endif
+    guard getrlimit(resource, &limit) == 0 else { return }
+    limit.rlim_cur = min(limit.rlim_max, 1 << 30)
+    setrlimit(resource, &limit)
+  }
 
   /// Bytes that this process has had in memory at once.
   private static func peakMemory() -> Int {

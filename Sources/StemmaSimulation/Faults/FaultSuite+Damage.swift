@@ -86,9 +86,9 @@ extension FaultSuite {
   }
 
   /// What is wrong with the way in which a log with a damaged file is opened and read. The other files are not
-  /// read, since they are what they were; `isThorough`: they are.
+  /// read, since they are what they were; `isThorough`: they are. `isByRecord`: all is read as tables are made of it, too.
   private static func violations(
-    _ specimen: Specimen, _ spoilt: Spoilt, isThorough: Bool
+    _ specimen: Specimen, _ spoilt: Spoilt, isThorough: Bool, isByRecord: Bool
   ) throws(LogError) -> [String] {
     let path = spoilt.file.path
     let disk = specimen.with(spoilt.bytes, at: path)
@@ -107,6 +107,7 @@ extension FaultSuite {
     if spoilt.isLoss, !log.recovery.cuts.isEmpty { violations.append("what was durable is cut") }
     let range = isThorough ? nil : specimen.range(of: spoilt.file)
     violations += self.violations(in: log, specimen.events(in: range), range, spoilt)
+    if isByRecord { violations += self.violationsByRecord(in: log, specimen.events, spoilt) }
     let isFound = try log.verify().contains { $0.error.names(path, upTo: spoilt.offset) }
     // A writer has written the watermark anew.
     if spoilt.isLoss, !isFound, spoilt.mode == .readOnly || spoilt.file.place != nil {
@@ -160,6 +161,29 @@ extension FaultSuite {
     return violations
   }
 
+  /// Of reading it record by record: each event once and as it was written, or an error that names the file.
+  private static func violationsByRecord(
+    in log: Log, _ expected: [StoredEvent], _ spoilt: Spoilt
+  ) -> [String] {
+    var left = Set(expected.map(\.event))
+    do throws(LogError) {
+      let merge = try log.recordFiles.open()
+      while try merge.nextRecord() {
+        while let source = merge.nextSource() {
+          var cursor = source.cursor
+          repeat {
+            if left.remove(cursor.event) == nil { return ["a wrong event, or one twice, by record"] }
+          } while try source.nextOfRecord(&cursor)
+        }
+      }
+    } catch {
+      return error.names(spoilt.file.path, upTo: spoilt.offset)
+        ? [] : ["reading by record ended with \(error)"]
+    }
+    let mayHide = spoilt.file.place == nil && spoilt.mode == .readOnly
+    return left.isEmpty || mayHide ? [] : ["\(left.count) events are lost without a word, by record"]
+  }
+
   /// A damaged log can be written to, and goes on knowing what is damaged.
   private static func violations(
     afterWritingTo disk: SimulatedFileSystem, _ specimen: Specimen, _ damage: [Damage]
@@ -187,6 +211,9 @@ extension FaultSuite {
   /// One byte in this many is a case in which the whole log is read, and written to. Odd, so that both modes have it.
   private static let thoroughness = 31
 
+  /// One case in this many reads by record, which reads all files. With all bits of each byte each byte is in one.
+  private static let byRecord = 4
+
   /// A flipped bit in every byte of every file: an error that names the file, or nothing lost.
   package static func flips(
     _ shape: LogWorkload.Shape, seed: UInt64, bits: Int
@@ -200,7 +227,8 @@ extension FaultSuite {
         flipped[offset] ^= 1 << UInt8((index % bits + offset) % 8)
         let mode = (offset / 8 + index) % 2 == 0 ? Log.Mode.readWrite : .readOnly
         let spoilt = Spoilt(file: file, bytes: flipped, offset: offset, mode: mode)
-        return try violations(specimen, spoilt, isThorough: offset % thoroughness == 0)
+        return try violations(
+          specimen, spoilt, isThorough: offset % thoroughness == 0, isByRecord: index % byRecord == 0)
       }
     }
   }
@@ -212,7 +240,8 @@ extension FaultSuite {
       FaultSuite("\(file.path) is cut at each byte", cases: file.bytes.count) { (index) throws(LogError) in
         let mode = index % 2 == 0 ? Log.Mode.readWrite : .readOnly
         let spoilt = Spoilt(file: file, bytes: Array(file.bytes[..<index]), offset: index, mode: mode)
-        return try violations(specimen, spoilt, isThorough: index % thoroughness == 0)
+        return try violations(
+          specimen, spoilt, isThorough: index % thoroughness == 0, isByRecord: index % byRecord == 0)
       }
     }
   }

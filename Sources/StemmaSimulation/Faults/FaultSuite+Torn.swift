@@ -132,6 +132,24 @@ extension FaultSuite {
 
     var count: Int { (whole.count - durable.count) * Rest.allCases.count }
 
+    /// What is wrong with what an opening says that it has cut, and keeps: all behind the last whole commit, but for zeros
+    /// at the end.
+    func violations(ofCut log: Log, _ disk: SimulatedFileSystem, before: [UInt8]) throws(LogError) -> [String]
+    {
+      let end = try log.files().last.map { Int($0.storedBytes) } ?? 0
+      let rest = before[end...]
+      let cut = Array(rest.prefix(through: rest.lastIndex { $0 != 0 } ?? rest.startIndex - 1))
+      let cuts = log.recovery.cuts
+      if cut.isEmpty { return cuts.isEmpty ? [] : ["what is no torn tail is cut: \(cuts)"] }
+      guard cuts.count == 1, cuts[0].path == path, cuts[0].offset == UInt64(end),
+        cuts[0].bytes == UInt64(cut.count)
+      else { return ["\(cut.count) bytes are cut at \(end), and told is \(cuts)"] }
+      return disk.contents(cuts[0].keptAt) == cut ? [] : ["what was cut is not kept"]
+    }
+
+    /// The journal of a disk.
+    func journal(on disk: SimulatedFileSystem) -> [UInt8] { disk.contents(path) ?? [] }
+
     func disk(_ index: Int) -> SimulatedFileSystem {
       let rests = Rest.allCases
       let place = durable.count + index / rests.count
@@ -147,9 +165,11 @@ extension FaultSuite {
     return FaultSuite("an unconfirmed tail is torn at each byte", cases: tails.count) {
       (index) throws(LogError) in
       let disk = tails.disk(index)
+      let before = tails.journal(on: disk)
       guard let log = try tails.workload.reopen(disk) else { return ["the log is gone"] }
       let found = try log.allEvents()
-      var violations: [String] = []
+      var violations = try tails.violations(ofCut: log, disk, before: before)
+      log.checkInvariants()
       if !tails.stages.contains(found) { violations.append("cut to \(found.count) events") }
       if !log.recovery.damage.isEmpty { violations.append("taken for damage: \(log.recovery.damage)") }
       log.close()
