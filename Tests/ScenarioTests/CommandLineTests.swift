@@ -277,7 +277,7 @@ struct CommandLineTests {
         _stemma stemma '\(words.last ?? "")' '\(words.dropLast().last ?? "stemma")'
         printf '%s\\n' "${COMPREPLY[@]}"
         """
-      let path = Tool.productsDirectory + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
+      let path = Tool.directory + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
       let result = try Tool.run(
         "/bin/bash", ["-c", script], in: work.path,
         environment: words.first == "-C" ? ["PATH": path] : ["PATH": path, "STEMMA_NODE": work.file("field")])

@@ -55,9 +55,8 @@ struct ConsolePage {
 
   /// Runs a command as a shell does, with the tool and this build's other programs in the path.
   static func shell(_ command: String, in directory: String) throws -> Tool.Result {
-    let tools = URL(fileURLWithPath: Tool.path).deletingLastPathComponent().path
     let path =
-      [tools, Tool.productsDirectory].joined(separator: ":") + ":"
+      [Tool.directory, Tool.productsDirectory].joined(separator: ":") + ":"
       + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
     return try Tool.run("/bin/bash", ["-c", command + "\n"], in: directory, environment: ["PATH": path])
   }

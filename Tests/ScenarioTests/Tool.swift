@@ -29,6 +29,8 @@ struct Tool {
     return productsDirectory + "/stemma"
   }()
 
+  static let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
+
   /// Whether the tool is the one that the demonstration builds, so that it finds it built.
   static var isDemonstrated: Bool {
     let isIt = path.hasPrefix(ConsolePage.root.appendingPathComponent(".build-release").path)
@@ -36,7 +38,7 @@ struct Tool {
     return isIt
   }
 
-  /// Where this build's executables are: the test runner's own directory.
+  /// Where this build's executables are, if they were built: the test runner's own directory.
   static let productsDirectory: String = {
     var directory = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     while directory.path != "/" {
