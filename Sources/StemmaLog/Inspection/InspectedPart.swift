@@ -49,11 +49,12 @@ package struct InspectedPart: Sendable {
     self.number = number
   }
 
-  /// Traps if it has a number and is of a kind that is not counted, or the other way round, if events are in what holds
-  /// none, or if it ends behind what a file can have. In debug builds when it is told.
+  /// Traps if it has no number and is of a kind that is counted, or has one and can be none of these, if events are in
+  /// what holds none, or if it ends behind what a file can have. In debug builds when it is told.
   package func checkInvariants() {
     let isCounted = kind == .block || kind == .frame || kind == .slot
-    precondition(isCounted == (number != nil) && number ?? 1 > 0, "blocks, frames, slots are counted from 1")
+    precondition(number != nil || !isCounted, "blocks, frames and slots have a number")
+    precondition(number.map { $0 > 0 && (isCounted || kind == .unknown) } ?? true, "only these have, from 1")
     precondition(block == nil || kind == .block || kind == .frame || kind == .unknown, "events are in blocks")
     precondition(!offset.addingReportingOverflow(length).overflow, "a part is of a file")
   }
