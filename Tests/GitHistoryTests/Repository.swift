@@ -65,10 +65,12 @@ func run(_ arguments: [String], _ environment: [String: String] = [:], status ex
   return Array(data)
 }
 
-/// The tool that was built with the tests.
+/// The tool beside the one that `STEMMA_TOOL` names; else that which was built with the tests.
 var tool: String {
   get throws {
-    let folder = try #require(Bundle.main.executableURL).deletingLastPathComponent()
-    return folder.appending(path: "git-history").path
+    let named = ProcessInfo.processInfo.environment["STEMMA_TOOL"].flatMap { $0.isEmpty ? nil : $0 }
+    let neighbour =
+      try named.map { URL(fileURLWithPath: $0) } ?? #require(Bundle.main.executableURL)
+    return neighbour.deletingLastPathComponent().appending(path: "git-history").path
   }
 }
