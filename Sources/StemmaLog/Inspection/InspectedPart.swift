@@ -59,6 +59,14 @@ package struct InspectedPart: Sendable {
     precondition(!offset.addingReportingOverflow(length).overflow, "a part is of a file")
   }
 
+  /// Who is told of parts, told only of such as hold together.
+  package static func checking(_ body: @escaping (Self) -> Void) -> (Self) -> Void {
+    { part in
+      assert(holds(part.checkInvariants))
+      body(part)
+    }
+  }
+
   package mutating func say(_ name: String, _ number: UInt64) { facts.append((name, .number(number))) }
   package mutating func say(_ name: String, _ text: String) { facts.append((name, .text(text))) }
   package mutating func say(_ name: String, _ position: Position) {

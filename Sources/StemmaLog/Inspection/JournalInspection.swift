@@ -40,10 +40,7 @@ struct JournalInspection {
   private init(source: InspectedFile, request: InspectionRequest, body: @escaping (InspectedPart) -> Void) {
     self.source = source
     self.request = request
-    self.body = { part in
-      assert(holds(part.checkInvariants))
-      body(part)
-    }
+    self.body = InspectedPart.checking(body)
     allowance = 0
     allowance = allReadings
   }

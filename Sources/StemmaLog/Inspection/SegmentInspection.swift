@@ -34,10 +34,7 @@ struct SegmentInspection {
   private init(source: InspectedFile, request: InspectionRequest, body: @escaping (InspectedPart) -> Void) {
     self.source = source
     self.request = request
-    self.body = { part in
-      assert(holds(part.checkInvariants))
-      body(part)
-    }
+    self.body = InspectedPart.checking(body)
   }
 
   /// Traps if the header ends behind the file. In debug builds when the header was read, and when all was inspected.

@@ -40,10 +40,7 @@ package struct ShipmentInspection {
     self.source = source
     scan = BlockScan(source)
     self.request = request
-    self.body = { part in
-      assert(holds(part.checkInvariants))
-      body(part)
-    }
+    self.body = InspectedPart.checking(body)
   }
 
   /// Traps if a piece has no byte, or ends behind the file. In debug builds behind each piece.
