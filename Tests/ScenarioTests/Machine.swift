@@ -68,13 +68,18 @@ enum Machine {
   }()
 
   /// A file with holes that holds an empty file system without a journal of its own.
-  static func makeDisk(at path: String, size: UInt64) throws {
-    try Data().write(to: URL(fileURLWithPath: path))
+  ///
+  /// `losesAloud`: where holes cannot be filled, a sync says so. Then the file has room for what the file system keeps of
+  /// itself, and blocks are as large as pages: inodes that cannot be written, and blocks of which a part can, are lost
+  /// without a word.
+  static func makeDisk(at path: String, size: UInt64, losesAloud: Bool = true) throws {
+    try Data(count: losesAloud ? 256 << 10 : 0).write(to: URL(fileURLWithPath: path))
     let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
     try file.truncate(atOffset: size)
     try file.close()
+    let options = losesAloud ? ["-b", "4096", "-E", "nodiscard"] : []
     let result = try Tool.run(
-      "/usr/bin/env", ["mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-N", "64", path], in: "/")
+      "/usr/bin/env", ["mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-N", "64"] + options + [path], in: "/")
     guard result.status == 0 else { throw Mount.MountError(text: result.errors) }
   }
 }
