@@ -42,20 +42,21 @@ struct HabitTests {
     }
   }
 
-  /// What a line imports, whatever stands before the word.
-  static func imported(_ line: Substring) -> String? {
+  /// What lines import, whatever stands before the word.
+  static func imports(of lines: [Substring]) -> [String] {
+    // Made once: making it takes longer than a line does.
     let importing = #/^\s*(@\w+(\(\w+\))?\s+|(package|public|internal|fileprivate|private) )*import /#
-    return line.contains(importing) ? line.split(separator: " ").last.map(String.init) : nil
+    return lines.filter { $0.contains(importing) }.map { String($0.split(separator: " ").last ?? "") }
   }
 
   @Test("an import is seen behind attributes, an access level, and white space")
   func importsAreSeen() {
-    let lines = [
+    let lines: [Substring] = [
       "import NIOCore", "public import NIOCore", "@preconcurrency import NIOCore", "  import NIOCore",
       "@_spi(Loops) @preconcurrency package import NIOCore", "fileprivate import class NIOCore",
     ]
-    for line in lines { #expect(Self.imported(line[...]) == "NIOCore", "\(line)") }
-    #expect(Self.imported("// import NIOCore") == nil)
+    for line in lines { #expect(Self.imports(of: [line]) == ["NIOCore"], "\(line)") }
+    #expect(Self.imports(of: ["// import NIOCore"]) == [])
   }
 
   @Test("no module imports one that stands above it")
@@ -65,7 +66,7 @@ struct HabitTests {
         Issue.record("\(file.path): the module is not in the list of layers")
         continue
       }
-      for imported in file.lines.compactMap(Self.imported) {
+      for imported in Self.imports(of: file.lines) {
         if let layer = Self.layers.firstIndex(of: imported) {
           #expect(layer < own, "\(file.path) imports \(imported)")
         }
@@ -82,7 +83,7 @@ struct HabitTests {
     let files = try Self.files(in: "Tools/benchmark/Bare") + Self.files(in: "Tools/measuring")
     #expect(files.count > 8)
     for file in files {
-      for imported in file.lines.compactMap(Self.imported) {
+      for imported in Self.imports(of: file.lines) {
         #expect(!Self.layers.contains(imported) || imported == "CZlib", "\(file.path) imports \(imported)")
       }
     }
@@ -124,10 +125,11 @@ struct HabitTests {
 
   @Test("sources have no forced results, and no file is too long to have one subject")
   func sourcesAreCalm() throws {
+    let forcing = #/\b(try[!?]|as!|fatalError\()/#
     for file in try Self.files(in: "Sources") + Self.files(in: "Tools") {
       #expect(file.lines.count <= 700, "\(file.path) has \(file.lines.count) lines")
       for (index, line) in file.lines.enumerated() where !line.trimmed.hasPrefix("//") {
-        if line.contains(#/\b(try[!?]|as!|fatalError\()/#) {
+        if line.contains(forcing) {
           Issue.record("\(file.path):\(index + 1) forces a result")
         }
         for word in ["TODO", "FIXME"] where line.contains(word) {
@@ -156,7 +158,7 @@ struct HabitTests {
   /// `Tools/test` without `--long` ended at once in the shell of macOS.
   @Test("scripts run in bash 3.2, where an empty array counts as unset")
   func scriptsRunInOldShells() throws {
-    for name in ["bench", "demo", "install", "test"] {
+    for name in ["bench", "builds", "demo", "install", "test"] {
       let script = try String(contentsOf: Self.root.appendingPathComponent("Tools/" + name), encoding: .utf8)
       for array in script.matches(of: #/(?m)^ *(\w+)=\(\)/#).map(\.1) {
         let careful = script.replacing("${\(array)[@]+\"${\(array)[@]}\"}", with: "")
@@ -194,7 +196,7 @@ struct HabitTests {
     #expect(linked.subtracting(Self.layers) == ["grdb", "sqlite", "crypto"])
     #expect(!linked.contains("StemmaSimulation"))
     for file in try Self.files(in: "Sources") {
-      for imported in file.lines.compactMap(Self.imported) {
+      for imported in Self.imports(of: file.lines) {
         for word in ["Network", "NIO", "HTTP"] where imported.contains(word) {
           Issue.record("\(file.path) imports \(imported)")
         }

@@ -160,7 +160,9 @@ package struct HistoryWalk<Subject: MergeSubject> {
   }
 
   private func members(_ set: Events) -> [Event] {
-    events.indices.filter { set & (1 << Events($0)) != 0 }.map { events[$0] }
+    // Mostly: and copying events is a good part of what the laws take.
+    if set == (1 << Events(events.count)) - 1 { return events }
+    return events.indices.filter { set & (1 << Events($0)) != 0 }.map { events[$0] }
   }
 
   private func delivered(
