@@ -108,7 +108,7 @@ struct FailedSyncTests {
     .enabled(if: Machine.canMakeDisks))
   func aDiskThatFailsOnceAndThenLies() throws {
     for seed: UInt64 in 0..<5 {
-      #expect(try FailingDisk(seed: seed, saysSo: true).failsOnce(), "disk \(seed)")
+      #expect(try FailingDisk(seed: seed, losesAloud: true).failsOnce(), "disk \(seed)")
     }
   }
 
@@ -117,7 +117,7 @@ struct FailedSyncTests {
     .enabled(if: Machine.canMakeDisks))
   func disksThatLieAtOnce() throws {
     let disks: Range<UInt64> = 0..<5
-    let silent = try disks.filter { try !FailingDisk(seed: $0, saysSo: false).failsOnce() }
+    let silent = try disks.filter { try !FailingDisk(seed: $0, losesAloud: false).failsOnce() }
     print("\(silent.count) of \(disks.count) disks lied before they said anything")
   }
 
@@ -131,12 +131,12 @@ struct FailedSyncTests {
     private var texts: [String] = []
     private var acknowledged = 0
 
-    /// `saysSo`: whether it tells the next sync what it has lost; others do so now and then.
-    init(seed: UInt64, saysSo: Bool) throws {
+    /// `losesAloud`: whether it always tells the next sync what it has lost; others do so now and then.
+    init(seed: UInt64, losesAloud: Bool) throws {
       work = try Workplace()
       outer = try Mount(at: work.file("outer"), ["-t", "tmpfs", "-o", "size=6m", "tmpfs"])
       image = work.file("outer/image")
-      try Machine.makeDisk(at: image, size: 64 << 20, losesAloud: saysSo)
+      try Machine.makeDisk(at: image, size: 64 << 20, losesAloud: losesAloud)
       random = SplitMix64(seed: seed)
     }
 

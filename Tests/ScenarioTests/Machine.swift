@@ -69,9 +69,9 @@ enum Machine {
 
   /// A file with holes that holds an empty file system without a journal of its own.
   ///
-  /// `losesAloud`: where holes cannot be filled, a sync says so. Then the file has room for what the file system keeps of
-  /// itself, and blocks are as large as pages: inodes that cannot be written, and blocks of which a part can, are lost
-  /// without a word.
+  /// `losesAloud`: where holes cannot be filled, a sync says so. For that the file has room for what the file system keeps
+  /// of itself, and blocks are as large as pages. Else inodes that cannot be written, and blocks of which only a part can,
+  /// are lost without a word.
   static func makeDisk(at path: String, size: UInt64, losesAloud: Bool = true) throws {
     try Data(count: losesAloud ? 256 << 10 : 0).write(to: URL(fileURLWithPath: path))
     let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))

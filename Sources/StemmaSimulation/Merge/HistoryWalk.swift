@@ -142,7 +142,7 @@ package struct HistoryWalk<Subject: MergeSubject> {
       if events[last].operation == .resolve { try checkResolution(events[last], before, after, set, policy) }
     }
     guard let state else { preconditionFailure("a closed set has a last event") }
-    if checksParts || set == (1 << Events(events.count)) - 1 {
+    if checksParts || set == whole {
       try checkBytes(state, set, policy)
       try checkRepetition(state, set, policy)
       try checkFold(state, orders: orders, set, policy)
@@ -159,9 +159,12 @@ package struct HistoryWalk<Subject: MergeSubject> {
     return !events.indices.contains { set & (1 << Events($0)) != 0 && pasts[$0] & bit != 0 }
   }
 
+  /// The set of all events.
+  private var whole: Events { (1 << Events(events.count)) - 1 }
+
   private func members(_ set: Events) -> [Event] {
-    // Mostly: and copying events is a good part of what the laws take.
-    if set == (1 << Events(events.count)) - 1 { return events }
+    // Most sets that are asked for are whole, and copying events is a good part of what the laws take.
+    if set == whole { return events }
     return events.indices.filter { set & (1 << Events($0)) != 0 }.map { events[$0] }
   }
 
