@@ -37,6 +37,10 @@ import Testing
     expectNone(try FaultSuite.failures(.small, seed: 3))
   }
 
+  @Test func whatCannotBeReadIsNeverTakenForDamagedOrEmpty() throws {
+    expectNone(try FaultSuite.failedReads(.small, seed: 9))
+  }
+
   @Test func aSegmentThatIsTornAtAnyByteLeavesTheJournal() throws {
     expectNone(try FaultSuite.tornSeals(.small, seed: 4))
   }

@@ -38,7 +38,9 @@ struct OutsidePackageTests {
       "--package-path", package.path, "--scratch-path", products, "--disable-automatic-resolution",
       "--disable-index-store", "-debug-info-format", "none",
     ]
-    let build = try run(["swift", "build", "--product", "teams"] + options, in: package)
+    // As `Tools/builds` has it.
+    let whole = ["-wmo", "-num-threads", "2", "-disable-batch-mode"].flatMap { ["-Xswiftc", $0] }
+    let build = try run(["swift", "build", "--product", "teams"] + options + whole, in: package)
     try #require(build.status == 0, "\(build.output.suffix(2000))")
     let program = try run(["\(products)/debug/teams"], in: package)
     #expect(program.output == "Tim B.: Go Frontend!\n[nil]\n")

@@ -7,7 +7,8 @@ struct Faults: AsyncParsableCommand {
     abstract: "Strikes a log with every fault at every place.",
     discussion: """
       A log of more than 64 KiB on a simulated disk: power fails at each file operation, and again at each one of \
-      the recovery, also from a torn tail and from damage; each operation fails with five errors, once and for ever; each file is cut at each byte and \
+      the recovery, also from a torn tail and from damage; each operation fails with five errors, once and for ever, reading \
+      too; each file is cut at each byte and \
       has a bit flipped in each byte; bytes are missing or too many in each sealed file; an unconfirmed tail is torn at each byte.
       """)
 
