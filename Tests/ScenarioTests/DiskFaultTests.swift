@@ -260,8 +260,10 @@ struct DiskFaultTests {
     #expect(try work.export("node") == export)
   }
 
-  @Test("a directory that vanishes under a reader and a writer is an error, and nothing is made in its place")
-  func aDirectoryVanishes() throws {
+  @Test(
+    "a directory that vanishes under a reader and a writer is an error, and nothing is made in its place",
+    arguments: ["node/log", "node"])
+  func aDirectoryVanishes(directory: String) throws {
     let work = try Workplace()
     try work.rows("node")
     try work.stemma("-C", "node", "create", "Row", "tenant=u", "n=1", "text=x")
@@ -271,7 +273,7 @@ struct DiskFaultTests {
     let writer = try Following(["-C", "node", "import", "lines"], in: work)
     // Returns when the command has opened the other end.
     let lines = try FileHandle(forWritingTo: URL(fileURLWithPath: work.file("lines")))
-    try FileManager.default.moveItem(atPath: work.file("node/log"), toPath: work.file("away"))
+    try FileManager.default.moveItem(atPath: work.file(directory), toPath: work.file("away"))
     try lines.write(contentsOf: Data((Rows.lines(1) + "\n").utf8))
     try lines.close()
     #expect(writer.end() == 74)
@@ -280,8 +282,8 @@ struct DiskFaultTests {
       let result = try Tool.run(Tool.path, ["-C", "node"] + arguments, in: work.path)
       #expect(result.status == 66, "\(arguments): \(result.status) \(result.errors)")
     }
-    #expect(!FileManager.default.fileExists(atPath: work.file("node/log")))
-    try FileManager.default.moveItem(atPath: work.file("away"), toPath: work.file("node/log"))
+    #expect(!FileManager.default.fileExists(atPath: work.file(directory)))
+    try FileManager.default.moveItem(atPath: work.file("away"), toPath: work.file(directory))
     try work.stemma("-C", "node", "verify")
   }
 }

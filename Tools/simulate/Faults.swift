@@ -30,12 +30,13 @@ struct Faults: AsyncParsableCommand {
       throw ExitCode(1)
     }
     Self.limitAddresses()
+    let watch = Watch()
     var passed = 0
     var failed = 0
     for suite in try FaultSuite.all(.large, seed: seed, bits: long ? 8 : 1)
     where filter.isEmpty || suite.name.contains(filter) {
       let cases = max(0, from)..<max(0, from, min(to, suite.cases))
-      let violations = await violations(of: suite, cases)
+      let violations = await violations(of: suite, cases, watch)
       for violation in violations.prefix(5) { Report.say(violation) }
       Report.say("\(suite.name): \(cases.count) cases, \(violations.count) failed")
       passed += cases.count - violations.count
@@ -82,14 +83,14 @@ struct Faults: AsyncParsableCommand {
     #endif
   }
 
-  private func violations(of suite: FaultSuite, _ cases: Range<Int>) async -> [String] {
+  private func violations(of suite: FaultSuite, _ cases: Range<Int>, _ watch: Watch) async -> [String] {
     await withTaskGroup(of: [String].self) { group in
       for worker in 0..<workers {
         group.addTask {
           stride(from: cases.lowerBound + worker, to: cases.upperBound, by: workers).compactMap { index in
-            let violations = suite.violations(index)
-            guard !violations.isEmpty else { return nil }
-            return "\(suite.name), case \(index): \(violations.joined(separator: "; "))"
+            let name = "\(suite.name), case \(index)"
+            let violations = watch.run(name, of: worker) { suite.violations(index) }
+            return violations.isEmpty ? nil : "\(name): \(violations.joined(separator: "; "))"
           }
         }
       }
