@@ -341,13 +341,13 @@ import Testing
     #expect(try a.commit(Self.row(5000, "new")).count == 1)
   }
 
-  /// Every eleventh file operation of giving up is the last one of its process; the next process finishes it.
+  /// Each file operation of giving up is the last one of its process; the next process finishes it.
   @Test func aGivingUpThatIsInterruptedIsFinishedAndSaysNothingTwice() throws {
     let (bench, losses) = try damaged(60)
     let rows = try shown(bench.open("a"))
     try bench.copy("a", to: "kept")
     var interruptions = 0
-    for operation in stride(from: 1, to: 2000, by: 11) {
+    for operation in 1..<2000 {
       try bench.replace("a", with: "kept")
       // A copy begins an origin, before anything is counted.
       _ = try bench.open("a")
@@ -369,6 +369,6 @@ import Testing
       #expect(a.mark.givenUp.count == 1 && a.mark.givenUp.first?.losses == losses, "\(operation)")
       #expect(try a.history.count == 60, "\(operation)")
     }
-    #expect(interruptions > 5)
+    #expect(interruptions > 55)
   }
 }

@@ -65,7 +65,7 @@ extension FaultSuite {
   }
 
   /// One file is not what was written: bytes from `offset` on are.
-  private struct Spoilt: Sendable {
+  struct Spoilt: Sendable {
     let file: Specimen.File
     let bytes: [UInt8]
     let offset: Int
@@ -164,7 +164,7 @@ extension FaultSuite {
   }
 
   /// Of reading it record by record: each event once and as it was written, or an error that names the file.
-  private static func violationsByRecord(
+  static func violationsByRecord(
     in log: Log, _ expected: [StoredEvent], _ spoilt: Spoilt
   ) -> [String] {
     var left = Set(expected.map(\.event))

@@ -89,17 +89,9 @@ extension FaultSuite {
       return compare(events.map(\.event), specimen)
         + (omissions.isEmpty ? [] : ["what is whole is read around"])
     case .byRecord:
-      var left = Set(specimen.events.map(\.event))
-      let merge = try log.recordFiles.open()
-      while try merge.nextRecord() {
-        while let source = merge.nextSource() {
-          var cursor = source.cursor
-          repeat {
-            if left.remove(cursor.event) == nil { return ["a wrong event, or one twice"] }
-          } while try source.nextOfRecord(&cursor)
-        }
-      }
-      return left.isEmpty ? [] : ["\(left.count) events are missing"]
+      let events = try log.eventsByRecord()
+      return events.count == specimen.events.count && Set(events) == Set(specimen.events.map(\.event))
+        ? [] : ["\(events.count) events by record instead of \(specimen.events.count), or others"]
     case .verifying:
       return try log.verify().map { "damage where none is: \($0)" }
     }

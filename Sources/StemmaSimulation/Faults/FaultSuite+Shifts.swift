@@ -74,6 +74,8 @@ extension FaultSuite {
     let whole = all.filter { event in !lost.contains { $0.positions.contains(event.position) } }
     if !Set(read).isSubset(of: Set(all)) { violations.append("a wrong event") }
     if isAmongBlocks, read != whole { violations.append("\(read.count) events are read, not \(whole.count)") }
+    let spoilt = Spoilt(file: file, bytes: bytes, offset: hurt.lowerBound + shift, mode: .readOnly)
+    violations += violationsByRecord(in: log, specimen.events, spoilt)
     log.checkInvariants()
     log.close()
     return violations

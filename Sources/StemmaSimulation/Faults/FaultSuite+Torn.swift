@@ -2,6 +2,9 @@ import StemmaEvents
 import StemmaLog
 
 extension FaultSuite {
+  /// One case in this many reads by record, too; each rest is in some.
+  private static let byRecordWhereTorn = 7
+
   /// What stands behind a torn write.
   private enum Rest: CaseIterable { case nothing, zeros, stale }
 
@@ -44,6 +47,9 @@ extension FaultSuite {
       guard let log = try workload.reopen(copy) else { return ["the log is gone"] }
       var violations: [String] = []
       if try log.allEvents() != events { violations.append("other events") }
+      if index % byRecordWhereTorn == 0, try Set(log.eventsByRecord()) != Set(events) {
+        violations.append("other events by record")
+      }
       if !log.recovery.damage.isEmpty { violations.append("damage: \(log.recovery.damage)") }
       let damage = try log.verify()
       if !damage.isEmpty { violations.append("verify finds \(damage)") }
@@ -171,6 +177,9 @@ extension FaultSuite {
       var violations = try tails.violations(ofCut: log, disk, before: before)
       log.checkInvariants()
       if !tails.stages.contains(found) { violations.append("cut to \(found.count) events") }
+      if index % byRecordWhereTorn == 0, try Set(log.eventsByRecord()) != Set(found) {
+        violations.append("other events by record")
+      }
       if !log.recovery.damage.isEmpty { violations.append("taken for damage: \(log.recovery.damage)") }
       log.close()
       guard let again = try tails.workload.reopen(disk) else { return ["the log is gone"] }

@@ -164,15 +164,7 @@ package struct LogWorkload: Sendable {
   /// What is wrong with reading the same log record by record.
   private func violationsByRecord(in log: Log, events: Int) throws(LogError) -> [String] {
     guard log.recovery.damage.isEmpty else { return [] }
-    let merge = try log.recordFiles.open()
-    var count = 0
-    while try merge.nextRecord() {
-      merge.checkInvariants()
-      while let source = merge.nextSource() {
-        var cursor = source.cursor
-        repeat { count += 1 } while try source.nextOfRecord(&cursor)
-      }
-    }
+    let count = try log.eventsByRecord().count
     return count == events ? [] : ["\(events) events in arrival order, \(count) by record"]
   }
 

@@ -81,4 +81,18 @@ extension Log {
     var reader = events()
     return try reader.rest().map(\.event)
   }
+
+  /// The same, record by record, as tables are made of it.
+  package func eventsByRecord() throws(LogError) -> [Event] {
+    var events: [Event] = []
+    let merge = try recordFiles.open()
+    while try merge.nextRecord() {
+      merge.checkInvariants()
+      while let source = merge.nextSource() {
+        var cursor = source.cursor
+        repeat { events.append(cursor.event) } while try source.nextOfRecord(&cursor)
+      }
+    }
+    return events
+  }
 }

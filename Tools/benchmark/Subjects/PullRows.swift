@@ -2,29 +2,28 @@ import Measuring
 import StemmaNode
 import StemmaReplication
 
-/// Pulling one partition, which has about 1 % of the events, against pulling everything.
+/// Pulling one partition, which has about 1 % of the events, into a node without events, against pulling everything. And making
+/// the node, too, as a clone of that partition does.
 func measurePulls(_ bench: Bench) throws {
-  let directory = try bench.node(bench.events)
+  let source = RemotePeer(name: "source", address: try bench.node(bench.events))
+  let partition = ["tenant=tenant-142"]
   var bytes: UInt64 = 0
+  func pull(_ partitions: [String], into name: String) throws -> Cost {
+    let target = try bench.emptyNode(name).directory
+    return try Cost.of {
+      let node = try Node.open(at: target, .init(mode: .write))
+      let report = try node.exchange(with: source, pulls: true, pushes: false, partitions: partitions) {
+        _, _ in
+      }
+      if !partitions.isEmpty { bytes = report.pulled?.bytesRead ?? 0 }
+    }
+  }
   let costs = try bench.byTurns(
     rounds: bench.roundsOfSeconds,
-    ours: {
-      let target = try bench.fresh("part")
-      return try Cost.of {
-        bytes = try Node.clone(
-          from: directory, to: target, partitions: ["tenant=tenant-142"], name: "part"
-        ) { _, _ in }.bytesRead
-      }
-    },
-    baseline: {
-      let target = try bench.fresh("whole")
-      return try Cost.of {
-        _ = try Node.clone(from: directory, to: target, partitions: [], name: "whole") { _, _ in }
-      }
-    })
+    ours: { try pull(partition, into: "part") }, baseline: { try pull([], into: "whole") })
   bench.add(
     "bytes read to pull 1 % of the events", ours: Double(bytes),
-    baseline: Double(try bench.logBytes(directory)),
+    baseline: Double(try bench.logBytes(source.address)),
     "bytes", .atMost(0.02))
   bench.add(
     "time to pull it; 3 % of all and 30 ms", ours: costs.ours.wall * 1000,
@@ -32,5 +31,17 @@ func measurePulls(_ bench: Bench) throws {
   bench.add(
     "time to pull it; 3 % of all and 30 ms, CPU", ours: costs.ours.cpu * 1000,
     baseline: costs.baseline.cpu * 30 + 30, "ms", .atMost(1))
+  func clone(_ partitions: [String], to name: String) throws -> Cost {
+    let target = try bench.fresh(name)
+    return try Cost.of {
+      _ = try Node.clone(from: source.address, to: target, partitions: partitions, name: name) { _, _ in }
+    }
+  }
+  let clones = try bench.byTurns(
+    rounds: bench.roundsOfSeconds, ours: { try clone(partition, to: "part") },
+    baseline: { try clone([], to: "whole") })
+  bench.add(
+    "time to clone it, with a new node; 3 % of all and 30 ms", ours: clones.ours.wall * 1000,
+    baseline: clones.baseline.wall * 30 + 30, "ms", .none)
   for name in ["part", "whole"] { _ = try bench.fresh(name) }
 }
