@@ -267,6 +267,7 @@ struct DiskFaultTests {
     let work = try Workplace()
     try work.rows("node")
     try work.stemma("-C", "node", "create", "Row", "tenant=u", "n=1", "text=x")
+    let (before, export) = (try work.events("node"), try work.export("node"))
     let reader = try Following(["-C", "node", "log", "--follow", "--oneline"], in: work)
     #expect(reader.lines(1).count == 1)
     try #require(mkfifo(work.file("lines"), 0o600) == 0)
@@ -285,5 +286,7 @@ struct DiskFaultTests {
     #expect(!FileManager.default.fileExists(atPath: work.file(directory)))
     try FileManager.default.moveItem(atPath: work.file("away"), toPath: work.file(directory))
     try work.stemma("-C", "node", "verify")
+    #expect(try work.events("node") == before)
+    #expect(try work.export("node") == export)
   }
 }

@@ -144,11 +144,29 @@ import Testing
     let waiting = try start(
       ["-C", "node", "create", "Row", "tenant=t", "n=2", "text=waits", "--wait", "60"], in: work,
       output: FileHandle.nullDevice)
+    // It waits: it has the file open, and is not done.
+    while !isOpen(work.file("node/lock"), in: waiting.processIdentifier), waiting.isRunning { sched_yield() }
+    #expect(waiting.isRunning)
+    let late = try Tool.run(
+      Tool.path, ["-C", "node", "create", "Row", "tenant=t", "n=3", "text=late", "--wait", "1"], in: work.path
+    )
+    #expect(late.status == 75, "\(late.errors)")
+    #expect(waiting.isRunning)
     close(lock)
     waiting.waitUntilExit()
     #expect(waiting.terminationStatus == 0)
     try work.stemma("-C", "node", "verify")
     #expect(try work.events("node") == before + 1)
+  }
+
+  /// Whether a process has a file open. Where nobody can tell, it is taken to have.
+  private func isOpen(_ path: String, in process: Int32) -> Bool {
+    let files = "/proc/\(process)/fd"
+    guard let numbers = FileManager.default.enumerator(atPath: files) else { return true }
+    let real = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+    return numbers.contains { number in
+      URL(fileURLWithPath: "\(files)/\(number)").resolvingSymlinksInPath().path == real
+    }
   }
 
   private func create(_ number: Int, in name: String, _ work: Workplace) throws {

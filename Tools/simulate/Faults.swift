@@ -20,7 +20,13 @@ struct Faults: AsyncParsableCommand {
   @Option(help: "Parallel workers.") var workers = ProcessInfo.processInfo.activeProcessorCount
 
   func run() async throws {
-    let measures = try FaultSuite.measures(.large, seed: seed)
+    let watch = Watch()
+    let (measures, suites) = try watch.run("preparing") {
+      (
+        try FaultSuite.measures(.large, seed: seed),
+        try FaultSuite.all(.large, seed: seed, bits: long ? 8 : 1)
+      )
+    }
     Report.say(
       "seed \(seed): a log of \(measures.bytes) bytes, in segments of \(measures.blocks.map(\.description).joined(separator: " and ")) blocks"
     )
@@ -30,11 +36,9 @@ struct Faults: AsyncParsableCommand {
       throw ExitCode(1)
     }
     Self.limitAddresses()
-    let watch = Watch()
     var passed = 0
     var failed = 0
-    for suite in try FaultSuite.all(.large, seed: seed, bits: long ? 8 : 1)
-    where filter.isEmpty || suite.name.contains(filter) {
+    for suite in suites where filter.isEmpty || suite.name.contains(filter) {
       let cases = max(0, from)..<max(0, from, min(to, suite.cases))
       let violations = await violations(of: suite, cases, watch)
       for violation in violations.prefix(5) { Report.say(violation) }

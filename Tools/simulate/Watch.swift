@@ -1,33 +1,39 @@
 import Foundation
 import Synchronization
 
-/// Ends the process when a case takes longer than any may, and says which: one that hangs never comes to an end itself.
+/// Ends the process when something takes longer than any case may, and says what: what hangs never comes to an end itself.
 final class Watch: Sendable {
-  /// Far more than the slowest case takes on a slow machine, in seconds.
-  private static let limit = 120
+  /// How often it looks, and how often it may see the same case: two minutes, far more than the slowest one takes on a slow
+  /// machine. It counts its own turns, as clocks run on while a process is stopped.
+  private static let seconds = 5
+  private static let turns = 24
 
-  private struct Case { let name: String, start: ContinuousClock.Instant }
+  private struct Case {
+    let name: String
+    var turns = 0
+  }
 
   private let running = Mutex<[Int: Case]>([:])
 
   init() {
     Thread.detachNewThread { [self] in
       while true {
-        Thread.sleep(forTimeInterval: 5)
-        for late in running.withLock({
-          $0.values.filter { $0.start.duration(to: .now) > .seconds(Self.limit) }
-        }) {
-          Report.say("\(late.name) is not done after \(Self.limit) seconds")
-          exit(1)
+        Thread.sleep(forTimeInterval: Double(Self.seconds))
+        let late = running.withLock { running in
+          for worker in running.keys { running[worker]?.turns += 1 }
+          return running.values.first { $0.turns > Self.turns }
         }
+        guard let late else { continue }
+        Report.say("\(late.name) is not done after \(Self.turns * Self.seconds) seconds")
+        _exit(1)
       }
     }
   }
 
   /// Runs a case of one of the workers, which are numbered.
-  func run<Result>(_ name: String, of worker: Int, _ body: () -> Result) -> Result {
-    running.withLock { $0[worker] = Case(name: name, start: .now) }
+  func run<Result>(_ name: String, of worker: Int = 0, _ body: () throws -> Result) rethrows -> Result {
+    running.withLock { $0[worker] = Case(name: name) }
     defer { running.withLock { $0[worker] = nil } }
-    return body()
+    return try body()
   }
 }

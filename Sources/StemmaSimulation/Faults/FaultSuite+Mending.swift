@@ -105,10 +105,7 @@ extension FaultSuite {
       if Set(found) != Set(expected) || found.count != expected.count {
         violations.append("\(found.count) events instead of \(expected.count)")
       }
-      let byRecord = try log.eventsByRecord()
-      if byRecord.count != expected.count || Set(byRecord) != Set(expected) {
-        violations.append("\(byRecord.count) events by record instead of \(expected.count)")
-      }
+      violations += try log.violationsByRecord(expected)
       if remedy != .givingUp, try log.streams() != held { violations.append("other streams") }
       log.checkInvariants()
       return violations

@@ -137,7 +137,7 @@ package struct LogWorkload: Sendable {
   package func violations(in log: Log) throws(LogError) -> [String] {
     checkInvariants()
     var found = try log.allEvents()
-    var violations = try violationsByRecord(in: log, events: found.count)
+    var violations = log.recovery.damage.isEmpty ? try log.violationsByRecord(found) : []
     var expected = attempted
     var least = acknowledged
     if mayBePurged {
@@ -159,13 +159,6 @@ package struct LogWorkload: Sendable {
     if !damage.isEmpty { violations.append("verify finds \(damage)") }
     log.checkInvariants()
     return violations
-  }
-
-  /// What is wrong with reading the same log record by record.
-  private func violationsByRecord(in log: Log, events: Int) throws(LogError) -> [String] {
-    guard log.recovery.damage.isEmpty else { return [] }
-    let count = try log.eventsByRecord().count
-    return count == events ? [] : ["\(events) events in arrival order, \(count) by record"]
   }
 
   /// What is wrong with a log that was recovered, shown, written to once more, and lost power again.

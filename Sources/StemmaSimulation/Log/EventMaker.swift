@@ -82,17 +82,30 @@ extension Log {
     return try reader.rest().map(\.event)
   }
 
-  /// The same, record by record, as tables are made of it.
-  package func eventsByRecord() throws(LogError) -> [Event] {
-    var events: [Event] = []
+  /// What is wrong with reading it record by record, as tables are made of it, where it holds these events, each once: others,
+  /// one twice, or one that is not there, unless it `mayLack` some. An error ends it, if nothing was wrong before.
+  package func violationsByRecord(
+    _ expected: some Swift.Sequence<Event>, mayLack: Bool = false
+  ) throws(LogError) -> [String] {
+    var left: [EventName: Event] = [:]
+    for event in expected { left[event.name] = event }
     let merge = try recordFiles.open()
     while try merge.nextRecord() {
       merge.checkInvariants()
       while let source = merge.nextSource() {
         var cursor = source.cursor
-        repeat { events.append(cursor.event) } while try source.nextOfRecord(&cursor)
+        repeat {
+          let event = cursor.event
+          guard left.removeValue(forKey: event.name) == event else {
+            return ["by record, an event is another one, or there twice"]
+          }
+        } while try source.nextOfRecord(&cursor)
       }
     }
-    return events
+    return left.isEmpty || mayLack ? [] : ["by record, \(left.count) events are missing"]
   }
+}
+
+extension Event {
+  fileprivate var name: EventName { EventName(partition: partition, dot: dot) }
 }

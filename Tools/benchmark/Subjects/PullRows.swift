@@ -15,7 +15,10 @@ func measurePulls(_ bench: Bench) throws {
       let report = try node.exchange(with: source, pulls: true, pushes: false, partitions: partitions) {
         _, _ in
       }
-      if !partitions.isEmpty { bytes = report.pulled?.bytesRead ?? 0 }
+      guard let pulled = report.pulled, report.missing == nil, pulled.events > 0 else {
+        throw BenchError("nothing was pulled, or not all")
+      }
+      if !partitions.isEmpty { bytes = pulled.bytesRead }
     }
   }
   let costs = try bench.byTurns(
