@@ -94,6 +94,76 @@ import Testing
     #expect(losses > 50)
   }
 
+  /// EIO, ENOSPC, EINTR, EMFILE and EACCES.
+  private static let errors: [Int32] = [5, 28, 4, 24, 13]
+
+  /// Each operation fails once, by turns with each error, and whoever was told so goes on with the same node as far as that
+  /// lets them. What was acknowledged is there, also behind a loss of power, and no file is left open.
+  @Test(arguments: 0..<5) func eachFileOperationMayFailOnce(turn: Int) throws {
+    var failures = 0
+    for operation in 1... {
+      let bench = try Bench()
+      _ = try bench.node("p", DirectoryTests.note)
+      try FileManager.default.createDirectory(atPath: bench.path("a"), withIntermediateDirectories: true)
+      let disk = try Self.disk(for: bench, seed: UInt64(operation))
+      try disk.plant(at: bench.path("p"), like: bench)
+      let (before, errno) = (disk.operations.count, Self.errors[(operation + turn) % Self.errors.count])
+      let pages = SimulatedFileSystem.DroppedPages.allCases[operation % 2]
+      disk.inject([.init(operation: before + operation, errno: errno, pages: pages)])
+      let comment: Comment = "operation \(operation) fails with \(errno)"
+      var keys: [String] = []
+      var isMade = false
+      try Self.goOn(bench, on: disk, comment, &isMade, &keys)
+      let isDone = disk.operations.count < before + operation
+      disk.inject([])
+      #expect(disk.openFiles == 0, comment)
+      for isAfterCrash in [false, true] {
+        if isAfterCrash { disk.crash() }
+        do {
+          let node = try bench.open("a", on: disk)
+          for key in keys { #expect(try node.fields("Note", "\"\(key)\"") != nil, comment) }
+          #expect(node.mark.damage == nil && node.notices.allSatisfy { !$0.contains("damage") }, comment)
+          let key = "after \(isAfterCrash)"
+          try node.commit(DirectoryTests.create(key))
+          keys.append(key)
+          try node.checkInvariants()
+        } catch NodeError.noNode, NodeError.lostMark {
+          #expect(!isMade, comment)
+        }
+        #expect(disk.openFiles == 0, comment)
+      }
+      if isDone { break }
+      failures += 1
+    }
+    #expect(failures > 50)
+  }
+
+  /// A node's life in steps, each of which may end with an error of the disk.
+  private static func goOn(
+    _ bench: Bench, on disk: SimulatedFileSystem, _ comment: Comment, _ isMade: inout Bool,
+    _ keys: inout [String]
+  ) throws {
+    func step(_ body: () throws -> Void) throws -> Bool {
+      do {
+        try body()
+        return true
+      } catch let error as NodeError {
+        #expect(["log", "poisoned"].contains(caseName(error)), "\(comment): \(error)")
+        return false
+      }
+    }
+    var made: Node?
+    isMade = try step { made = try bench.node("a", DirectoryTests.note, on: disk) }
+    guard let node = made else { return }
+    if try step({ try node.commit(DirectoryTests.create("1")) }) { keys.append("1") }
+    _ = try step { try node.addRemote("p", bench.path("p")) }
+    if try step({ try node.commit(DirectoryTests.create("2")) }) { keys.append("2") }
+    _ = try step { _ = try node.apply(schema: later) }
+    _ = try step { try node.sealIfWanted() }
+    if try step({ try node.commit(DirectoryTests.create("3")) }) { keys.append("3") }
+    _ = try step { try node.checkInvariants() }
+  }
+
   /// A node that went on after a failed sync read what it had written and not synced. Where the kernel had dropped that, the
   /// node recorded damage of its log, and its partitions could only be read.
   @Test(arguments: SimulatedFileSystem.DroppedPages.allCases)
