@@ -94,12 +94,9 @@ import Testing
     #expect(losses > 50)
   }
 
-  /// EIO, ENOSPC, EINTR, EMFILE and EACCES.
-  private static let errors: [Int32] = [5, 28, 4, 24, 13]
-
   /// Each operation fails once, by turns with each error, and whoever was told so goes on with the same node as far as that
   /// lets them. What was acknowledged is there, also behind a loss of power, and no file is left open.
-  @Test(arguments: 0..<5) func eachFileOperationMayFailOnce(turn: Int) throws {
+  @Test(arguments: FaultSuite.errors.indices) func eachFileOperationMayFailOnce(turn: Int) throws {
     var failures = 0
     for operation in 1... {
       let bench = try Bench()
@@ -107,7 +104,9 @@ import Testing
       try FileManager.default.createDirectory(atPath: bench.path("a"), withIntermediateDirectories: true)
       let disk = try Self.disk(for: bench, seed: UInt64(operation))
       try disk.plant(at: bench.path("p"), like: bench)
-      let (before, errno) = (disk.operations.count, Self.errors[(operation + turn) % Self.errors.count])
+      let (before, errno) = (
+        disk.operations.count, FaultSuite.errors[(operation + turn) % FaultSuite.errors.count]
+      )
       let pages = SimulatedFileSystem.DroppedPages.allCases[operation % 2]
       disk.inject([.init(operation: before + operation, errno: errno, pages: pages)])
       let comment: Comment = "operation \(operation) fails with \(errno)"

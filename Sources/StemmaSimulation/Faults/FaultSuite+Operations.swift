@@ -24,7 +24,7 @@ extension FaultSuite {
   }
 
   /// Errors that operations fail with.
-  static let errors = [
+  package static let errors = [
     System.inputOutput, System.noSpace, System.interrupted, System.tooManyFiles, System.noAccess,
   ]
 

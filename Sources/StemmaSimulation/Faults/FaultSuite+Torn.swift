@@ -30,8 +30,7 @@ extension FaultSuite {
     init(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) {
       disk = SimulatedFileSystem(seed: seed)
       workload = LogWorkload(shape)
-      let log = try Log.create(
-        in: LogWorkload.directory, id: LogWorkload.logID, fileSystem: disk, options: workload.options)
+      let log = try workload.create(on: disk)
       var maker = EventMaker(seed: seed)
       _ = try log.append([Commit(maker.commit(shape.events, textLength: shape.textLength))])
       try log.sync()
@@ -80,8 +79,7 @@ extension FaultSuite {
   ) throws(LogError) -> FaultSuite {
     let disk = SimulatedFileSystem(seed: seed)
     let workload = LogWorkload(shape)
-    let log = try Log.create(
-      in: LogWorkload.directory, id: LogWorkload.logID, fileSystem: disk, options: workload.options)
+    let log = try workload.create(on: disk)
     var maker = EventMaker(seed: seed)
     let path = LogWorkload.directory + "/watermark"
     var images: [[UInt8]] = []
@@ -136,8 +134,7 @@ extension FaultSuite {
     init(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) {
       disk = SimulatedFileSystem(seed: seed)
       workload = LogWorkload(shape)
-      let log = try Log.create(
-        in: LogWorkload.directory, id: LogWorkload.logID, fileSystem: disk, options: workload.options)
+      let log = try workload.create(on: disk)
       var maker = EventMaker(seed: seed)
       let first = maker.commit(shape.events, textLength: shape.textLength)
       _ = try log.append([Commit(first)])

@@ -54,7 +54,7 @@ package struct LogWorkload: Sendable {
     on disk: SimulatedFileSystem, seed: UInt64, goesOn: Bool = false
   ) throws(LogError) {
     var maker = EventMaker(seed: seed)
-    let log = try Log.create(in: Self.directory, id: Self.logID, fileSystem: disk, options: options)
+    let log = try create(on: disk)
     var failure: LogError?
     for step in 0..<9 {
       let before = (maker: maker, attempted: attempted.count)
@@ -118,6 +118,11 @@ package struct LogWorkload: Sendable {
   /// Traps if more was acknowledged than was ever written.
   func checkInvariants() {
     precondition(acknowledged <= attempted.count, "what is acknowledged was handed to the log")
+  }
+
+  /// Makes the log, which has nothing yet.
+  func create(on disk: SimulatedFileSystem) throws(LogError) -> Log {
+    try Log.create(in: Self.directory, id: Self.logID, fileSystem: disk, options: options)
   }
 
   /// Opens the log after a fault; nil: there is none, as after a creation that failed.
