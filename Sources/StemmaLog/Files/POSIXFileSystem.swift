@@ -97,6 +97,9 @@ package struct POSIXFileSystem: FileSystem {
 
 /// An open descriptor; -1 once closed, so that a late caller gets EBADF and never another file's descriptor.
 private final class POSIXFile: File {
+  /// How often bytes may be asked for that are there and do not come: more often than others cut and append meanwhile.
+  private static let mostRefusals = 4
+
   private let descriptor: Atomic<Int32>
   private let path: String
 
@@ -114,14 +117,22 @@ private final class POSIXFile: File {
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
       initialized = 0
       do throws(LogError) {
+        var refusals = 0
         while initialized < count {
           let got = try System.retrying(path, "pread") {
             pread(
               number, buffer.baseAddress.map { $0 + initialized }, count - initialized,
               off_t(offset) + off_t(initialized))
           }
-          if got == 0 { break }
           initialized += got
+          if got > 0 { continue }
+          // A call that gives nothing where there is something would make an empty file of any. Somebody may have appended
+          // since it, so it is asked again.
+          if try size() <= offset + UInt64(initialized) { break }
+          refusals += 1
+          guard refusals < Self.mostRefusals else {
+            throw .system(path: path, operation: "pread", errno: EIO)
+          }
         }
       } catch { failure = error }
     }
