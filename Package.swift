@@ -146,3 +146,12 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+/// Tests of macros are built as macros are, for the machine that compiles, and so is whatever is in one product with them: a
+/// package that uses the library could share nothing of it. STEMMA_TESTS is `macros` for a product of those alone, and
+/// `others` for one of all others; without it all are one.
+if let tests = Context.environment["STEMMA_TESTS"] {
+  package.targets.removeAll { target in
+    target.type == .test && (target.name == "StemmaMacrosTests") != (tests == "macros")
+  }
+}

@@ -55,11 +55,14 @@ struct GoldenTests {
   func formats() throws {
     let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
     // Of a pipe or a list each command.
-    let calls = try files.filter { $0.hasSuffix(".md") }
-      .flatMap { try ConsolePage(Self.folder.appendingPathComponent($0)).steps }
-      .flatMap { $0.command.split { "|;&{".contains($0) } }
-      .map { $0.split(separator: " ").drop { $0 != "stemma" }.dropFirst() }
-      .map { $0.first == "-C" ? $0.dropFirst(2) : $0 }
+    let pages = files.filter { $0.hasSuffix(".md") }
+    let steps = try pages.flatMap { try ConsolePage(Self.folder.appendingPathComponent($0)).steps }
+    let calls = steps.flatMap { step -> [ArraySlice<Substring>] in
+      step.command.split { "|;&{".contains($0) }.map { command -> ArraySlice<Substring> in
+        let words = command.split(separator: " ").drop { $0 != "stemma" }.dropFirst()
+        return words.first == "-C" ? words.dropFirst(2) : words
+      }
+    }
     let work = try Workplace()
     var found = 0
     let commands = try HelpTests().commands(in: work).filter { !$0.isEmpty }

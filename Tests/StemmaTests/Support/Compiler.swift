@@ -25,7 +25,7 @@ enum Compiler {
     compiler.arguments =
       [
         "swiftc", "-typecheck", "-swift-version", "6", "-diagnostic-style", "llvm", "-no-color-diagnostics",
-        "-I", modules(products).path,
+        "-I", products.appendingPathComponent("Modules\(suffix(products))").path,
         "-load-plugin-executable",
         products.appendingPathComponent("StemmaMacros-tool").path + "#StemmaMacros",
       ] + moduleMaps(root, products).flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] } + [file.path]
@@ -41,19 +41,18 @@ enum Compiler {
     return complaints
   }
 
-  /// Where the modules are that these tests were built with. A test bundle that uses macros is built for the machine that
-  /// runs them, beside the products.
-  private static func modules(_ products: URL) -> URL {
-    let own = products.appendingPathComponent("Modules-tool")
-    let hasOwn = FileManager.default.fileExists(atPath: own.appendingPathComponent("Stemma.swiftmodule").path)
-    return hasOwn ? own : products.appendingPathComponent("Modules")
+  /// What stands behind the names of the places in which the modules are that these tests were built with: a test bundle in which
+  /// macros are tested is built for the machine that runs them, and all else with it, beside the products.
+  private static func suffix(_ products: URL) -> String {
+    let own = products.appendingPathComponent("Modules-tool/Stemma.swiftmodule")
+    return FileManager.default.fileExists(atPath: own.path) ? "-tool" : ""
   }
 
   private static func moduleMaps(_ root: URL, _ products: URL) -> [String] {
     let checkouts = products.resolvingSymlinksInPath().deletingLastPathComponent().deletingLastPathComponent()
       .appendingPathComponent("checkouts")
     return [
-      products.appendingPathComponent("CStemma-tool.build/module.modulemap"),
+      products.appendingPathComponent("CStemma\(suffix(products)).build/module.modulemap"),
       root.appendingPathComponent("Sources/CZlib/module.modulemap"),
       checkouts.appendingPathComponent("GRDB.swift/Sources/GRDBSQLite/module.modulemap"),
     ].map(\.path).filter(FileManager.default.fileExists)
