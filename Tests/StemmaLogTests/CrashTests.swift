@@ -41,6 +41,10 @@ import Testing
     expectNone(try FaultSuite.failedReads(.small, seed: 9))
   }
 
+  @Test func whatOthersDidIsTakenInOrTheErrorIsSaid() throws {
+    expectNone(try FaultSuite.failedRefreshes(.small, seed: 10))
+  }
+
   @Test func aSegmentThatIsTornAtAnyByteLeavesTheJournal() throws {
     expectNone(try FaultSuite.tornSeals(.small, seed: 4))
   }

@@ -8,7 +8,7 @@ struct Faults: AsyncParsableCommand {
     discussion: """
       A log of more than 64 KiB on a simulated disk: power fails at each file operation, and again at each one of \
       the recovery, also from a torn tail and from damage; each operation fails with five errors, once and for ever, reading \
-      too; each file is cut at each byte and \
+      too, and taking in what another writer did; each file is cut at each byte and \
       has a bit flipped in each byte; bytes are missing or too many in each sealed file; an unconfirmed tail is torn at each byte.
       """)
 

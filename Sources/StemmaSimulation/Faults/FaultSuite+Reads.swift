@@ -4,7 +4,8 @@ import StemmaLog
 extension FaultSuite {
   /// The ways in which a log is read; each opens its files anew.
   private enum Reading: CaseIterable {
-    case inOrder, newestFirst, byKey, ofOneRecord, aroundDamage, byRecord, streams, files, verifying
+    case inOrder, newestFirst, byKey, ofOneRecord, ofOnePartition
+    case aroundDamage, byRecord, streams, files, verifying
   }
 
   /// What an opening says of the files that it has found.
@@ -69,6 +70,9 @@ extension FaultSuite {
       case .byKey: try check(try log.eventsByKey(), has: events)
       case .ofOneRecord:
         try check(log.events(of: record), is: events.filter { RecordKey($0.event) == record })
+      case .ofOnePartition:
+        try check(
+          log.events { $0 == record.partition }, is: events.filter { $0.event.partition == record.partition })
       case .aroundDamage:
         try violations(around: log)
       case .byRecord: try log.violationsByRecord(events.map(\.event))
@@ -192,5 +196,5 @@ extension FaultSuite {
 
 extension LogError {
   /// The error of the operating system that it tells of.
-  fileprivate var cause: Int32? { if case .system(_, _, let errno) = self { errno } else { nil } }
+  var cause: Int32? { if case .system(_, _, let errno) = self { errno } else { nil } }
 }

@@ -106,6 +106,8 @@ extension FaultSuite {
   private struct Sight {
     var events: [StoredEvent] = []
     var damage: [Damage] = []
+    /// What is wrong with reading the same by record, or why that ended: nothing, where nothing is damaged.
+    var byRecord: [String] = []
     /// What was cut off, and is kept aside.
     var tails: Set<[UInt8]> = []
     /// Why it is not.
@@ -116,6 +118,9 @@ extension FaultSuite {
         guard let log = try workload.reopen(disk) else { throw .noLog(path: LogWorkload.directory) }
         defer { log.close() }
         (events, damage) = (FaultSuite.read(log.events(around: Omissions())).0, log.recovery.damage)
+        do throws(LogError) { byRecord = try log.violationsByRecord(events.map(\.event)) } catch {
+          byRecord = [error.description]
+        }
         tails = Set(
           log.recovery.keptTails.map { disk.contents(LogWorkload.directory + "/" + $0) ?? [] })
         log.checkInvariants()
@@ -127,6 +132,7 @@ extension FaultSuite {
     _ disk: SimulatedFileSystem, _ workload: LogWorkload
   ) throws(LogError) -> [String] {
     let expected = Sight(workload, disk.copy())
+    if expected.damage.isEmpty, !expected.byRecord.isEmpty { return expected.byRecord }
     return try violationsOfCrashes(opening: disk, workload) { (again, _) throws(LogError) in
       let found = Sight(workload, again)
       if found.damage != expected.damage { return ["damage is \(found.damage), not \(expected.damage)"] }
@@ -135,6 +141,9 @@ extension FaultSuite {
       }
       if found.events != expected.events {
         return ["\(found.events.count) events, not \(expected.events.count)"]
+      }
+      if found.byRecord != expected.byRecord {
+        return ["by record it is \(found.byRecord), not \(expected.byRecord)"]
       }
       // It may be kept twice.
       return expected.tails.isSubset(of: found.tails) ? [] : ["what was cut off is not kept"]

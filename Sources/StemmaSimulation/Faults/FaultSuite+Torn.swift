@@ -110,6 +110,7 @@ extension FaultSuite {
       guard let log = try workload.reopen(copy) else { return ["the log is gone"] }
       var violations: [String] = []
       if try log.allEvents() != events { violations.append("other events") }
+      if index % byRecordWhereTorn == 0 { violations += try log.violationsByRecord(events) }
       if !log.recovery.damage.isEmpty { violations.append("damage: \(log.recovery.damage)") }
       log.checkInvariants()
       log.close()

@@ -43,6 +43,7 @@ package struct FaultSuite: Sendable {
       try crashes(shape, seed: seed), try failures(shape, seed: seed), try secondCrashes(shape, seed: seed),
       try tornTails(shape, seed: seed), try tornSeals(shape, seed: seed),
       try tornWatermarks(shape, seed: seed), try failedReads(shape, seed: seed),
+      try failedRefreshes(shape, seed: seed),
     ] + (try interruptedRecoveries(shape, seed: seed)) + (try remedies(shape, seed: seed))
       + (try flips(shape, seed: seed, bits: bits))
       + (try cuts(shape, seed: seed)) + (try shifts(shape, seed: seed))
