@@ -106,7 +106,9 @@ extension FaultSuite {
   private struct Sight {
     var events: [StoredEvent] = []
     var damage: [Damage] = []
-    /// What is wrong with reading the same by record, or why that ended: nothing, where nothing is damaged.
+    /// Whether opening and reading meet no damage.
+    var isWhole = false
+    /// What is wrong with reading the same by record, or why that ended: nothing, where all is whole.
     var byRecord: [String] = []
     /// What was cut off, and is kept aside.
     var tails: Set<[UInt8]> = []
@@ -117,7 +119,9 @@ extension FaultSuite {
       do throws(LogError) {
         guard let log = try workload.reopen(disk) else { throw .noLog(path: LogWorkload.directory) }
         defer { log.close() }
-        (events, damage) = (FaultSuite.read(log.events(around: Omissions())).0, log.recovery.damage)
+        let omissions = Omissions()
+        (events, damage) = (FaultSuite.read(log.events(around: omissions)).0, log.recovery.damage)
+        isWhole = damage.isEmpty && omissions.isEmpty
         do throws(LogError) { byRecord = try log.violationsByRecord(events.map(\.event)) } catch {
           byRecord = [error.description]
         }
@@ -132,7 +136,7 @@ extension FaultSuite {
     _ disk: SimulatedFileSystem, _ workload: LogWorkload
   ) throws(LogError) -> [String] {
     let expected = Sight(workload, disk.copy())
-    if expected.damage.isEmpty, !expected.byRecord.isEmpty { return expected.byRecord }
+    if expected.isWhole, !expected.byRecord.isEmpty { return expected.byRecord }
     return try violationsOfCrashes(opening: disk, workload) { (again, _) throws(LogError) in
       let found = Sight(workload, again)
       if found.damage != expected.damage { return ["damage is \(found.damage), not \(expected.damage)"] }
