@@ -94,7 +94,7 @@ let package = Package(
       path: "Tools/benchmark-library",
       swiftSettings: strict),
     .executableTarget(
-      name: "simulate", dependencies: ["StemmaSimulation", argumentParser], path: "Tools/simulate",
+      name: "simulate", dependencies: ["StemmaSimulation", "CStemma", argumentParser], path: "Tools/simulate",
       swiftSettings: strict),
     // A sample of an app that uses the library.
     .executableTarget(

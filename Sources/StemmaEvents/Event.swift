@@ -71,6 +71,9 @@ package struct Event: Hashable, Sendable {
   }
 
   package var name: EventName { EventName(partition: partition, dot: dot) }
+
+  /// Of the name alone: events of one name are hardly ever different, and values may be long.
+  package func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
 /// The name of an event anywhere: a dot and the partition in which it counts.

@@ -29,14 +29,16 @@ struct PlantedDamageTests {
 
   private func damage(_ part: [String: Any]) -> [[String: Any]] { part.array("damage") }
 
-  @Test("whatever happens to the bytes of a file, it is read to its end, and of a sealed one it is seen")
-  func anyMutation() throws {
-    let seed: UInt64 = 33
+  /// Several seeds, for several threads.
+  @Test(
+    "whatever happens to the bytes of a file, it is read to its end, and of a sealed one it is seen",
+    arguments: [UInt64(33), 34, 35])
+  func anyMutation(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let (work, files) = try node("git-grdb")
     for path in files {
       let bytes = Array(try work.bytes(path))
-      for round in 0..<25 {
+      for round in 0..<9 {
         let mutated = FileMutation.apply(to: bytes, &random)
         let comment: Comment = "seed \(seed), round \(round) of \(path)"
         try Data(mutated).write(to: URL(fileURLWithPath: work.file("mutated")))

@@ -26,7 +26,7 @@ struct Laws: AsyncParsableCommand {
     for (name, policies) in [
       ("AUTOMERGE and LATEST", LawModel.perField), ("OPTIMISTIC", LawModel.perRecord),
     ] {
-      let suites: [(String, Suite)] = [
+      let suites: [(String, LawSuite)] = [
         ("\(events) events, all operations", .all(events, Content.everyOperation)),
         ("\(updates) events, updates only", .all(updates, Content.updates)),
         ("random, up to \(sampleEvents) events", .sample(sample, upTo: sampleEvents, seed: seed)),
@@ -50,50 +50,14 @@ struct Laws: AsyncParsableCommand {
     if failed > 0 { throw ExitCode(1) }
   }
 
-  private static let pieceSize = 250
-
-  private enum Suite: Sendable {
-    case all(Int, [Content])
-    case sample(Int, upTo: Int, seed: UInt64, lowersVersions: Bool = false)
-  }
-
-  private struct Outcome: Sendable {
-    var counts = LawCounts()
-    var failures: [LawFailure] = []
-    var failed: UInt64 = 0
-  }
-
-  private func report(of suite: Suite, _ policies: [Model]) async -> Outcome {
-    await withTaskGroup(of: Outcome.self) { group in
+  private func report(of suite: LawSuite, _ policies: [Model]) async -> LawReport {
+    await withTaskGroup(of: LawReport.self) { group in
       for worker in 0..<workers {
-        group.addTask { Self.work(suite, policies, worker: worker, of: workers) }
+        group.addTask { suite.check(policies, share: worker, of: workers) }
       }
-      var sum = Outcome()
-      for await report in group {
-        sum.counts += report.counts
-        sum.failures += report.failures
-        sum.failed += report.failed
-      }
+      var sum = LawReport()
+      for await report in group { sum += report }
       return sum
-    }
-  }
-
-  private static func work(_ suite: Suite, _ policies: [Model], worker: Int, of workers: Int) -> Outcome {
-    switch suite {
-    case .all(let events, let contents):
-      var laws = MergeLaws(RealMerge(policies), contents: contents, limit: events, checksParts: false)
-      laws.checkAll(events: events, share: worker, of: workers)
-      return Outcome(counts: laws.counts, failures: laws.failures, failed: laws.failed)
-    case .sample(let count, let limit, let seed, let lowersVersions):
-      // Pieces with seeds of their own: the histories are the same however many workers there are.
-      var laws = MergeLaws(
-        RealMerge(policies), contents: Content.varied, limit: limit, lowersVersions: lowersVersions)
-      let pieces = max(1, count / pieceSize)
-      for piece in stride(from: worker, to: pieces, by: workers) {
-        var seeds = SplitMix64(seed: seed &+ UInt64(piece))
-        laws.checkSample(of: count / pieces, upTo: limit, seed: seeds.next())
-      }
-      return Outcome(counts: laws.counts, failures: laws.failures, failed: laws.failed)
     }
   }
 }

@@ -71,10 +71,9 @@ extension FaultSuite {
   ) throws(LogError) -> FaultSuite {
     let base = SimulatedFileSystem(seed: seed)
     let workload = LogWorkload(shape)
-    let log = try workload.create(on: base)
     var maker = EventMaker(seed: seed)
-    _ = try log.append([Commit(maker.commit(shape.events, textLength: shape.textLength))])
-    try log.sync()
+    let log = try workload.create(on: base)
+    _ = try workload.grow(log, with: &maker)
     log.close()
     var places: [(mode: Log.Mode, change: Change, operation: Int)] = []
     for mode in [Log.Mode.readOnly, .readWrite] {

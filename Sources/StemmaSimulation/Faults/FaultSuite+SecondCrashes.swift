@@ -46,7 +46,10 @@ extension FaultSuite {
       let crashed = workload
       return try violationsOfCrashes(opening: disk, crashed) { (again, second) throws(LogError) in
         var violations = crashed.nothing()
-        if let log = try crashed.reopen(again) { violations = try crashed.violations(in: log) }
+        if let log = try crashed.reopen(again) {
+          let isByRecord = (index + second) % byRecord == 0
+          violations = try crashed.violations(in: log, isByRecord: isByRecord)
+        }
         guard violations.isEmpty, index % losses == 0 else { return violations }
         return try violationsOfFailedSync(second, opening: disk, crashed)
       }

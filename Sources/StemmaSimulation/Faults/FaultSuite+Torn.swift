@@ -30,11 +30,9 @@ extension FaultSuite {
     init(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) {
       disk = SimulatedFileSystem(seed: seed)
       workload = LogWorkload(shape)
-      let log = try workload.create(on: disk)
       var maker = EventMaker(seed: seed)
-      _ = try log.append([Commit(maker.commit(shape.events, textLength: shape.textLength))])
-      try log.sync()
-      events = try log.allEvents()
+      let log = try workload.create(on: disk)
+      events = try workload.grow(log, with: &maker)
       let before = LogWorkload.directory + "/00000001.journal"
       journal = disk.contents(before) ?? []
       try log.seal()
@@ -83,13 +81,13 @@ extension FaultSuite {
     var maker = EventMaker(seed: seed)
     let path = LogWorkload.directory + "/watermark"
     var images: [[UInt8]] = []
+    var written: [Event] = []
     for _ in 0..<3 {
-      _ = try log.append([Commit(maker.commit(shape.events, textLength: shape.textLength))])
-      try log.sync()
+      written += try workload.grow(log, with: &maker)
       images.append(disk.contents(path) ?? [])
     }
-    let events = try log.allEvents()
     log.close()
+    let events = written
     let rests = Rest.allCases
     let size = images[2].count / 2
     let turns = images
@@ -135,11 +133,9 @@ extension FaultSuite {
     init(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) {
       disk = SimulatedFileSystem(seed: seed)
       workload = LogWorkload(shape)
-      let log = try workload.create(on: disk)
       var maker = EventMaker(seed: seed)
-      let first = maker.commit(shape.events, textLength: shape.textLength)
-      _ = try log.append([Commit(first)])
-      try log.sync()
+      let log = try workload.create(on: disk)
+      let first = try workload.grow(log, with: &maker)
       path = LogWorkload.directory + "/00000001.journal"
       durable = disk.contents(path) ?? []
       let groups = [maker.commit(shape.events, textLength: shape.textLength), maker.commit(1)]

@@ -125,6 +125,14 @@ package struct LogWorkload: Sendable {
     try Log.create(in: Self.directory, id: Self.logID, fileSystem: disk, options: options)
   }
 
+  /// Appends a commit, and syncs.
+  func grow(_ log: Log, with maker: inout EventMaker) throws(LogError) -> [Event] {
+    let events = maker.commit(shape.events, textLength: shape.textLength)
+    _ = try log.append([Commit(events)])
+    try log.sync()
+    return events
+  }
+
   /// Opens the log after a fault; nil: there is none, as after a creation that failed.
   package func reopen(_ disk: SimulatedFileSystem, _ mode: Log.Mode = .readWrite) throws(LogError) -> Log? {
     var options = options
@@ -138,11 +146,12 @@ package struct LogWorkload: Sendable {
   }
 
   /// What of the promises does not hold: the log is a prefix of what was attempted, has all that was
-  /// acknowledged, its commits are whole, and nothing in it is damaged.
-  package func violations(in log: Log) throws(LogError) -> [String] {
+  /// acknowledged, its commits are whole, and nothing in it is damaged. `isByRecord`: it is read by record, too.
+  package func violations(in log: Log, isByRecord: Bool = true) throws(LogError) -> [String] {
     checkInvariants()
     var found = try log.allEvents()
-    var violations = log.recovery.damage.isEmpty ? try log.violationsByRecord(found) : []
+    var violations =
+      isByRecord && log.recovery.damage.isEmpty ? try log.violationsByRecord(found) : []
     var expected = attempted
     var least = acknowledged
     if mayBePurged {

@@ -244,8 +244,8 @@ package struct HistoryWalk<Subject: MergeSubject> {
     let fields = subject.outcome(after, policy: policy).fields
     for (old, new) in zip(subject.outcome(before.state, policy: policy).fields, fields)
     where new.siblings.contains(where: { $0.dot == event.dot }) {
-      let unseen = Set(members(set).filter { !event.hasSeen($0) }.map(\.dot))
-      let kept = old.siblings.filter { unseen.contains($0.dot) }
+      let unseen = members(set).filter { !event.hasSeen($0) }
+      let kept = old.siblings.filter { sibling in unseen.contains { $0.dot == sibling.dot } }
       if kept != new.siblings.filter({ $0.dot != event.dot }) {
         throw failure(.resolution, set, policy, "\(event.dot) on \(new.name)")
       }

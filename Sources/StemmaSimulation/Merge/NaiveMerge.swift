@@ -11,16 +11,20 @@ package final class NaiveMerge: Sendable {
   package init(_ model: Model) { self.model = model }
 
   package func outcome(of events: [Event]) -> MergeOutcome {
-    let seen = events.map { b in events.map { a in b.context.covers(a.dot) && b.version > a.version } }
-    let existence = events.indices.filter { a in
-      !events.indices.contains { b in
-        seen[b][a] && (events[a].operation != .delete || settlesExistence(events[b]))
-      }
+    // Sets of events, a bit for each.
+    let all = events.indices
+    func those(_ isOne: (Int) -> Bool) -> UInt32 { all.reduce(0) { isOne($1) ? $0 | 1 << $1 : $0 } }
+    let seers = events.map { a in
+      those { events[$0].context.covers(a.dot) && events[$0].version > a.version }
+    }
+    let settling = those { settlesExistence(events[$0]) }
+    let existence = all.filter {
+      (events[$0].operation == .delete ? seers[$0] & settling : seers[$0]) == 0
     }
     let written = events.map(fieldsWritten)
     let fields = LawModel.fields.indices.map { field in
-      let writers = events.indices.filter { written[$0].contains(field) }
-      return writers.filter { a in !writers.contains { b in seen[b][a] } }
+      let writers = those { written[$0].contains(field) }
+      return all.filter { writers & 1 << $0 != 0 && seers[$0] & writers == 0 }
     }
     return outcome(of: events, existence: existence, fields: fields)
   }
