@@ -66,13 +66,15 @@ extension Log {
   }
 
   /// Events before `to` in the order of (partition, model, key), those of one key in arrival order.
-  /// Opens every file at once, if these are not more than `LogLimits.openSegments`; memory: one block for each
+  /// Opens every file at once, if these are not more than `Options.openSegments`; memory: one block for each
   /// segment, and the journals.
   package func eventsByKey(
     to: Position? = nil, partitions filter: PartitionFilter? = nil, around omissions: Omissions? = nil
   ) throws(LogError) -> EventReader {
     EventReader(
-      try KeySource(views, upTo: to ?? readEnd, filter: filter, fileSystem: fileSystem, around: omissions))
+      try KeySource(
+        views, upTo: to ?? readEnd, filter: filter, fileSystem: fileSystem, around: omissions,
+        staysOpen: views.count <= options.openSegments))
   }
 
   /// Events of one record before `to`, in arrival order. Of each segment it reads the footer, the key filter

@@ -31,6 +31,8 @@ package final class Log {
     package var segmentSize: Int
     /// Deflate level, 1 … 9.
     package var level: Int32
+    /// Segments that one reader keeps open at once; with more of them it opens each for every block.
+    package var openSegments = LogLimits.openSegments
 
     package init(mode: Mode = .readWrite, segmentSize: Int = 8 << 20, level: Int32 = 6) {
       self.mode = mode

@@ -25,7 +25,7 @@ package enum LogLimits {
   static let leastAhead: UInt64 = 16 << 10
   static let mostAhead: UInt64 = 1 << 20
   /// Segments that one reader keeps open at once; with more of them it opens each for every block.
-  static let openSegments = 256
+  package static let openSegments = 256
   /// Arrivals of one segment: a journal is sealed far below.
   static let arrivals = 1 << 28
   /// Bytes read at once when a whole file is scanned: less than what allocators ask the system for anew each time

@@ -169,6 +169,32 @@ struct HabitTests {
     }
   }
 
+  /// What the manifest says of the package, with variables of its own.
+  private func description(with variables: [String: String]) throws -> String {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    // In a place of its own: whoever runs tests may keep the place locked in which they are built.
+    let place = FileManager.default.temporaryDirectory.appendingPathComponent("manifest-\(UUID())")
+    defer { do { try FileManager.default.removeItem(at: place) } catch {} }
+    process.arguments = ["swift", "package", "--scratch-path", place.path, "dump-package"]
+    process.currentDirectoryURL = Self.root
+    let others = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("STEMMA_") }
+    process.environment = others.merging(variables) { $1 }
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+    return text
+  }
+
+  @Test("the package has no flags with which nobody could depend on it, but for its own tests")
+  func hasNoUnsafeFlags() throws {
+    #expect(try !description(with: [:]).contains("unsafeFlags"))
+    #expect(try description(with: ["STEMMA_OPTIMIZED": "1"]).contains("unsafeFlags"))
+  }
+
   @Test("the tool depends on no macro and no network stack")
   func toolIsLean() throws {
     let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)

@@ -12,7 +12,7 @@ final class Following {
     process.currentDirectoryURL = URL(fileURLWithPath: work.path)
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
-    try process.run()
+    try process.begin()
   }
 
   // Whoever runs tests may have blocked the gentler signals, and a mask is inherited.

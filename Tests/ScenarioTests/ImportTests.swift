@@ -48,7 +48,7 @@ struct ImportTests {
     process.standardInput = lines
     process.standardError = errors
     process.standardOutput = FileHandle.nullDevice
-    try process.run()
+    try process.begin()
     func write(_ numbers: ClosedRange<Int>) throws {
       let text = numbers.map {
         #"{"op":"create","model":"Author","key":"\#($0)","fields":{"name":"a"}}"# + "\n"

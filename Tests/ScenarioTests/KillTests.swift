@@ -55,8 +55,8 @@ struct KillTests {
     let errors = Pipe()
     process.standardError = errors
     process.standardOutput = FileHandle.nullDevice
-    try feeder.run()
-    try process.run()
+    try feeder.begin()
+    try process.begin()
     var text = Data()
     var seen = 0
     while seen < reports {

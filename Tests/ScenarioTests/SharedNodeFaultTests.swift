@@ -11,7 +11,7 @@ import Testing
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
-    try process.run()
+    try process.begin()
     return process
   }
 

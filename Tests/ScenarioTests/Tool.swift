@@ -77,12 +77,26 @@ struct Tool {
     process.standardInput = try FileHandle(forReadingFrom: try file("input", input ?? Data()))
     process.standardOutput = try FileHandle(forWritingTo: output)
     process.standardError = try FileHandle(forWritingTo: errors)
-    try process.run()
+    try process.begin()
     process.waitUntilExit()
     return Result(
       status: process.terminationStatus,
       output: String(decoding: try Data(contentsOf: output), as: UTF8.self),
       errors: String(decoding: try Data(contentsOf: errors), as: UTF8.self))
+  }
+}
+
+extension Process {
+  /// Seconds, far more than any program takes here.
+  private static let limit = 600.0
+
+  /// Starts it, and kills it if it does not end: what hangs would hold up all tests.
+  func begin() throws {
+    try run()
+    DispatchQueue.global().asyncAfter(deadline: .now() + Self.limit) { [weak self] in
+      guard let self, isRunning else { return }
+      kill(processIdentifier, SIGKILL)
+    }
   }
 }
 

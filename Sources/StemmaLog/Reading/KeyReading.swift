@@ -19,14 +19,13 @@ struct KeySource: EventSource {
 
   init(
     _ views: [FileView], upTo end: Position, filter: PartitionFilter?, fileSystem: any FileSystem,
-    around omissions: Omissions?
+    around omissions: Omissions?, staysOpen: Bool
   ) throws(LogError) {
     for view in views where view.place <= end.file {
       let limit = view.place == end.file ? end.index : .max
       if limit == 0 { continue }
       let opened = try omissions.reading { () throws(LogError) in
-        try KeyCursor(
-          view, below: limit, filter, fileSystem, omissions, staysOpen: views.count <= LogLimits.openSegments)
+        try KeyCursor(view, below: limit, filter, fileSystem, omissions, staysOpen: staysOpen)
       }
       guard var cursor = opened else { continue }
       if let event = try cursor.current() {

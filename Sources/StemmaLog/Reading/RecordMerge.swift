@@ -5,15 +5,18 @@ import StemmaEvents
 package struct RecordFiles: Sendable {
   fileprivate let views: [FileView]
   fileprivate let fileSystem: any FileSystem
+  fileprivate let staysOpen: Bool
 
-  /// Opens every file, if these are not more than `LogLimits.openSegments`. Memory: a block for each
+  /// Opens every file, if these are not more than `Log.Options.openSegments`. Memory: a block for each
   /// segment, sixteen more, and the journals.
-  package func open() throws(LogError) -> RecordMerge { try RecordMerge(views, fileSystem) }
+  package func open() throws(LogError) -> RecordMerge { try RecordMerge(self) }
 }
 
 extension Log {
   /// All events of the log, for `RecordMerge`. With damage, reading it throws.
-  package var recordFiles: RecordFiles { RecordFiles(views: views, fileSystem: fileSystem) }
+  package var recordFiles: RecordFiles {
+    RecordFiles(views: views, fileSystem: fileSystem, staysOpen: views.count <= options.openSegments)
+  }
 }
 
 /// Gives all events by (partition, model, key), those of one key in arrival order, without making any `Event`: a
@@ -50,20 +53,19 @@ package final class RecordMerge {
   private let order: UnsafeMutableBufferPointer<Int>
   private var given = 0
 
-  fileprivate init(_ views: [FileView], _ fileSystem: any FileSystem) throws(LogError) {
+  fileprivate init(_ files: RecordFiles) throws(LogError) {
     let runs = RunNames()
     var sources: [BlockSource] = []
     let ahead = BlocksAhead()
     func add(_ blocks: any KeyedBlocks) throws(LogError) {
       if let source = try BlockSource(blocks, number: sources.count, runs) { sources.append(source) }
     }
-    for view in views {
+    for view in files.views {
       switch view {
       case .damaged(let damage, _): throw damage.error
       case .segment(let header, let path):
         let segment = try Segment(
-          path: path, header: header, fileSystem: fileSystem, staysOpen: views.count <= LogLimits.openSegments
-        )
+          path: path, header: header, fileSystem: files.fileSystem, staysOpen: files.staysOpen)
         try add(try SegmentBlocks(segment: segment, entries: try segment.footer().blocks, ahead: ahead))
       case .journal(let journal): try add(JournalBlocks(try journal.contents().events, path: journal.path))
       }

@@ -26,14 +26,19 @@ extension FaultSuite {
     let disk: SimulatedFileSystem
     let workload: LogWorkload
     let mode: Log.Mode
+    /// The ways that are of interest.
+    let readings: [Reading]
     let finding: Finding
     let events: [StoredEvent]
     let streams: Knowledge
     /// The bytes of all files behind that.
     let files: [String: [UInt8]]
 
-    init(_ disk: SimulatedFileSystem, _ workload: LogWorkload, _ mode: Log.Mode) throws(LogError) {
-      (self.disk, self.workload, self.mode) = (disk, workload, mode)
+    init(
+      _ disk: SimulatedFileSystem, _ workload: LogWorkload, _ mode: Log.Mode,
+      _ readings: [Reading] = Reading.allCases
+    ) throws(LogError) {
+      (self.disk, self.workload, self.mode, self.readings) = (disk, workload, mode, readings)
       let copy = disk.copy()
       guard let log = try workload.reopen(copy, mode) else { throw .noLog(path: LogWorkload.directory) }
       var reader = log.events()
@@ -151,7 +156,8 @@ extension FaultSuite {
     }
   }
 
-  /// Logs as one is found: closed in order; with a torn tail; sealed, and the journal is still there.
+  /// Logs as one is found: closed in order; with a torn tail; sealed, and the journal is still there; of more segments than a
+  /// reader keeps open.
   private static func readable(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> [Readable] {
     let specimen = try Specimen(shape, seed: seed)
     let tails = try TornTails(shape, seed: seed)
@@ -164,7 +170,10 @@ extension FaultSuite {
         try Readable(sealed.disk, sealed.workload, mode),
       ]
     }
-    return logs
+    // Files are opened again and again by those that would have all of them open.
+    var sparing = specimen.workload
+    sparing.openSegments = 1
+    return try logs + [Readable(specimen.disk, sparing, .readOnly, [.byKey, .byRecord])]
   }
 
   /// Each operation of opening a log and of reading it fails with each error, once and for ever: reading ends with that error
@@ -175,7 +184,7 @@ extension FaultSuite {
   ) throws(LogError) -> FaultSuite {
     var places: [(log: Readable, reading: Reading, operation: Int)] = []
     for log in try readable(shape, seed: seed) {
-      for reading in Reading.allCases {
+      for reading in log.readings {
         let operations = try log.operations(reading)
         // Opening is the same before each.
         let first = reading == .inOrder ? 1 : operations.opening + 1

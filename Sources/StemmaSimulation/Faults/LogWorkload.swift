@@ -37,6 +37,8 @@ package struct LogWorkload: Sendable {
   static let laterOrigin = Origin(55)
 
   package let shape: Shape
+  /// As `Log.Options.openSegments`.
+  var openSegments = LogLimits.openSegments
   /// Everything that was handed to the log, in order.
   package private(set) var attempted: [Event] = []
   /// Events of `attempted` that a sync has confirmed.
@@ -46,7 +48,11 @@ package struct LogWorkload: Sendable {
 
   package init(_ shape: Shape) { self.shape = shape }
 
-  package var options: Log.Options { Log.Options(segmentSize: shape.segmentSize, level: 1) }
+  package var options: Log.Options {
+    var options = Log.Options(segmentSize: shape.segmentSize, level: 1)
+    options.openSegments = openSegments
+    return options
+  }
 
   /// Runs until the first error. If it `goesOn`, it does what is left with the same log, as a program does that was told of
   /// an error, until the log refuses; and throws the first one at the end.
