@@ -11,8 +11,9 @@ package final class NaiveMerge: Sendable {
   package init(_ model: Model) { self.model = model }
 
   package func outcome(of events: [Event]) -> MergeOutcome {
-    // Sets of events, a bit for each.
+    // Sets of events are numbers, with a bit for each.
     let all = events.indices
+    precondition(all.count <= UInt32.bitWidth, "a history is small")
     func those(_ isOne: (Int) -> Bool) -> UInt32 { all.reduce(0) { isOne($1) ? $0 | 1 << $1 : $0 } }
     let seers = events.map { a in
       those { events[$0].context.covers(a.dot) && events[$0].version > a.version }
