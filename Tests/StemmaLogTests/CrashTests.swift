@@ -58,6 +58,10 @@ import Testing
     for suite in try FaultSuite.shifts(.small, seed: 8) { expectNone(suite) }
   }
 
+  @Test func aDamagedFileIsFoundWhereTheWatermarkIsBadToo() throws {
+    expectNone(try FaultSuite.flipsWithoutWatermark(.small, seed: 11))
+  }
+
   @Test func mendingAndGivingUpMayFailAtAnyOperation() throws {
     // `simulate faults` has all of them; 17 meets every way of failing.
     for suite in try FaultSuite.remedies(.small, seed: 6) { expectNone(suite, every: 17) }

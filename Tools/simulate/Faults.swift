@@ -10,7 +10,8 @@ struct Faults: AsyncParsableCommand {
       A log of more than 64 KiB on a simulated disk: power fails at each file operation, and again at each one of \
       the recovery, also from a torn tail and from damage; each operation fails with five errors, once and for ever, reading \
       too, and taking in what another writer did; each file is cut at each byte and \
-      has a bit flipped in each byte; bytes are missing or too many in each sealed file; an unconfirmed tail is torn at each byte.
+      has a bit flipped in each byte, of sealed files some beside a bad watermark; bytes are missing or too many in each \
+      sealed file; an unconfirmed tail is torn at each byte.
       """)
 
   @Option(help: "Seed of the events and of what a crash keeps.") var seed: UInt64 = 1

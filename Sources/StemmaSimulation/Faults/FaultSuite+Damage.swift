@@ -70,13 +70,15 @@ extension FaultSuite {
     let bytes: [UInt8]
     let offset: Int
     let mode: Log.Mode
+    /// Neither slot of the watermark is good, either.
+    var isUnmarked = false
 
     /// Whether anything that was written is gone, and not only zeros that were written ahead.
     var isLoss: Bool { offset < file.end }
 
     /// Whether events may stay out of sight: the older slot of the watermark confirms less, and a reader shows no more than
     /// what is confirmed.
-    var mayHide: Bool { file.place == nil && mode == .readOnly }
+    var mayHide: Bool { (file.place == nil || isUnmarked) && mode == .readOnly }
   }
 
   /// Every event that a reader gives, and the error that ended it.
@@ -96,6 +98,10 @@ extension FaultSuite {
   ) throws(LogError) -> [String] {
     let path = spoilt.file.path
     let disk = specimen.with(spoilt.bytes, at: path)
+    if spoilt.isUnmarked {
+      let watermark = LogWorkload.directory + "/watermark"
+      disk.plant((disk.contents(watermark) ?? []).map { ~$0 }, at: watermark)
+    }
     var violations: [String] = []
     let log: Log
     do throws(LogError) {
@@ -222,6 +228,30 @@ extension FaultSuite {
         return try violations(
           specimen, spoilt, isThorough: offset % thoroughness == 0, isByRecord: index % byRecord == 0)
       }
+    }
+  }
+
+  /// Sealed files in which a bit flips while the watermark is bad, too: one byte in this many.
+  private static let unmarkedStep = 61
+
+  /// A bit flips in a sealed file, and neither slot of the watermark is good: as if one were.
+  package static func flipsWithoutWatermark(
+    _ shape: LogWorkload.Shape, seed: UInt64
+  ) throws(LogError) -> FaultSuite {
+    let specimen = try Specimen(shape, seed: seed)
+    let places = specimen.files.filter { $0.path.hasSuffix(".segment") }.flatMap { file in
+      stride(from: 0, to: file.bytes.count, by: unmarkedStep).map { (file, $0) }
+    }
+    return FaultSuite("a bit flips in a sealed file, and the watermark is bad", cases: places.count * 2) {
+      (index) throws(LogError) in
+      let (file, offset) = places[index / 2]
+      var flipped = file.bytes
+      flipped[offset] ^= 1 << UInt8(offset % 8)
+      let spoilt = Spoilt(
+        file: file, bytes: flipped, offset: offset, mode: index % 2 == 0 ? .readWrite : .readOnly,
+        isUnmarked: true)
+      return try violations(
+        specimen, spoilt, isThorough: index % thoroughness == 0, isByRecord: index % byRecord == 0)
     }
   }
 

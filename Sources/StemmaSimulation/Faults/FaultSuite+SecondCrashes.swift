@@ -27,8 +27,10 @@ extension FaultSuite {
     }
   }
 
-  /// Power fails a second time, at every operation of the recovery from every crash. Where that is the sync of a file, it
-  /// fails without a loss of power, too.
+  /// One operation in this many fails without a loss of power, and each sync of a file.
+  private static let byFailure = 7
+
+  /// Power fails a second time, at every operation of the recovery from every crash; some of them fail without that, too.
   package static func secondCrashes(
     _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
   ) throws(LogError) -> FaultSuite {
@@ -51,14 +53,15 @@ extension FaultSuite {
           violations = try crashed.violations(in: log, isByRecord: isByRecord)
         }
         guard violations.isEmpty, index % losses == 0 else { return violations }
-        return try violationsOfFailedSync(second, opening: disk, crashed)
+        return try violationsOfFailure(
+          second, opening: disk, crashed, isAsked: (operation + second) % byFailure == 0)
       }
     }
   }
 
-  /// Where that operation is the sync of a file.
-  private static func violationsOfFailedSync(
-    _ operation: Int, opening disk: SimulatedFileSystem, _ workload: LogWorkload
+  /// `isAsked`: also where the operation is no sync of a file.
+  private static func violationsOfFailure(
+    _ operation: Int, opening disk: SimulatedFileSystem, _ workload: LogWorkload, isAsked: Bool
   ) throws(LogError) -> [String] {
     for pages in SimulatedFileSystem.DroppedPages.allCases {
       let again = disk.copy(seed: UInt64(operation))
@@ -68,10 +71,14 @@ extension FaultSuite {
         _ = try workload.reopen(again)
         isOpened = true
       } catch {}
-      guard again.operations[operation - 1].hasPrefix("fdatasync ") else { return [] }
-      if isOpened { return ["its sync failed, and nobody said so"] }
+      let failed = again.operations[operation - 1]
+      let isSync = failed.hasPrefix("fdatasync ")
+      guard isSync || isAsked else { return [] }
+      if isSync, isOpened { return ["its sync failed, and nobody said so"] }
       let violations = try workload.violationsAfterRecovery(again, writesMore: pages == .forgotten)
-      if !violations.isEmpty { return ["its sync failed, pages \(pages): \(violations)"] }
+      if !violations.isEmpty { return ["\(failed) failed, pages \(pages): \(violations)"] }
+      // Nothing else drops pages.
+      if !isSync { return [] }
     }
     return []
   }

@@ -46,6 +46,7 @@ package struct FaultSuite: Sendable {
       try failedRefreshes(shape, seed: seed),
     ] + (try interruptedRecoveries(shape, seed: seed)) + (try remedies(shape, seed: seed))
       + (try flips(shape, seed: seed, bits: bits))
+      + [try flipsWithoutWatermark(shape, seed: seed)]
       + (try cuts(shape, seed: seed)) + (try shifts(shape, seed: seed))
   }
 
