@@ -210,7 +210,7 @@ extension FaultSuite {
 
   /// One case in this many reads by record, which reads all files. Odd, as above; with all bits of each byte, each byte is
   /// in some.
-  static let byRecord = 3
+  private static let byRecord = 3
 
   /// A flipped bit in every byte of every file: an error that names the file, or nothing lost.
   package static func flips(

@@ -48,10 +48,7 @@ extension FaultSuite {
       let crashed = workload
       return try violationsOfCrashes(opening: disk, crashed) { (again, second) throws(LogError) in
         var violations = crashed.nothing()
-        if let log = try crashed.reopen(again) {
-          let isByRecord = (index + second) % byRecord == 0
-          violations = try crashed.violations(in: log, isByRecord: isByRecord)
-        }
+        if let log = try crashed.reopen(again) { violations = try crashed.violations(in: log) }
         guard violations.isEmpty, index % losses == 0 else { return violations }
         return try violationsOfFailure(
           second, opening: disk, crashed, isAsked: (operation + second) % byFailure == 0)

@@ -152,12 +152,11 @@ package struct LogWorkload: Sendable {
   }
 
   /// What of the promises does not hold: the log is a prefix of what was attempted, has all that was
-  /// acknowledged, its commits are whole, and nothing in it is damaged. `isByRecord`: it is read by record, too.
-  package func violations(in log: Log, isByRecord: Bool = true) throws(LogError) -> [String] {
+  /// acknowledged, its commits are whole, and nothing in it is damaged.
+  package func violations(in log: Log) throws(LogError) -> [String] {
     checkInvariants()
     var found = try log.allEvents()
-    var violations =
-      isByRecord && log.recovery.damage.isEmpty ? try log.violationsByRecord(found) : []
+    var violations = log.recovery.damage.isEmpty ? try log.violationsByRecord(found) : []
     var expected = attempted
     var least = acknowledged
     if mayBePurged {
