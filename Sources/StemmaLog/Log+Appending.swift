@@ -71,7 +71,7 @@ extension Log {
       end += UInt64(events.count)
     }
     if bytes.isEmpty { return }
-    try write(bytes)
+    try write(bytes, events: Int(end - journals[last].end))
     for frame in frames {
       journals[last].append(
         events: frame.events, raw: frame.raw, stored: frame.stored, chain: frame.chain)
@@ -114,12 +114,12 @@ extension Log {
 
   /// Writes frames at the end of the journal. Behind small ones it writes zeros ahead, up to half of what the
   /// file holds: syncs that follow then find their blocks in place, and need not wait for the file system's own
-  /// journal. Large groups gain nothing by it.
-  private func write(_ bytes: [UInt8]) throws(LogError) {
+  /// journal. Groups of many events, such as those of an import, gain nothing by it, and their log would be longer.
+  private func write(_ bytes: [UInt8], events: Int) throws(LogError) {
     let last = journals.count - 1
     let (file, size) = (journals[last].file, journals[last].size)
     let end = size + UInt64(bytes.count)
-    if end > journals[last].allocated, bytes.count <= LogLimits.smallGroup, size >= LogLimits.leastAhead {
+    if end > journals[last].allocated, events <= LogLimits.smallGroup, size >= LogLimits.leastAhead {
       let ahead = min(max(size / 2, LogLimits.leastAhead), LogLimits.mostAhead)
       do throws(LogError) {
         try file.write(bytes + [UInt8](repeating: 0, count: Int(ahead)), at: size)

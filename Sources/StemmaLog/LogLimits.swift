@@ -19,8 +19,8 @@ package enum LogLimits {
   static let keptFooters = 2 << 20
   /// Raw bytes of events up to which commits share a frame.
   static let sharedFrame = 64 << 10
-  /// A group of commits up to this size is small: zeros are written ahead behind it.
-  static let smallGroup = 64 << 10
+  /// A group of up to so many events is small: zeros are written ahead behind it.
+  static let smallGroup = 128
   /// How much is written ahead at least and at most; and how long a journal must be to be worth it.
   static let leastAhead: UInt64 = 16 << 10
   static let mostAhead: UInt64 = 1 << 20

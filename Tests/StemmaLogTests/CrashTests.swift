@@ -241,4 +241,17 @@ import Testing
     #expect(try Log.open(in: "/log", id: testLog, fileSystem: disk).allEvents().suffix(1) == more)
     #expect(try Log.open(in: "/log", id: testLog, fileSystem: disk).verify() == [])
   }
+
+  /// An import would gain nothing by zeros, and its log would be longer.
+  @Test func nothingIsWrittenAheadOfCommitsOfManyEvents() throws {
+    let disk = SimulatedFileSystem(seed: 1)
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    var maker = EventMaker(seed: 1)
+    for _ in 0..<6 {
+      _ = try log.append([Commit(maker.commit(200, textLength: 50))])
+      try log.sync()
+    }
+    let bytes = try #require(disk.contents("/log/00000001.journal"))
+    #expect(bytes.count > LogLimits.leastAhead && bytes.count == Int(log.journals[0].size))
+  }
 }
