@@ -361,7 +361,10 @@ extension Log {
     if !listing.obsolete.isEmpty || watermark?.journal != journals.last?.number {
       try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
     }
-    for path in listing.obsolete where try isFile(path) { try fileSystem.remove(path) }
+    for path in listing.obsolete where try isFile(path) {
+      if path.hasSuffix(LogFileName.partialSuffix), try isBeingWritten(path) { continue }
+      try fileSystem.remove(path)
+    }
     listing.obsolete = []
     if let open = journals.last, isAppendable(open) {
       try recoverTail()

@@ -10,16 +10,18 @@ extension Log {
   ///
   /// `isDropped`: of events that are left out, as if they were purged then.
   package func seal(without isDropped: (StoredEvent) -> Bool = { _ in false }) throws(LogError) {
-    while let sealing = try beginSealing() {
+    while let sealing = try beginSealing(takingOver: true) {
       let trailer = try sealing.write(without: isDropped)
       try finish(sealing, trailer)
     }
   }
 
   /// The first part of sealing: closes the open journal if no closed one waits. nil if there is nothing to
-  /// seal. The caller holds the writer lock here and for `finish`, but not while `Sealing.write` runs, which
-  /// may be on another thread.
-  package func beginSealing() throws(LogError) -> Sealing? {
+  /// seal, or if somebody else is at it. The caller holds the writer lock here and for `finish`, but not while
+  /// `Sealing.write` runs, which may be on another thread.
+  ///
+  /// `takingOver`: what somebody else is writing of the same journal comes to nothing.
+  package func beginSealing(takingOver: Bool = false) throws(LogError) -> Sealing? {
     try checkWritable()
     try checkWhole()
     if journals.count == 1, let open = journals.last, open.end > 0 {
@@ -28,18 +30,38 @@ extension Log {
     }
     guard journals.count > 1 else { return nil }
     let header = try header(at: journals[0].number)
+    let path = LogFileName.segment(header.number, in: directory)
+    let aside = path + LogFileName.partialSuffix
+    if !takingOver, try isBeingWritten(aside) { return nil }
+    do throws(LogError) { try fileSystem.remove(aside) } catch {
+      guard error.isNotFound else { throw error }
+    }
+    let file = try fileSystem.open(aside, .create)
+    // Nobody else has seen it yet.
+    _ = try file.tryLock()
     return Sealing(
-      journal: journals[0], header: header, path: LogFileName.segment(header.number, in: directory),
-      level: options.level, fileSystem: fileSystem)
+      journal: journals[0], header: header, path: path, aside: aside, file: file, level: options.level)
+  }
+
+  /// Whether somebody who lives is writing this file, which then is locked.
+  func isBeingWritten(_ aside: String) throws(LogError) -> Bool {
+    do throws(LogError) {
+      let file = try fileSystem.open(aside, .write)
+      defer { file.close() }
+      return try !file.tryLock()
+    } catch {
+      guard error.isNotFound else { throw error }
+      return false
+    }
   }
 
   /// The last part of sealing: gives the segment its name and removes the journal. Nothing happens if the journal is gone,
-  /// or if somebody has given the number meanwhile that a segment got of its own: then it must be made again.
+  /// if somebody has given the number meanwhile that a segment got of its own, or has taken over: then it must be made again.
   package func finish(_ sealing: Sealing, _ trailer: SealedSegment) throws(LogError) {
     try checkWritable()
     let number = sealing.header.number
     guard journals.count > 1, journals[0].number == sealing.header.place,
-      number == sealing.header.place || number > listing.highestNumber
+      number == sealing.header.place || number > listing.highestNumber, try isInPlace(sealing)
     else { return }
     try moveAside(sealing.path)
     try fileSystem.rename(sealing.aside, to: sealing.path)
@@ -49,6 +71,16 @@ extension Log {
     let journal = journals.removeFirst()
     try fileSystem.remove(journal.path)
     try relist()
+  }
+
+  /// Whether what has its name aside is what was written.
+  private func isInPlace(_ sealing: Sealing) throws(LogError) -> Bool {
+    do throws(LogError) {
+      return try fileSystem.open(sealing.aside, .read).identity() == sealing.file.identity()
+    } catch {
+      guard error.isNotFound else { throw error }
+      return false
+    }
   }
 
   /// The digest of the last sealed file.
@@ -80,21 +112,17 @@ package struct Sealing: Sendable {
   let journal: Journal
   let header: SegmentHeader
   let path: String
+  /// Where the segment is written, in a file that is locked as long as this is there.
+  let aside: String
+  let file: any File
   let level: Int32
-  let fileSystem: any FileSystem
 
-  var aside: String { path + LogFileName.partialSuffix }
-
-  /// Reads the journal and writes the segment aside, synced. Throws `.damaged` if the journal is, `.system`.
+  /// Reads the journal and writes the segment aside, synced. To be called once. Throws `.damaged` if the journal is, `.system`.
   package func write(
     without isDropped: (StoredEvent) -> Bool = { _ in false }
   ) throws(LogError) -> SealedSegment {
-    do throws(LogError) { try fileSystem.remove(aside) } catch {
-      guard error.isNotFound else { throw error }
-    }
     var contents = try journal.contents()
     contents.removeEvents(inPlace: header.place, where: isDropped)
-    let file = try fileSystem.open(aside, .create)
     let trailer = try SegmentWriter.write(
       contents, header: header, end: journal.end, chain: journal.chain, level: level, to: file)
     return SealedSegment(trailer: trailer)

@@ -109,9 +109,10 @@ package final class Log {
   /// Whether sealing waits for a damaged log to be mended.
   package var isSealingHeldUp: Bool { hasEnoughToSeal && !recovery.damage.isEmpty }
 
-  private var hasEnoughToSeal: Bool {
-    journals.count > 1 || (journals.last?.rawBytes ?? 0) >= UInt64(options.segmentSize)
-  }
+  private var hasEnoughToSeal: Bool { journals.count > 1 || isOpenJournalFull }
+
+  /// Whether the open journal alone is enough for a segment.
+  package var isOpenJournalFull: Bool { (journals.last?.rawBytes ?? 0) >= UInt64(options.segmentSize) }
 
   /// All files in the order of their places; damage follows what can be read of its place. In a read-only
   /// log, and after a sync that failed, without the frames that are not known durable.

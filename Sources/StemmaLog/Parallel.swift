@@ -77,6 +77,7 @@ package final class DoneAhead: Sendable {
 package final class MadeAhead<Output>: Sendable {
   private final class Place: Sendable {
     let made = Mutex<Output?>(nil)
+    let isMade = Atomic(false)
   }
 
   private let place: Place
@@ -85,7 +86,10 @@ package final class MadeAhead<Output>: Sendable {
   package init(on pool: ThreadPool = .shared, _ body: @escaping @Sendable () -> sending Output) {
     let place = Place()
     self.place = place
-    making = DoneAhead(on: pool) { place.made.withLock { $0 = body() } }
+    making = DoneAhead(on: pool) {
+      place.made.withLock { $0 = body() }
+      place.isMade.store(true, ordering: .releasing)
+    }
   }
 
   /// Traps if what is made is to be made once more. For tests, on any thread.
@@ -94,6 +98,9 @@ package final class MadeAhead<Output>: Sendable {
     let isMade = place.made.withLock { $0 != nil }
     precondition(!isMade || !making.isOrdered, "it is made once")
   }
+
+  /// Whether nobody would have to wait for it any more.
+  package var isMade: Bool { place.isMade.load(ordering: .acquiring) }
 
   /// Waits until it is there. To be called once.
   package func take() -> sending Output {

@@ -354,8 +354,8 @@ extension Node {
       if retired.contains(mark.origin) {
         try beginOrigin(because: "a peer holds more of this node's origin than the node itself")
       }
-      if log.wantsSealing { try Self.wrapping { try log.seal() } }
     }
+    try sealIfWanted()
   }
 
   /// If a fork of the origin under which this node writes was found, it must not go on under it.

@@ -31,6 +31,7 @@ extension Node {
       let outcomes = try write([
         CommitRequest(note) { transaction throws(NodeError) in result = try body(transaction) }
       ])
+      sealOrNote()
       try outcomes[0].get()
       guard let result else { throw .damaged(what: "a commit ended without a result") }
       return result
@@ -62,7 +63,7 @@ extension Node {
         takingBack()
         outcomes = try store(&group, joining, endsAtDamage: false)
       }
-      if log.wantsSealing { sealOrNote() }
+      continueSealingOrNote()
       return outcomes
     }
   }
@@ -85,13 +86,6 @@ extension Node {
       }
     }
     return durable ?? []
-  }
-
-  /// Seals after a commit that stands whether or not this succeeds; it is tried again after the next one.
-  private func sealOrNote() {
-    do throws(NodeError) { try seal() } catch {
-      notices.append("the journal could not be sealed: \(Explanations.text(of: error))")
-    }
   }
 
   /// Lets `body` do what it wants to the tables, and takes everything back. A node that was opened for reading takes no
@@ -238,14 +232,63 @@ extension Node {
 
   // MARK: Sealing
 
-  /// Makes a segment of the journal. The writer lock must be held.
-  private func seal() throws(NodeError) {
-    do throws(LogError) { try log.seal() } catch { throw .log(error) }
+  /// Has a segment made of a large journal, on another thread, while commits go on in the next journal; the writer lock is held
+  /// to begin and to finish only, here or by whoever commits when it is made. Who commits faster than that waits once the
+  /// next journal is as large.
+  ///
+  /// Commits stand whether or not this succeeds; it is tried again after the next one.
+  private func continueSealingOrNote() {
+    do throws(NodeError) {
+      if let unfinished = sealing, unfinished.segment.isMade || log.isOpenJournalFull {
+        sealing = nil
+        try finish(unfinished.begun, unfinished.segment.take())
+      }
+      if sealing == nil, log.wantsSealing { try beginSealing() }
+    } catch { noteSealing(error) }
   }
 
-  /// Seals if there is enough for a segment; what a command does before it ends.
-  package func sealIfWanted() throws(NodeError) {
-    guard log.wantsSealing else { return }
-    try locked { () throws(NodeError) in if log.wantsSealing { try seal() } }
+  private func noteSealing(_ error: NodeError) {
+    notices.append("the journal could not be sealed: \(Explanations.text(of: error))")
   }
+
+  /// The writer lock must be held. Nothing is begun if somebody else is at it.
+  private func beginSealing() throws(NodeError) {
+    do throws(LogError) {
+      guard let begun = try log.beginSealing() else { return }
+      let segment = MadeAhead { Swift.Result { () throws(LogError) in try begun.write() } }
+      sealing = UnfinishedSealing(begun: begun, segment: segment)
+    } catch { throw .log(error) }
+  }
+
+  /// The writer lock must be held.
+  private func finish(
+    _ begun: Sealing, _ segment: Swift.Result<SealedSegment, LogError>
+  ) throws(NodeError) {
+    do throws(LogError) { try log.finish(begun, segment.get()) } catch { throw .log(error) }
+  }
+
+  /// Makes segments of what is enough for them, also of what was begun, and returns when they are there; what a command does
+  /// before it ends. The writer lock is held to begin and to finish only.
+  package func sealIfWanted() throws(NodeError) {
+    while log.wantsSealing || sealing != nil {
+      if sealing == nil {
+        try locked { () throws(NodeError) in if log.wantsSealing { try beginSealing() } }
+      }
+      guard let unfinished = sealing else { return }
+      sealing = nil
+      let segment = unfinished.segment.take()
+      try locked { () throws(NodeError) in try finish(unfinished.begun, segment) }
+    }
+  }
+
+  /// As `sealIfWanted`, behind what stands whether or not this succeeds.
+  package func sealOrNote() {
+    do throws(NodeError) { try sealIfWanted() } catch { noteSealing(error) }
+  }
+}
+
+/// A segment that is being made of a journal.
+struct UnfinishedSealing {
+  let begun: Sealing
+  let segment: MadeAhead<Swift.Result<SealedSegment, LogError>>
 }

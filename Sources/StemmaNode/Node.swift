@@ -48,6 +48,8 @@ package final class Node {
   /// When the first of the series that follow each other began; and how much is in the last one, if it is not complete.
   var seriesSince: UInt64?
   var openSeries: CommitSeries.Size?
+  /// The segment that is being made meanwhile, if one is.
+  var sealing: UnfinishedSealing?
   /// Whether the tables hold what this node held before the log was damaged.
   var tablesRemember = true
   /// A giving up that another process had decided, and this one finished, until `giveUp` reports it.

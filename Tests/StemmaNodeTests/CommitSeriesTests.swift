@@ -1,5 +1,8 @@
+import Foundation
 import StemmaEvents
+import StemmaLog
 import StemmaNode
+import Synchronization
 import Testing
 
 /// Several commits, each durable by itself, in one transaction of the tables.
@@ -52,6 +55,65 @@ import Testing
     #expect(try node.fields("Note", #"{"id":"a"}"#) == #"{"text":"x"}"#)
     #expect(try node.fields("Note", #"{"id":"b"}"#) == nil)
     #expect(try node.history.count == 2)
+  }
+
+  @Test func aSeriesEndsWhenItHasKeptOthersOutForASecond() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.schema)
+    let other = try bench.open("a")
+    let first = try create("a")
+    try node.series { series in
+      try series.commit(CommitNote(), durable: {}) { transaction throws(NodeError) in
+        _ = try transaction.perform(first)
+      }
+      #expect(throws: NodeError.self) {
+        try other.commit(#"{"op":"create","model":"Note","key":{"id":"b"},"fields":{"text":"b"}}"#)
+      }
+      bench.clock.set(FixedClock.start + 999)
+      #expect(!series.isFull)
+      bench.clock.set(FixedClock.start + 1000)
+      #expect(series.isFull)
+    }
+    try other.commit(#"{"op":"create","model":"Note","key":{"id":"b"},"fields":{"text":"b"}}"#)
+    #expect(try bench.open("a", .read).history.count == 2)
+  }
+
+  /// Somebody who waits for the lock gets it before a long import is over.
+  @Test func anImportLetsOthersIn() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.schema)
+    let path = bench.path("lines.ndjson")
+    let lines = (0..<200).map {
+      #"{"op":"create","model":"Note","key":{"id":"\#($0)"},"fields":{"text":"x"}}"#
+    }
+    try lines.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
+    var opening = Node.OpeningOptions(mode: .write)
+    opening.wait = 60
+    // Used by the other thread alone until that has ended.
+    nonisolated(unsafe) let other = try Node.open(at: bench.path("a"), opening)
+    let isIn = Atomic(false)
+    var theirs: DoneAhead?
+    var options = Import.Options()
+    options.batch = 1
+    var work = Import(into: node, options: options)
+    var seconds: UInt64 = 0
+    work.progress = { _ in
+      // Each commit takes a second, until somebody else was let in.
+      if !isIn.load(ordering: .acquiring) { seconds += 1 }
+      bench.clock.set(FixedClock.start + seconds * 1000)
+      if theirs != nil { return }
+      theirs = DoneAhead {
+        do {
+          try other.commit(#"{"op":"create","model":"Note","key":{"id":"theirs"},"fields":{"text":"y"}}"#)
+        } catch { Issue.record(error) }
+        isIn.store(true, ordering: .releasing)
+      }
+    }
+    _ = try work.run(path: path)
+    theirs?.finish()
+    let history = try node.history
+    #expect(history.count == 201)
+    #expect(history.firstIndex { $0.contains("theirs") } ?? 200 < 200)
   }
 
   @Test func anErrorOfTheCallersOwnComesThrough() throws {

@@ -132,7 +132,9 @@ actor Writer {
   /// Has observers see what others than this thread have written.
   func look() { rows.lookIfDue() }
 
+  /// What the node has begun to seal is finished before.
   func close() {
+    node?.sealOrNote()
     node = nil
     closed.store(true, ordering: .releasing)
   }
