@@ -369,16 +369,16 @@ extension Node {
     }
   }
 
-  /// Notes what a peer is known to hold.
+  /// Notes what a peer is known to hold, and that it does not hold any more what its scope has lost.
   private func acknowledge(_ summary: SessionSummary, by peer: Node) throws(NodeError) {
     guard options.mode == .write else { return }
     let name = peer.mark.logID.description
     try locked { () throws(NodeError) in
       try Self.wrapping {
         try tables.write { transaction throws(TablesError) in
+          try transaction.forgetAcknowledgements(of: name) { !peer.mark.scope.contains($0) }
           for (partition, streams) in summary.peerKnowledge.partitions.sorted(by: { $0.key < $1.key }) {
-            for (origin, head) in streams.sorted(by: { $0.key < $1.key }) where mark.origins.contains(origin)
-            {
+            for (origin, head) in streams.sorted(by: { $0.key < $1.key }) where mark.mayOwn(origin) {
               try transaction.acknowledge(
                 peer: name, partition: partition, origin: origin, sequence: head.sequence)
             }

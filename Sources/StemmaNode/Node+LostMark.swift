@@ -30,6 +30,7 @@ extension Node {
         logID: id, name: name, origins: [Origin(ports.newID())],
         watermark: log.recovery.watermarkIdentity ?? .none, scope: .everything)
       mark.keptTails = log.recovery.keptTails
+      mark.isRemade = true
       try save(mark, in: directory, ports)
     }
   }

@@ -41,10 +41,8 @@ extension Node {
       }
     }
     for (partition, streams) in partitions.sorted(by: { $0.key < $1.key }) {
-      for origin in mark.origins {
-        guard let head = streams[origin], confirmed[EventName(stream: partition, origin)] == nil else {
-          continue
-        }
+      for (origin, head) in streams.sorted(by: { $0.key < $1.key })
+      where mark.mayOwn(origin) && confirmed[EventName(stream: partition, origin)] == nil {
         throw .unacknowledged(partition: partition.description, events: head.sequence.rawValue)
       }
     }

@@ -40,11 +40,16 @@ package struct NodeMark: Sendable, Equatable {
   package var givenUp: [GivenUp] = []
   /// A giving up that was decided but perhaps not carried out to its end.
   package var pendingGivingUp: PendingGivingUp?
+  /// Whether it was made anew after it was lost: which of the log's origins are this node's nobody knows.
+  package var isRemade = false
 
   /// Whether the mark was damaged, and this is its copy.
   var isFromCopy: Bool { watermark == .none }
 
   package var origin: Origin { origins[origins.count - 1] }
+
+  /// Whether this node may have made the events of an origin, so that it must not let go of what nobody else holds.
+  func mayOwn(_ origin: Origin) -> Bool { isRemade || origins.contains(origin) }
 
   /// Traps if there is no origin or one stands twice, if a peer has two addresses, or if what it says of damage contradicts
   /// itself. As a part of the node, not where a mark is read: a person may have written it.
@@ -115,6 +120,7 @@ private struct StoredMark: Encodable {
   var damage: RecordedDamage?
   var givenUp: [GivenUp]?
   var pendingGivingUp: PendingGivingUp?
+  var isRemade: Bool?
 }
 
 extension NodeMark {
@@ -132,7 +138,7 @@ extension NodeMark {
         pendingFork: pendingFork, retired: retired.isEmpty ? nil : retired, remotes: remotes,
         unfinishedClone: unfinishedClone?.description, damage: damage,
         givenUp: givenUp.isEmpty ? nil : givenUp,
-        pendingGivingUp: pendingGivingUp)
+        pendingGivingUp: pendingGivingUp, isRemade: isRemade ? true : nil)
       do { return Self.sealed(Array(try encoder.encode(stored)) + [10]) } catch {
         throw .badMark(path: Self.fileName, what: "it cannot be encoded")
       }
@@ -206,5 +212,6 @@ extension NodeMark {
     if mark.has("pendingGivingUp") {
       pendingGivingUp = try PendingGivingUp(try mark.member("pendingGivingUp"))
     }
+    if mark.has("isRemade") { isRemade = try mark.flag("isRemade") }
   }
 }

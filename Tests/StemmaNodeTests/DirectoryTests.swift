@@ -212,6 +212,40 @@ import Testing
     #expect(try node.commit(#"{"op":"create","model":"Row","key":{"tenant":"y","n":2}}"#).count == 1)
   }
 
+  /// Else each of two nodes would purge because the other one holds the events.
+  @Test func whatAPeerHasPurgedIsNotConfirmedAnyMore() throws {
+    let bench = try Bench()
+    let (a, b) = (try bench.node("a", Self.tenants), try bench.node("b", Self.tenants))
+    try a.commit(Self.row("x"), Self.row("y"))
+    try a.sync(b)
+    #expect(try b.changeScope(adding: ["!tenant=x"], removing: [], discards: false) == ["tenant=x"])
+    try a.sync(b)
+    #expect(throws: NodeError.self) {
+      try a.changeScope(adding: ["!tenant=x"], removing: [], discards: false)
+    }
+    #expect(try a.changeScope(adding: ["!tenant=y"], removing: [], discards: false) == ["tenant=y"])
+    _ = try b.changeScope(adding: [], removing: ["!tenant=x"], discards: false)
+    try a.sync(b)
+    #expect(try a.changeScope(adding: ["!tenant=x"], removing: [], discards: false) == ["tenant=x"])
+  }
+
+  /// It does not know which events it has made.
+  @Test func aNodeThatLostItsMarkPurgesNothingThatNobodyElseIsKnownToHold() throws {
+    let bench = try Bench()
+    try bench.node("a", Self.tenants).commit(Self.row("x"))
+    for name in ["stemma.json", "stemma.json.copy"] {
+      try FileManager.default.removeItem(atPath: bench.path("a/" + name))
+    }
+    try Node.remakeMark(at: bench.path("a"), name: "a", .init(mode: .write))
+    let a = try bench.open("a")
+    #expect(throws: NodeError.self) {
+      try a.changeScope(adding: ["!tenant=x"], removing: [], discards: false)
+    }
+    try a.sync(try bench.node("b", Self.tenants))
+    #expect(
+      try bench.open("a").changeScope(adding: ["!tenant=x"], removing: [], discards: false) == ["tenant=x"])
+  }
+
   /// ⚑ A purge that is forgotten half-way would leave events of which the node says that it does not hold them.
   @Test func anInterruptedPurgeIsFinishedAtOpen() throws {
     let bench = try Bench()

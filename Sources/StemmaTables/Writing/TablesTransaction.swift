@@ -187,6 +187,28 @@ package final class TablesTransaction {
       .write(to: connection)
   }
 
+  /// Forgets what a peer has confirmed to hold of partitions that it has let go of.
+  package func forgetAcknowledgements(
+    of peer: String, in isGone: (Partition) -> Bool
+  ) throws(TablesError) {
+    let held = try connection.prepare("SELECT DISTINCT partition FROM _stemma_acknowledged WHERE peer = ?")
+    held.bind(1, peer)
+    var gone: [Partition] = []
+    while try held.step() {
+      let partition = Partition(held.text(0))
+      if isGone(partition) { gone.append(partition) }
+    }
+    if gone.isEmpty { return }
+    try writeSavepoint()
+    let forgetting = try connection.prepare(
+      "DELETE FROM _stemma_acknowledged WHERE peer = ? AND partition = ?")
+    for partition in gone {
+      forgetting.bind(1, peer)
+      forgetting.bind(2, text: partition.bytes)
+      try forgetting.run()
+    }
+  }
+
   /// A prepared statement, without parameters, that reads what was applied so far. It must be stepped to its end,
   /// or reset, before the next change.
   ///
