@@ -102,7 +102,8 @@ extension Log {
   ///
   /// Damage of files is not an error here: it stands in `recovery`, reading throws where it is met, and
   /// appending is refused.
-  /// Throws `.noLog`, `.newerFormat`, `.foreignLog` (nothing was written then), `.system`.
+  /// Throws `.noLog`, `.newerFormat`, `.foreignLog`, `.overLimit` if more files are missing than can be told of (nothing was
+  /// written then), `.system`.
   package static func open(
     in directory: String, id: LogID, fileSystem: any FileSystem, options: Options = Options()
   ) throws(LogError) -> Log {
@@ -165,7 +166,7 @@ extension Log {
     }
     // Without a watermark nobody knows whether the log has come to the numbers of what cannot be read.
     let reached = watermark?.journal ?? listing.highestNoise(in: directory)
-    if reached > listing.highestNumber { listing.noteMissing(upToJournal: reached, in: directory) }
+    if reached > listing.highestNumber { try listing.noteMissing(upToJournal: reached, in: directory) }
     self.journals = journals
     self.listing = listing
     recovery.keptTails = listing.keptTails

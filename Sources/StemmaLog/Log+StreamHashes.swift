@@ -77,7 +77,8 @@ private struct HashSearch {
     return found
   }
 
-  /// Returns the partitions of which events must be read.
+  /// Returns the partitions of which events must be read. A stream of which two files say to have the same events is left
+  /// out.
   mutating func take(_ footer: SegmentFooter) -> Set<Partition> {
     var cut: Set<Partition> = []
     for run in footer.partitions {
@@ -85,8 +86,13 @@ private struct HashSearch {
         let name = StreamName(partition: run.partition, origin: part.origin)
         guard var stream = streams[name], part.to > stream.end, part.from <= stream.head else { continue }
         if part.from > stream.end, part.to <= stream.head {
+          let count = part.to.rawValue - part.from.rawValue + 1
+          guard count <= stream.left else {
+            streams[name] = nil
+            continue
+          }
           stream.hash = stream.hash - part.hash
-          stream.left -= part.to.rawValue - part.from.rawValue + 1
+          stream.left -= count
         } else {
           stream.isCut = true
           cut.insert(run.partition)
@@ -104,6 +110,10 @@ private struct HashSearch {
       guard var stream = streams[name], event.dot.sequence > stream.end, event.dot.sequence <= stream.head,
         !ofSegment || stream.isCut
       else { continue }
+      guard stream.left > 0 else {
+        streams[name] = nil
+        continue
+      }
       stream.hash = stream.hash - digester.digest(of: event).hash
       stream.left -= 1
       streams[name] = stream

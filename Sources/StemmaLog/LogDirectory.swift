@@ -54,7 +54,8 @@ struct LogDirectory {
   /// journal of its number, or that replaces a file that is still there, is read as a whole to see whether
   /// its digest holds.
   ///
-  /// Throws `.newerFormat`, `.foreignLog`, `.noLog`, `.system`; damage is collected.
+  /// Throws `.newerFormat`, `.foreignLog`, `.noLog`, `.system`; `.overLimit` if more files are missing than can be told of;
+  /// other damage is collected.
   init(
     reading directory: String, log: LogID, known: [UInt64: SegmentHeader], journals: [Journal],
     fileSystem: any FileSystem
@@ -373,6 +374,8 @@ struct LogDirectory {
       }
     }
     if highestNumber == 0 { return }
+    let known = accounted.filter { (1...highestNumber).contains($0) }.count
+    try Self.checkMissing(highestNumber - UInt64(known), before: highestPath(in: directory))
     let unreadable = damage.filter { strays[$0.place] == nil && !$0.1.flaw.isNotAFile && !$0.1.isMisnamed }
       .sorted { $0.place < $1.place }
     for (number, header) in misnamed {
@@ -390,8 +393,27 @@ struct LogDirectory {
     }
   }
 
-  /// Notes that all files behind the highest number up to an open journal are gone.
-  mutating func noteMissing(upToJournal last: UInt64, in directory: String) {
+  /// Of the file that has the highest number.
+  private func highestPath(in directory: String) -> String {
+    if let path = renamedJournals[highestNumber] { return path }
+    if let (name, _) = misnamed.first(where: { $0.value.number == highestNumber }) {
+      return LogFileName.segment(name, in: directory)
+    }
+    let name = names.first { LogFileName($0).number == highestNumber }
+    return directory + "/" + (name ?? LogFileName.digits(highestNumber))
+  }
+
+  /// Each number that is missing is told of: a file that has, or names, one far above all others must not make them without
+  /// end.
+  private static func checkMissing(_ count: UInt64, before path: String) throws(LogError) {
+    if count > LogLimits.missing {
+      throw .overLimit(subject: "files missing before \(path)", found: count, limit: LogLimits.missing)
+    }
+  }
+
+  /// Notes that all files behind the highest number up to an open journal are gone. Throws `.overLimit`.
+  mutating func noteMissing(upToJournal last: UInt64, in directory: String) throws(LogError) {
+    try Self.checkMissing(last - highestNumber, before: LogFileName.journal(last, in: directory))
     for number in highestNumber + 1...last {
       let names = [LogFileName.segment(number, in: directory), LogFileName.journal(number, in: directory)]
       // What is no file, or has nothing in it, stands where it was.

@@ -1,3 +1,5 @@
+import StemmaEvents
+
 /// Every limit of this module. Sizes in bytes.
 package enum LogLimits {
   /// Payload of one journal frame: one commit, encoded.
@@ -10,6 +12,9 @@ package enum LogLimits {
   package static let block = 512 << 20
   /// Highest file number: eight digits.
   package static let fileNumber: UInt64 = 99_999_999
+  /// Numbers below the highest one of a directory, or of its watermark, whose files are missing: each is told of. Four times as
+  /// many as one lost file may have replaced.
+  static let missing: UInt64 = 1 << 14
   /// Raw bytes of a block at which it is cut. Each block repeats names and notes, which a history full of hashes has many of;
   /// small partitions share a block, and whoever wants one of them reads the others of it.
   package static let blockTarget = 96 << 10
@@ -28,6 +33,12 @@ package enum LogLimits {
   package static let openSegments = 256
   /// Arrivals of one segment: a journal is sealed far below.
   static let arrivals = 1 << 28
+  /// Arrivals of one segment for which a place is kept each, whatever it holds: 8 MiB.
+  static let fewArrivals = 1 << 20
+  /// Arrivals for each event from which on places are kept only for the events.
+  static let sparseArrivals = 8
+  /// Events of a stored byte of a block: each takes a byte in each of the eight columns of a stream that may be deflated.
+  static let eventsOfAByte = Limits.inflationRatio / 8
   /// Bytes read at once when a whole file is scanned: less than what allocators ask the system for anew each time
   /// (mallopt(3), M_MMAP_THRESHOLD), whose pages cost more than the reading.
   static let scanChunk = 120 << 10

@@ -105,6 +105,7 @@ enum WatermarkInspection {
       part.say("turn", watermark.turn)
       part.say("journal", watermark.journal)
       part.say("durable", watermark.durable)
+      try watermark.checkFields()
     } catch { part.complain(error) }
   }
 }

@@ -81,9 +81,13 @@ struct JournalHeader: Equatable {
     guard self.log == log else { throw .foreignLog(path: path, expected: log, found: self.log) }
   }
 
-  /// The number that stands in a whole header of a log's journal, whatever its name; nil: there is none.
+  /// The number that stands in a whole header of a log's journal, whatever its name; nil: there is none, or one that no file
+  /// has.
   static func number(of file: any File, log: LogID) throws(LogError) -> UInt64? {
-    try whole(of: file).flatMap { $0.log == log ? $0.number : nil }
+    guard let header = try whole(of: file), header.log == log,
+      (1...LogLimits.fileNumber).contains(header.number)
+    else { return nil }
+    return header.number
   }
 
   /// The header of any log's journal; nil: there is none that is whole.

@@ -55,7 +55,9 @@ struct Watermark: Equatable, Sendable {
         throw .cutShort(expected: UInt64(Self.slotSize), found: UInt64(bytes.count))
       }
       try Self.check(slot: bytes)
-      return try Self.fields(slot: bytes)
+      let fields = try Self.fields(slot: bytes)
+      try fields.0.checkFields()
+      return fields
     }
     guard found == log else { throw .foreignLog(path: path, expected: log, found: found) }
   }
@@ -67,6 +69,12 @@ struct Watermark: Equatable, Sendable {
     let turn = try reader.uint64()
     let journal = try reader.uint64()
     return (Watermark(turn: turn, journal: journal, durable: try reader.uint64()), log)
+  }
+
+  /// Throws if there can be no such journal, or no turn after this one.
+  func checkFields() throws(Flaw) {
+    guard journal <= LogLimits.fileNumber else { throw .malformed("journal") }
+    guard turn <= Limits.highestNumber else { throw .malformed("turn") }
   }
 
   /// Throws unless the checksum of a slot holds.

@@ -139,7 +139,7 @@ struct ArrivalSource: EventSource {
 
 /// Gives the events of a segment by arrival. A block is opened when its turn may have come, and every event of it is
 /// entered at its arrival in a table: arrivals are nearly dense, and a heap of the blocks would cost more than all
-/// the rest. Memory: eight bytes for each arrival of the file, and the blocks of which events are still to come.
+/// the rest. Memory: the table (`ArrivalTable`), and the blocks of which events are still to come.
 private struct SegmentArrival: Sendable {
   /// An open block, and how many of its events are still to come.
   private struct Slot: Sendable {
@@ -164,7 +164,7 @@ private struct SegmentArrival: Sendable {
   /// The arrivals that are asked for and may be there.
   private let arrivals: Range<UInt64>
   /// For each of them 1 + the event's place in its block, and the slot of the block above that; 0: there is none.
-  private var table: [UInt64]
+  private var table: ArrivalTable
   /// How many of them are done.
   private var done = 0
   /// How many of them can be done before the next block is due.
@@ -199,8 +199,9 @@ private struct SegmentArrival: Sendable {
         ? block.firstArrival..<end : min(span.lowerBound, block.firstArrival)..<max(span.upperBound, end)
     }
     arrivals = span.clamped(to: indices)
-    try LogLimits.check("arrivals of a segment", arrivals.count, LogLimits.arrivals)
-    table = [UInt64](repeating: 0, count: arrivals.count)
+    let count = Int(clamping: arrivals.upperBound - arrivals.lowerBound)
+    try LogLimits.check("arrivals of a segment", count, LogLimits.arrivals)
+    table = ArrivalTable(count, for: blocks)
     setDue()
   }
 
@@ -228,11 +229,13 @@ private struct SegmentArrival: Sendable {
   /// Traps if an event would be lost or come twice, or too many blocks are open. Looks at each arrival that is left.
   func checkInvariants() {
     segment.checkInvariants()
+    table.checkInvariants()
     precondition(table.count == arrivals.count && done <= table.count, "each arrival has a place")
     precondition(window <= Self.longestWindow && ahead.count <= Self.longestWindow, "memory is bounded")
     precondition(isAllOpen == (due == .max), "a block that is left is due some time")
     var left = [Int](repeating: 0, count: slots.count)
-    for entry in isReversed ? table.dropLast(done) : table.dropFirst(done) where entry != 0 {
+    for place in isReversed ? 0..<table.count - done : done..<table.count where table[place] != 0 {
+      let entry = table[place]
       let slot = Int(entry >> 32)
       left[slot] += 1
       precondition(
@@ -248,8 +251,9 @@ private struct SegmentArrival: Sendable {
   private static let distance = 8
 
   private func prefetch(_ place: Int) {
-    guard table.indices.contains(place), table[place] != 0 else { return }
-    slots[Int(table[place] >> 32)].block?.prefetch(Int(table[place] & 0xFFFF_FFFF) - 1)
+    guard (0..<table.count).contains(place) else { return }
+    let entry = table[place]
+    if entry != 0 { slots[Int(entry >> 32)].block?.prefetch(Int(entry & 0xFFFF_FFFF) - 1) }
   }
 
   /// To be called when the next block is another one. It is due where its first event may have arrived.

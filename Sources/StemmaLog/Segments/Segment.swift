@@ -36,7 +36,8 @@ struct Segment: Sendable {
     let place = Int64(clamping: trailer.footerOffset)
     let moved = Int64(clamping: offset) - Int64(trailer.footerLength + trailer.filterLength) - place
     var found = moved == 0 ? 0 : nil as Int64?
-    for shift in [moved, 0] where found == nil && place + shift >= Int64(header.size) {
+    let places = Int64(header.size)...Int64(clamping: offset)
+    for shift in [moved, 0] where found == nil && places.contains(place + shift) {
       let bytes = try file.read(at: UInt64(place + shift), count: trailer.footerLength)
       if bytes.crc32c == trailer.footerCRC { found = shift }
     }
@@ -75,8 +76,10 @@ struct Segment: Sendable {
     found.checkInvariants()
   }
 
-  /// Right before the trailer.
-  var filterOffset: UInt64 { fileSize - UInt64(SegmentTrailer.size + trailer.filterLength) }
+  /// Right before the trailer. The length may be more than the file has: then what is read there is not the filter.
+  var filterOffset: UInt64 {
+    fileSize - min(fileSize, UInt64(SegmentTrailer.size + trailer.filterLength))
+  }
 
   private func read(at offset: UInt64, count: Int, crc expected: UInt32) throws(LogError) -> [UInt8] {
     let bytes = try file.read(at: offset, count: count)

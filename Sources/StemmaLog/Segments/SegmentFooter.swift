@@ -162,9 +162,17 @@ package struct SegmentFooter: Hashable, Sendable {
   /// As above; other bytes may follow. A footer says itself where it ends.
   init(reading reader: inout FieldReader, from start: UInt64) throws(Flaw) {
     var origins: [Origin] = []
-    for _ in 0..<(try reader.count("origins", each: 8)) { origins.append(Origin(try reader.uint64())) }
+    for _ in 0..<(try reader.count("origins", each: 8)) {
+      let origin = Origin(try reader.uint64())
+      if let last = origins.last, !(last < origin) { throw .malformed("order of origins") }
+      origins.append(origin)
+    }
     var models: [String] = []
-    for _ in 0..<(try reader.count("models")) { models.append(try reader.text("model", limit: Limits.name)) }
+    for _ in 0..<(try reader.count("models")) {
+      let model = try reader.text("model", limit: Limits.name)
+      if let last = models.last, !last.hasBytes(before: model) { throw .malformed("order of models") }
+      models.append(model)
+    }
     partitions = []
     blocks = []
     let count = try reader.count("partitions", each: 5)
@@ -180,6 +188,22 @@ package struct SegmentFooter: Hashable, Sendable {
     }
     guard partitions.allSatisfy({ $0.blocks.upperBound <= blocks.count }) else {
       throw .malformed("blocks of a partition")
+    }
+    try checkSums()
+  }
+
+  /// Throws if the numbers of events are such as no file has. All of a file can be added up then.
+  private func checkSums() throws(Flaw) {
+    var events: UInt64 = 0
+    var sequences: UInt64 = 0
+    for run in partitions {
+      guard run.events <= Limits.highestNumber - events else { throw .malformed("events of a partition") }
+      events += run.events
+      for stream in run.streams {
+        // At most twice the limit, as `partition` has checked both ends.
+        sequences += stream.to.rawValue - stream.from.rawValue + 1
+        guard sequences <= Limits.highestNumber else { throw .malformed("sequence") }
+      }
     }
   }
 
@@ -200,6 +224,8 @@ package struct SegmentFooter: Hashable, Sendable {
     for _ in 0..<(try reader.count("streams", each: 19)) {
       let index = try reader.varint()
       guard index < UInt64(origins.count) else { throw .malformed("origin") }
+      let origin = origins[Int(index)]
+      if let last = streams.last, !(last.origin < origin) { throw .malformed("order of streams") }
       let from = try reader.varint()
       let more = try reader.varint()
       guard from > 0, from <= Limits.highestNumber, more <= Limits.highestNumber - from else {
@@ -207,7 +233,7 @@ package struct SegmentFooter: Hashable, Sendable {
       }
       streams.append(
         StreamRun(
-          origin: origins[Int(index)], from: Sequence(from), to: Sequence(from + more),
+          origin: origin, from: Sequence(from), to: Sequence(from + more),
           hash: StreamHash(high: try reader.uint64(), low: try reader.uint64())))
     }
     return PartitionRun(partition: partition, blocks: blocks, events: events, streams: streams)
@@ -225,8 +251,8 @@ package struct SegmentFooter: Hashable, Sendable {
     let highest = lowest.addingReportingOverflow(try reader.varint())
     let partition = try reader.varint()
     let model = try reader.varint()
-    guard !last.overflow, !highest.overflow, partition < UInt64(partitions.count),
-      model < UInt64(models.count)
+    guard !last.overflow, last.partialValue <= Limits.highestNumber, !highest.overflow,
+      partition < UInt64(partitions.count), model < UInt64(models.count)
     else { throw .malformed("block entry") }
     let keyLength = try reader.length("key", limit: Limits.key)
     let keyBytes = try reader.raw(keyLength)

@@ -22,11 +22,11 @@ import StemmaEvents
 //
 // Footer (varints; texts and names with their length before them):
 //
-//     origins     n, then 8 bytes each
+//     origins     n, then 8 bytes each, rising
 //     models      n, then n names, sorted
 //     partitions  n, then for each, sorted: bytes shared with the name before, length of the rest, the rest;
 //                 first block less that of the partition before; blocks - 1; events;
-//                 streams n, then for each: origin (index), from, to - from, stream hash of these events (16)
+//                 streams n, then for each, by origin: origin (index), from, to - from, stream hash of these events (16)
 //     blocks      n, then for each: stored length, CRC32C (4), events, first arrival, last - first arrival,
 //                 lowest timestamp, highest - lowest; its first key: partition (index), model (index),
 //                 length, bytes
@@ -166,6 +166,7 @@ struct SegmentHeader: Equatable, Sendable {
     let expected = try reader.uint32()
     let found = bytes.crc32c(0..<size - 4)
     guard expected == found else { throw .checksum(expected: expected, found: found) }
+    guard number <= LogLimits.fileNumber else { throw .malformed("number") }
     guard place > 0, place <= number, (place < number) == !replaced.isEmpty else {
       throw .malformed("place")
     }
@@ -180,6 +181,8 @@ struct SegmentTrailer: Equatable, Sendable {
   static let digestOffset = 64
   static let checksumOffset = 96
   static let magic: [UInt8] = Array("STEMMA-E".utf8)
+  /// Far above any file, and low enough that distances between two offsets do not overflow.
+  static let highestOffset: UInt64 = 1 << 62
 
   var footerOffset: UInt64
   var footerLength: Int
@@ -218,7 +221,9 @@ struct SegmentTrailer: Equatable, Sendable {
   init(decoding bytes: [UInt8], headerSize: Int) throws(Flaw) {
     try self.init(fields: bytes)
     try check(bytes)
-    guard events <= end, footerOffset >= UInt64(headerSize) else { throw .malformed("trailer") }
+    guard events <= end, end <= Limits.highestNumber + 1, footerOffset >= UInt64(headerSize),
+      footerOffset <= Self.highestOffset
+    else { throw .malformed("trailer") }
   }
 
   /// Takes the fields as they stand there; nothing is compared.
