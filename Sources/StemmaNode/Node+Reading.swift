@@ -28,12 +28,23 @@ extension Node {
     }
   }
 
+  /// How many relationships one after the other are included at most. Each is some levels of JSON, of which readers take
+  /// `JSON.depthLimit`.
+  package static let inclusionDepth = 32
+
   /// One record with the records of some relationships, each a path of names with dots between. Nil if it
   /// does not exist.
+  ///
+  /// - Throws: `wrongShape` of a path longer than `inclusionDepth`, `unknownRelationship`.
   package func row(_ model: Model, _ key: Key, including paths: [String]) throws(NodeError) -> JSON? {
-    try reading { reader in
+    let paths: [[String]] = paths.map { $0.split(separator: ".").map(String.init) }
+    if let path = paths.first(where: { $0.count > Self.inclusionDepth }) {
+      throw .mutation(
+        .wrongShape("\(path.count) relationships one after the other are more than \(Self.inclusionDepth)"))
+    }
+    return try reading { reader in
       guard let row = try reader.get(model.name, key) else { return nil }
-      return try json(row, model, paths.map { $0.split(separator: ".").map(String.init) }, reader)
+      return try json(row, model, paths, reader)
     }
   }
 
@@ -116,10 +127,14 @@ extension Node {
   /// log, newest first, until it finds one.
   func lastImportedLine(of source: String) throws(NodeError) -> Int? {
     try Self.wrapping {
+      // Counted with its colon: that and the end of a name can be one character.
+      let prefix = source + ":"
+      let length = prefix.count
       var reader = log.eventsNewestFirst()
       while try reader.next() != nil {
-        guard let note = reader.note?.source, note.hasPrefix(source + ":"),
-          let line = Int(note.dropFirst(source.utf8.count + 1).split(separator: "-").last ?? "")
+        // A peer can have written any number, and behind the highest is no line to go on with.
+        guard let note = reader.note?.source, note.hasPrefix(prefix),
+          let line = Int(note.dropFirst(length).split(separator: "-").last ?? ""), line < .max
         else { continue }
         return line
       }

@@ -21,13 +21,38 @@ extension WriteTransaction {
     var key: Key
   }
 
+  /// A record that is deleted when all that refers to it is dealt with.
+  private struct Visit {
+    let model: Model
+    let key: Key
+    let references: [InverseReference]
+    /// How many of `references` were looked at.
+    var done = 0
+    /// Of the last one of these, the children that have to go too and whose turn has not come.
+    var children: ArraySlice<Key> = []
+  }
+
   private struct Plan {
     var steps: [Step] = []
     /// Records that are deleted.
-    var visited: Set<RecordName> = []
+    private var visited: Set<RecordName> = []
+    /// Those that lead to a model.
+    private var references: [String: [InverseReference]] = [:]
     /// What earlier steps set to null. Relationships may share fields, and each step has to be one event: the
     /// children name the deletion by the number that it will have.
     private var cleared: [RecordName: Set<String>] = [:]
+
+    func deletes(_ model: Model, _ key: Key) -> Bool {
+      visited.contains(RecordName(model: model.name, key: key))
+    }
+
+    /// Nil if the record is deleted already.
+    mutating func visit(_ model: Model, _ key: Key, _ schema: Schema) -> Visit? {
+      guard visited.insert(RecordName(model: model.name, key: key)).inserted else { return nil }
+      let known = references[model.name] ?? schema.inverseReferences(to: model)
+      references[model.name] = known
+      return Visit(model: model, key: key, references: known)
+    }
 
     mutating func unlink(_ model: Model, _ key: Key, _ relationship: Relationship) {
       let name = RecordName(model: model.name, key: key)
@@ -86,30 +111,50 @@ extension WriteTransaction {
     }
   }
 
+  /// Keeps a stack of its own: a chain of references can be longer than a thread's stack is deep.
   private func plan(
     _ model: Model, _ key: Key, _ deletion: inout Plan
   ) throws(NodeError) {
-    deletion.visited.insert(RecordName(model: model.name, key: key))
-    for inverse in schema.inverseReferences(to: model) {
-      let children: [Key]
-      do { children = try tables.children(of: key, through: inverse) } catch { throw .tables(error) }
-      let present = children.filter {
-        !deletion.visited.contains(RecordName(model: inverse.child.name, key: $0))
-          && isInScope(Partition(model: inverse.child, key: $0))
-      }
-      if inverse.rule == .restrict, !present.isEmpty {
-        throw .mutation(
-          .restricted(
-            model: model.name, key: text(key, model), by: inverse.child.name, count: present.count))
-      }
-      for child in present {
-        if !inverse.isRequired {
-          deletion.unlink(inverse.child, child, inverse.relationship)
-        } else if !deletion.visited.contains(RecordName(model: inverse.child.name, key: child)) {
-          try plan(inverse.child, child, &deletion)
+    guard let first = deletion.visit(model, key, schema) else { return }
+    var visits = [first]
+    while var visit = visits.popLast() {
+      if let child = visit.children.popFirst() {
+        let model = visit.references[visit.done - 1].child
+        visits.append(visit)
+        if let next = deletion.visit(model, child, schema) { visits.append(next) }
+      } else if visit.done < visit.references.count {
+        let inverse = visit.references[visit.done]
+        visit.done += 1
+        let children = try children(of: visit, through: inverse, deletion)
+        if inverse.isRequired {
+          visit.children = children[...]
+        } else {
+          for child in children { deletion.unlink(inverse.child, child, inverse.relationship) }
         }
+        visits.append(visit)
+      } else {
+        deletion.steps.append(.delete(visit.model, visit.key))
       }
     }
-    deletion.steps.append(.delete(model, key))
+  }
+
+  /// Those that are in scope and not deleted yet.
+  ///
+  /// - Throws: `restricted` if there are any, and the reference refuses.
+  private func children(
+    of visit: Visit, through inverse: InverseReference, _ deletion: Plan
+  ) throws(NodeError) -> [Key] {
+    let all: [Key]
+    do { all = try tables.children(of: visit.key, through: inverse) } catch { throw .tables(error) }
+    let present = all.filter {
+      !deletion.deletes(inverse.child, $0) && isInScope(Partition(model: inverse.child, key: $0))
+    }
+    if inverse.rule == .restrict, !present.isEmpty {
+      throw .mutation(
+        .restricted(
+          model: visit.model.name, key: text(visit.key, visit.model), by: inverse.child.name,
+          count: present.count))
+    }
+    return present
   }
 }

@@ -157,6 +157,22 @@ struct BadInputTests {
     #expect(try eventCount(work) == 5)
   }
 
+  /// ⚑ As many characters were dropped of what a commit remembers as the file's name has bytes.
+  @Test(
+    "a file that was imported before tells how far that came, whatever its name",
+    arguments: ["lines.ndjson", "日本語.ndjson", "été:2-9.ndjson", "\u{0600}"])
+  func importedBefore(name: String) throws {
+    let work = try node()
+    try work.write(name, (1...6).map { Self.author("a\($0)") + "\n" }.joined())
+    try work.stemma("-C", "node", "import", "--batch", "2", "--format", "ndjson", name)
+    let again = try work.attempt("-C", "node", "import", "--format", "ndjson", name)
+    #expect(again.status == 65)
+    let advice = "an earlier import is durable through line 6, go on with --from-line 7\n"
+    #expect(again.errors.hasSuffix(advice), "\(again.errors)")
+    try work.stemma("-C", "node", "import", "--format", "ndjson", "--from-line", "7", name)
+    #expect(try eventCount(work) == 6)
+  }
+
   @Test("an earlier import of another file that has the same name says nothing about this one")
   func anotherFileOfTheSameName() throws {
     let work = try node()

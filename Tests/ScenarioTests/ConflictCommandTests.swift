@@ -651,10 +651,11 @@ struct ConflictCommandTests {
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: work.file("editor"))
     // dangling: skip; value: nonsense, then edit; cardinality: the first; delete: leave.
     let said = try Pseudoterminal.run(
-      ["-C", "field", "resolve", "--by", "eve"], in: work.path, typing: "s\nx\ne\n1\nq\n",
+      ["-C", "field", "resolve", "--by", "eve"], in: work.path, typing: "s\nx\n\(Int.min)\ne\n1\nq\n",
       environment: ["EDITOR": work.file("editor"), "NO_COLOR": "1", "COLUMNS": "100"])
     #expect(said.contains("(1 of 4)"))
     #expect(said.contains("`x` is none of these"))
+    #expect(said.contains("`\(Int.min)` is none of these"))
     #expect(said.contains("resolved 2 of 4 conflicts"))
     #expect(!said.contains("\u{1B}["), "NO_COLOR")
     #expect(

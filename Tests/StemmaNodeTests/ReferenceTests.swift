@@ -205,6 +205,30 @@ import Testing
     #expect(texts == [])
   }
 
+  // MARK: Included records
+
+  /// ⚑ A record that refers to itself is included as often as somebody writes, and some thousand times were more than a
+  /// stack holds.
+  @Test func aPathOfIncludedRecordsHasALimit() throws {
+    let bench = try Bench()
+    let node = try bench.node(
+      "a", "type Item @model { id: ID! nextId: ID next: Item @belongsTo(references: [\"nextId\"]) }")
+    try node.commit(#"{"op":"create","model":"Item","key":"x","fields":{"nextId":"x"}}"#)
+    let model = try #require(node.schema.model(named: "Item"))
+    let key = try node.key(try JSON.parse(#""x""#), of: model)
+    func path(_ length: Int) -> String {
+      [String](repeating: "next", count: length).joined(separator: ".")
+    }
+    for length in [Node.inclusionDepth - 1, Node.inclusionDepth] {
+      let text = try #require(try node.row(model, key, including: [path(length)])).text
+      #expect(text.split(separator: #""included""#, omittingEmptySubsequences: false).count == length + 1)
+      #expect(try JSON.parse(text).text == text)
+    }
+    #expect(throws: NodeError.self) {
+      try node.row(model, key, including: [path(Node.inclusionDepth + 1)])
+    }
+  }
+
   // MARK: Cascades
 
   static let tree = """
@@ -289,6 +313,67 @@ import Testing
     #expect(
       try node.commit(#"{"op":"delete","model":"Item","key":"x"}"#) == ["delete Item y", "delete Item x"])
     #expect(try node.commit(#"{"op":"delete","model":"Item","key":"z"}"#) == ["delete Item z"])
+  }
+
+  /// ⚑ The plan of a deletion called itself for each record of a chain, and some thousands were more than a stack holds.
+  @Test func aCascadeAlongALongChainEnds() throws {
+    let bench = try Bench()
+    let node = try bench.node(
+      "a",
+      """
+      type Link @model { id: ID! @primaryKey
+        parentId: ID!
+        parent: Link @belongsTo(references: ["parentId"]) }
+      """)
+    let count = 20_000
+    let lines = try (0..<count).map { number in
+      try mutation(
+        #"{"op":"create","model":"Link","key":"\#(number)","fields":{"parentId":"\#(max(number - 1, 0))"}}"#)
+    }
+    try node.write { transaction throws(NodeError) in
+      for line in lines { try transaction.perform(line) }
+    }
+    #expect(try node.status().records == UInt64(count))
+    let events = try node.rawEvents(#"{"op":"delete","model":"Link","key":"0"}"#)
+    let childrenFirst: [Key] = (0..<count).reversed().map { Key(.string("\($0)")) }
+    #expect(events.map(\.key) == childrenFirst)
+    #expect(events.allSatisfy { $0.operation == .delete })
+    let last = try #require(events.last)
+    #expect(events.dropLast().allSatisfy { $0.cause == last.name })
+    #expect(try node.status().records == 0)
+  }
+
+  /// Which children come before which, and what a cycle of two models, a reference that is not required, and a record to
+  /// which two ways lead do to that.
+  @Test func aCascadeGoesDepthFirst() throws {
+    let bench = try Bench()
+    let node = try bench.node(
+      "a",
+      """
+      type Area @model { id: ID! @primaryKey
+        spotId: ID
+        spot: Spot @belongsTo(references: ["spotId"])
+        outerId: ID!
+        outer: Area @belongsTo(references: ["outerId"]) }
+      type Spot @model { id: ID! @primaryKey
+        areaId: ID!
+        area: Area @belongsTo(references: ["areaId"]) }
+      """)
+    func area(_ id: String, in outer: String, at spot: String) -> String {
+      #"{"op":"create","model":"Area","key":"\#(id)","fields":{"outerId":"\#(outer)","spotId":"\#(spot)"}}"#
+    }
+    func spot(_ id: String, in area: String) -> String {
+      #"{"op":"create","model":"Spot","key":"\#(id)","fields":{"areaId":"\#(area)"}}"#
+    }
+    try node.commit(
+      area("a", in: "c", at: "s"), area("b", in: "a", at: "t"), area("c", in: "b", at: "t"),
+      area("d", in: "a", at: "s"), area("e", in: "e", at: "t"), spot("s", in: "b"), spot("t", in: "a"))
+    #expect(
+      try node.commit(#"{"op":"delete","model":"Area","key":"a"}"#) == [
+        "delete Area c", #"unlink Area d {"spotId":null}"#, "delete Spot s", "delete Area b",
+        "delete Area d", #"unlink Area e {"spotId":null}"#, "delete Spot t", "delete Area a",
+      ])
+    #expect(try node.fields("Area", #""e""#) == #"{"spotId":null,"outerId":"e"}"#)
   }
 
   /// A cascade that reached beyond the scope would write events into partitions that this node does not hold, after

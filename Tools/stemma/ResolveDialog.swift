@@ -97,7 +97,8 @@ struct ResolveDialog {
     case ("e", .value), ("edit", .value): return try edit(conflict)
     case ("l", .dangling), ("link", .dangling): return try linkAnother(conflict)
     default:
-      if let number = Int(word), conflict.kind != .dangling, conflict.candidates.indices.contains(number - 1)
+      if let number = Int(word), number > 0, conflict.kind != .dangling,
+        conflict.candidates.indices.contains(number - 1)
       {
         guard conflict.kind == .delete else { return .resolution(.take(number)) }
         return .resolution(conflict.candidates[number - 1].value == .bool(true) ? .keep : .delete)

@@ -37,10 +37,9 @@ extension Node {
   }
 
   private func event(at position: Position, named text: String) throws(NodeError) -> NotedEvent {
-    let end = Position(file: position.file, index: position.index + 1)
     let omissions = Omissions()
     let found = try Self.wrapping { () throws -> [NotedEvent] in
-      var reader = log.events(from: position, to: end, around: omissions)
+      var reader = log.events(from: position, to: position.next, around: omissions)
       guard let stored = try reader.next() else { return [] }
       return [NotedEvent(stored: stored, note: reader.note ?? CommitNote())]
     }

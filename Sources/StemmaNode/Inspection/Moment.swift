@@ -34,7 +34,7 @@ package enum Moment: Hashable, Sendable {
   /// Behind which nothing has to be read.
   var end: Position? {
     guard case .position(let last) = self else { return nil }
-    return Position(file: last.file, index: last.index + 1)
+    return last.next
   }
 
   /// Reads a time: RFC 3339 (`2026-11-21T05:14:01Z`), the same without a zone or with a space for the `T`
@@ -130,6 +130,12 @@ extension Position {
     let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 2, let file = UInt64(parts[0]), let index = UInt64(parts[1]) else { return nil }
     self.init(file: file, index: index)
+  }
+
+  /// The lowest position behind it. Behind the highest there is none, and no event is there: it is its own.
+  var next: Position {
+    if index < .max { return Position(file: file, index: index + 1) }
+    return file < .max ? Position(file: file + 1, index: 0) : self
   }
 }
 
