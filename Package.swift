@@ -61,7 +61,7 @@ let package = Package(
     module("StemmaMerge", ["StemmaSchema", "StemmaEvents"], isHot: true),
     module("StemmaLog", ["StemmaEvents", "CStemma", crypto], isHot: true),
     module("StemmaTables", ["StemmaMerge", "StemmaLog", "CStemma", grdb, sqlite, crypto]),
-    module("StemmaReplication", ["StemmaMerge", "StemmaLog", crypto]),
+    module("StemmaReplication", ["StemmaLog", crypto]),
     module("StemmaNode", ["StemmaReplication", "StemmaTables", "CZlib"]),
     module("StemmaSimulation", ["StemmaMerge", "StemmaLog"], isHot: true),
     .macro(name: "StemmaMacros", dependencies: syntax, swiftSettings: strict),
@@ -109,7 +109,7 @@ let package = Package(
       ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables", "StemmaSimulation"]),
     tests(
       "StemmaReplicationTests",
-      ["StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaReplication", "StemmaSimulation"]),
+      ["StemmaSchema", "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaSimulation"]),
     tests(
       "StemmaMacrosTests",
       [

@@ -28,6 +28,10 @@ package enum Explanations {
     case .lostMark(let path, false):
       "the node in \(path) has lost its \(NodeMark.fileName) and the copy of it; put them back from a backup, or make a new "
         + "one with `\(command("repair --name NAME", at: path))`: the log is kept, scope and remotes are to be told again"
+    case .noParent(let path):
+      "\(path) cannot be made: the directory \(Log.parent(of: path)) is not there; make it first"
+    case .occupied(let path, let what):
+      "\(path) is there, and \(what), so it is not replaced; name another file"
     case .noTemporaryPlace(_, let error):
       "\(text(of: error)); temporary files are made there: name another folder, with `TMPDIR`"
     case .badMark(let path, let what):

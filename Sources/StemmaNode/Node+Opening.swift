@@ -113,7 +113,9 @@ extension Node {
             try ports.fileSystem.createDirectory(made)
             // Or a power loss may take the directory, with all that was ever confirmed in it.
             try ports.fileSystem.syncDirectory(Log.parent(of: made))
-          } catch LogError.system(_, _, EEXIST) {}
+          } catch LogError.system(_, _, EEXIST) {} catch LogError.system(_, _, ENOENT) {
+            throw NodeError.noParent(path: made)
+          }
         }
         // What somebody else is making is not left behind.
         let lock = try WriterLock(

@@ -21,10 +21,14 @@ extension Node {
     }
   }
 
-  /// Builds tables of the past, or of now, in another file.
+  /// Builds tables of the past, or of now, in another file. One that is there is replaced if it holds such tables, and lies
+  /// outside of the node.
+  ///
+  /// - Throws: `.occupied` if anything else is there, which stays as it is.
   package func rebuild(
     into path: String, upTo filter: RebuildFilter?, progress: (UInt64, UInt64) -> Void
   ) throws(NodeError) -> RebuildReport {
+    try checkIsReplaceable(path)
     do throws(NodeError) {
       return try Self.rebuild(
         path, schema: schema, log: log, ownOrigins: mark.origins, filter: filter ?? .all, progress: progress)
@@ -33,6 +37,32 @@ extension Node {
       guard error.logDamage != nil, let sentence = mark.unfinishedGivingUp else { throw error }
       throw .damaged(what: sentence)
     }
+  }
+
+  private func checkIsReplaceable(_ path: String) throws(NodeError) {
+    switch Tables.occupant(of: path) {
+    case .nothing: return
+    case .noFile: throw .occupied(path: path, what: "is no file")
+    case .otherFile: throw .occupied(path: path, what: "holds no tables that Stemma made")
+    case .tables:
+      guard isInNode(path) else { return }
+      throw .occupied(path: path, what: "lies in a node's directory")
+    }
+  }
+
+  /// Whether a file lies somewhere in this node's directory, or beside another node's mark.
+  private func isInNode(_ path: String) -> Bool {
+    let folder = Log.parent(of: path)
+    guard !Self.isNode(at: folder), let inner = Self.resolved(folder), let outer = Self.resolved(directory)
+    else { return true }
+    return (inner + "/").hasPrefix(outer == "/" ? outer : outer + "/")
+  }
+
+  /// The path without symbolic links, `.` and `..`; nil if it leads nowhere.
+  private static func resolved(_ path: String) -> String? {
+    guard let found = realpath(path, nil) else { return nil }
+    defer { free(found) }
+    return String(cString: found)
   }
 
   // MARK: Verify

@@ -18,6 +18,10 @@ package enum NodeError: Error {
   case logWithoutMark(path: String)
   /// A directory has all of a node but its mark. `hasCopy`: that is there.
   case lostMark(path: String, hasCopy: Bool)
+  /// The directory is not there that a node is to be made in.
+  case noParent(path: String)
+  /// What has the name of a file that is to be made, and is not to be replaced by it. `what`: why not.
+  case occupied(path: String, what: String)
   /// No folder for temporary files can be made there.
   case noTemporaryPlace(path: String, LogError)
   case cannotRead(path: String, errno: Int32)

@@ -182,7 +182,8 @@ package final class Tables: Sendable {
     }
   }
 
-  private static func immutableURI(_ path: String) -> String {
+  /// A name by which SQLite reads a file, and makes none beside it.
+  static func immutableURI(_ path: String) -> String {
     URL(fileURLWithPath: path).absoluteString + "?immutable=1"
   }
 

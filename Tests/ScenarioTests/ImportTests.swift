@@ -214,6 +214,45 @@ struct ImportTests {
     #expect(try work.stemma("-C", "node", "list", "Member", "--ndjson").lines.count == 4)
   }
 
+  /// It was emptied before it was read.
+  @Test("--reject takes no file that is read, whatever it is called there, and leaves it as it is")
+  func rejectingIntoTheInput() throws {
+    let work = try node("type Team @model { id: ID! }")
+    let text = #"{"model":"Team","key":{"id":"a"}}"# + "\n{}\n"
+    for name in ["teams.ndjson", "more.ndjson"] { try work.write(name, text) }
+    let files = FileManager.default
+    try files.linkItem(atPath: work.file("teams.ndjson"), toPath: work.file("hard"))
+    try files.createSymbolicLink(atPath: work.file("soft"), withDestinationPath: "teams.ndjson")
+    for name in ["teams.ndjson", "./teams.ndjson", work.file("teams.ndjson"), "hard", "soft"] {
+      for words in [["teams.ndjson"], ["more.ndjson", "teams.ndjson"], ["--dry-run", "teams.ndjson"]] {
+        let refused = try Tool.run(
+          Tool.path, ["-C", "node", "import", "--reject", name] + words, in: work.path)
+        #expect(refused.status == 64, "\(name), \(words): \(refused)")
+        #expect(refused.errors.contains("name another file"), "\(refused.errors)")
+        #expect(try work.bytes("teams.ndjson") == Data(text.utf8), "\(name), \(words)")
+      }
+    }
+    let input = try ConsolePage.shell(
+      "stemma -C node import --reject teams.ndjson - < teams.ndjson", in: work.path)
+    #expect(input.status == 64 && input.errors.contains("standard input"), "\(input)")
+    #expect(try work.bytes("teams.ndjson") == Data(text.utf8))
+    #expect(try export(work).isEmpty)
+    // Any other file is written anew.
+    let result = try work.attempt("-C", "node", "import", "hard", "--reject", "more.ndjson")
+    #expect(result.status == 1 && result.output.contains("rejected 1"), "\(result)")
+    #expect(String(decoding: try work.bytes("more.ndjson"), as: UTF8.self) == "{}\n")
+  }
+
+  /// It made room for all of it at once.
+  @Test("a batch may be larger than any stream")
+  func hugeBatch() throws {
+    let work = try node("type Team @model { id: ID! }")
+    try work.write("teams.ndjson", #"{"model":"Team","key":{"id":"a"}}"# + "\n")
+    let result = try ConsolePage.shell(
+      "cat teams.ndjson | stemma -C node import --batch 1000000000 -", in: work.path)
+    #expect(result.lines == ["imported 1 line as 1 event in 1 commit"], "\(result)")
+  }
+
   @Test("a wrong line of standard input is told by that name, and of a pipe by the pipe's")
   func namesOfStreams() throws {
     let work = try node("type Team @model { id: ID! }")

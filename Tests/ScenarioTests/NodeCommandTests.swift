@@ -61,6 +61,47 @@ struct NodeCommandTests {
     #expect(try work.attempt("-C", "shop", "remote", "remove", "office").status == 66)
   }
 
+  /// It ended the run, and with --json nothing was told of what had been done.
+  @Test("a remote that fails keeps the others waiting no more than it takes, and they are told")
+  func failingRemotes() throws {
+    let work = try Shop.open()
+    for name in ["first", "gone", "last"] {
+      try work.stemma("clone", "shop", name, "--name", name)
+      try work.stemma("-C", "shop", "remote", "add", name, name)
+    }
+    try FileManager.default.removeItem(atPath: work.file("gone"))
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    let synced = try work.attempt("-C", "shop", "sync", "--json")
+    #expect(synced.status == 69, "\(synced)")
+    let told = try synced.array()
+    #expect(told.map { $0.text("peer") } == ["first", "last"])
+    #expect(told.map { $0.object("pushed").number("events") } == [1, 1])
+    #expect(synced.errors.hasPrefix("stemma: gone: "), "\(synced.errors)")
+    #expect(synced.errors.contains("`stemma remote remove`"), "\(synced.errors)")
+    #expect(synced.errors.split(separator: "\n").count == 1, "\(synced.errors)")
+    for name in ["first", "last"] {
+      #expect(try work.stemma("-C", name, "list", "Team", "--json").array().count == 1)
+    }
+    let pulled = try work.attempt("-C", "shop", "pull")
+    #expect(pulled.status == 69)
+    #expect(pulled.lines == ["pulled nothing new from first", "pulled nothing new from last"])
+    #expect(try work.attempt("-C", "shop", "push", "--ndjson").objects().count == 2)
+    // The first failure gives the exit code, and each one is told.
+    for name in ["stemma.json", "stemma.json.copy"] {
+      try FileManager.default.removeItem(atPath: work.file("first/" + name))
+    }
+    let two = try work.attempt("-C", "shop", "push", "--json")
+    #expect(two.status == 66 && two.errors.contains("stemma: first: "), "\(two)")
+    #expect(two.errors.contains("stemma: gone: "), "\(two.errors)")
+    #expect(try two.array().map { $0.text("peer") } == ["last"])
+    try FileManager.default.removeItem(atPath: work.file("last"))
+    #expect(try work.attempt("-C", "shop", "push", "--json").array().isEmpty)
+    // One that was named alone says no more than what is wrong.
+    let one = try work.attempt("-C", "shop", "sync", "gone", "--json")
+    #expect(one.status == 69 && one.output.isEmpty, "\(one)")
+    #expect(!one.errors.contains("remote remove"), "\(one.errors)")
+  }
+
   @Test("scope: globs, exclusions, and what leaves")
   func scope() throws {
     let work = try Shop.open()
@@ -208,6 +249,50 @@ struct NodeCommandTests {
     #expect(try rows(work, "none.sqlite").isEmpty)
     #expect(try work.attempt("-C", "a", "rebuild", "--as-of", "zzz", "--into", "x.sqlite").status == 64)
     #expect(try work.stemma("-C", "a", "list", "Book", "--json").array().count == 2)
+  }
+
+  /// Whatever was there was replaced without a word, the node's own journal, too.
+  @Test("rebuild --into replaces tables that were made so, and nothing else, and nothing of a node")
+  func intoWhatIsThere() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    try work.stemma("clone", "shop", "peer", "--name", "peer")
+    try work.stemma("-C", "shop", "rebuild", "--into", "shop/inner.sqlite")
+    try work.write("notes", "mine")
+    let python = try #require(RealData.python, "python3 is needed to make a database")
+    let script = """
+      import sqlite3
+      other = sqlite3.connect('other.sqlite')
+      other.execute('PRAGMA journal_mode = WAL')
+      other.execute('CREATE TABLE notes (text)')
+      other.commit()
+      """
+    let made = try Tool.run(python, ["-c", script], in: work.path)
+    #expect(made.status == 0, "\(made.errors)")
+    let files = FileManager.default
+    try files.createDirectory(atPath: work.file("folder"), withIntermediateDirectories: false)
+    try files.createSymbolicLink(atPath: work.file("nowhere"), withDestinationPath: "missing")
+    try files.createSymbolicLink(atPath: work.file("link"), withDestinationPath: "shop")
+    func names() throws -> [String] { try files.contentsOfDirectory(atPath: work.path).sorted() }
+    let before = try names()
+    for name in [
+      "shop/log/00000001.journal", "shop/schema.graphql", "shop/stemma.json", "shop/tables.sqlite",
+      "./shop/inner.sqlite", "link/inner.sqlite", work.file("shop/inner.sqlite"), "peer/tables.sqlite",
+      "shop.graphql", "notes", "other.sqlite",
+    ] {
+      let bytes = try work.bytes(name.hasPrefix("/") ? "shop/inner.sqlite" : name)
+      let refused = try work.attempt("-C", "shop", "rebuild", "--into", name)
+      #expect(refused.status == 73 && refused.errors.contains("name another file"), "\(name): \(refused)")
+      #expect(try work.bytes(name.hasPrefix("/") ? "shop/inner.sqlite" : name) == bytes, "\(name)")
+    }
+    for name in ["folder", "nowhere"] {
+      let refused = try work.attempt("-C", "shop", "rebuild", "--into", name)
+      #expect(refused.status == 73 && refused.errors.contains("is no file"), "\(name): \(refused)")
+    }
+    #expect(try names() == before)
+    try work.stemma("-C", "shop", "verify")
+    // Those that another node made are replaced like its own.
+    for node in ["shop", "shop", "peer"] { try work.stemma("-C", node, "rebuild", "--into", "then.sqlite") }
   }
 
   /// Rows of a file of tables, read by another program than the tool.

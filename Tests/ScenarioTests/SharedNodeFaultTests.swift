@@ -62,6 +62,31 @@ import Testing
     #expect(try work.export("node") == export)
   }
 
+  @Test("an import whose reader has paused keeps nobody out", .timeLimit(.minutes(3)))
+  func pausedReader() throws {
+    let work = try Workplace()
+    try work.rows("node")
+    let count = 5000
+    try work.write("lines", (0..<count).map { Rows.line("x", $0, "text of \($0)") }.joined())
+    // What it says is several times as much as a pipe holds.
+    let pipe = Pipe()
+    let importer = try start(
+      ["-C", "node", "import", "--format", "ndjson", "--batch", "1", "--json", "--wait", "60", "lines"],
+      in: work, output: pipe)
+    for number in 0..<6 {
+      let result = try work.attempt(
+        "-C", "node", "create", "--wait", "20", "Row", "tenant=y", "n=\(number)", "text=y")
+      try #require(result.status == 0, "\(result)")
+    }
+    let lines = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      .split(separator: "\n")
+    importer.waitUntilExit()
+    #expect(importer.terminationStatus == 0)
+    #expect(lines.dropLast().last?.contains("\"durableThroughLine\":\(count)") ?? false)
+    #expect(lines.last?.contains("\"events\":\(count)") ?? false)
+    #expect(try work.events("node") == count + 6)
+  }
+
   @Test(
     "beside an importer, readers show what is there, writers get their turn, and nothing is taken for damage",
     .timeLimit(.minutes(3)))

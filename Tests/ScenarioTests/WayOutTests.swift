@@ -148,6 +148,39 @@ struct WayOutTests {
     #expect(try work.export("node/inner") == before)
   }
 
+  @Test("a place or a name that cannot serve is refused with what helps")
+  func wrongPlaces() throws {
+    let work = try openNode()
+    for (words, status, advice) in [
+      (["clone", "nowhere", "x"], 66, "name the directory of the one to clone"),
+      (["clone", "node", "node"], 73, "name another directory"),
+      (["clone", "node", "x/y/z"], 73, "the directory x/y is not there; make it first"),
+      (["init", "x/y/z"], 73, "the directory x/y is not there; make it first"),
+      (["-C", "node", "remote", "add", "", "node"], 64, "a remote needs a name"),
+      (["-C", "node", "remote", "add", "me", "./node"], 64, "is this node itself"),
+      (["-C", "node", "remote", "add", "me", work.file("node")], 64, "is this node itself"),
+    ] as [([String], Int32, String)] {
+      let refused = try Tool.run(Tool.path, words, in: work.path)
+      #expect(refused.status == status && refused.errors.contains(advice), "\(words): \(refused)")
+      if words[0] == "clone" { #expect(!refused.errors.contains("`stemma"), "\(refused.errors)") }
+    }
+    #expect(try work.stemma("-C", "node", "remote", "list", "--json").array().isEmpty)
+    #expect(!FileManager.default.fileExists(atPath: work.file("x")))
+  }
+
+  @Test("columns of one name are no members of one JSON object")
+  func doubledColumns() throws {
+    let work = try openNode()
+    for format in ["--json", "--ndjson"] {
+      let refused = try work.attempt("-C", "node", "query", format, "SELECT 1 AS id, 2 AS id")
+      #expect(refused.status == 65 && refused.output.isEmpty, "\(refused)")
+      #expect(refused.errors.contains("`id`") && refused.errors.contains("with AS"), "\(refused.errors)")
+    }
+    #expect(try work.stemma("-C", "node", "query", "--tsv", "SELECT 1 AS id, 2 AS id").output == "1\t2\n")
+    let apart = try work.stemma("-C", "node", "query", "--json", "SELECT 1 AS id, 2 AS other")
+    #expect(apart.output == "[{\"id\":1,\"other\":2}]\n")
+  }
+
   @Test("temporary folders go with whoever made them, and those of one that was killed with the next one")
   func temporaryFolders() throws {
     let work = try openNode()

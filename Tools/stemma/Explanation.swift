@@ -27,7 +27,7 @@ struct Explanation {
   private static func exitCode(of error: NodeError) -> ExitCode {
     switch error {
     case .noNode, .noSchema, .lostMark: .noInput
-    case .alreadyANode, .logWithoutMark, .noTemporaryPlace: .cannotCreate
+    case .alreadyANode, .logWithoutMark, .noParent, .occupied, .noTemporaryPlace: .cannotCreate
     case .unfinishedClone(_, _, let reason): reason.map { exitCode(of: $0) } ?? .cannotCreate
     case .badMark, .badSchema, .newerFormat, .schema, .refusedSchema, .lineTooLong, .malformedInput: .badData
     case .mutation(let error): exitCode(of: error)

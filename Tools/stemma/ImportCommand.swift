@@ -50,6 +50,7 @@ struct Import: ParsableCommand {
   }
 
   func run() throws {
+    try refuseRejectingIntoInput()
     let node = try dryRun ? options.openForRehearsal() : options.openForAppending(segmentSize: segmentSize)
     var chosen = StemmaNode.Import.Options()
     chosen.batch = batch
@@ -68,8 +69,8 @@ struct Import: ParsableCommand {
       work.notice = { Output.warning("\(inputName(file)): \($0)") }
       let isQuiet = dryRun
       var lastShown = Date.distantPast
-      work.progress = { summary in
-        guard !isQuiet else { return }
+      var isUntold = false
+      let tell = { (summary: StemmaNode.Import.Summary) in
         if format.isJSON {
           Output.line(
             .object([
@@ -87,6 +88,12 @@ struct Import: ParsableCommand {
           Output.error("durable through line \(summary.durableThroughLine)")
         }
       }
+      work.progress = { summary in
+        if isQuiet { return }
+        // Others cannot write meanwhile: a reader who has paused is told the next one, or the last.
+        isUntold = !Output.takesALine(format.isJSON ? 1 : 2)
+        if !isUntold { tell(summary) }
+      }
       if let rejects {
         work.reject = { line, text, error in
           Output.error("\(inputName(file)):\(line): \(Explanation(error).message)")
@@ -100,6 +107,7 @@ struct Import: ParsableCommand {
         if Output.isErrorTerminal, !format.isJSON { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
         throw error
       }
+      if isUntold { tell(summary) }
       if Output.isErrorTerminal, !format.isJSON, !isQuiet {
         Output.error("\rdurable through line \(summary.durableThroughLine)\u{1B}[K")
       }
@@ -125,6 +133,16 @@ struct Import: ParsableCommand {
     }
     Output.flush()
     if totals.rejected > 0 { throw ExitCode.no }
+  }
+
+  /// The file of --reject is emptied before any other one is read.
+  private func refuseRejectingIntoInput() throws {
+    guard let reject, let target = FilePlace(reject), target.isFile else { return }
+    for file in files where FilePlace(input: file) == target {
+      throw Failure(
+        "--reject would write over \(inputName(file)), which is to be read; name another file for refused lines",
+        .usage)
+    }
   }
 }
 

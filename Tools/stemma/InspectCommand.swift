@@ -14,7 +14,8 @@ struct Inspect: ParsableCommand {
       come from programs that carry them. \
       Blocks and frames are numbered from 1. Where one byte of a block is wrong it is found, and the block is \
       read as it was. Names are those of the node around the file, or of the one that -C names; neither is needed. \
-      Exits with 1 if anything is damaged, with 65 if there is not one byte, or the file is of another kind.
+      Exits with 1 if anything is damaged, or of no known format, with 65 if there is not one byte, or the file is of \
+      another kind that is known: an SQLite database, compressed with gzip, JSON, text.
       Examples:
         stemma inspect shop/log/00000001.segment
         stemma inspect shop/log/00000001.segment --block 3 --events --json

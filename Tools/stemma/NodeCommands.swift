@@ -284,6 +284,8 @@ struct Rebuild: ParsableCommand {
     commandName: "rebuild",
     abstract: "Build the tables anew from the log.",
     discussion: """
+      The file of --into may be there if it holds tables that were made so, outside of a node; anything else is refused, \
+      and left as it is.
       Examples:
         stemma rebuild
         stemma rebuild --as-of 2024-01-01T00:00:00Z --into then.sqlite

@@ -83,6 +83,13 @@ enum Output {
     buffer.removeAll(keepingCapacity: true)
   }
 
+  /// Whether a line can be written at once: nobody has to wait for a reader who has paused. What is wrong with a descriptor the
+  /// writing tells.
+  static func takesALine(_ descriptor: Int32) -> Bool {
+    var asked = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    return poll(&asked, 1, 0) != 0
+  }
+
   static func warning(_ text: String) { error("warning: " + printable(text)) }
 
   static func error(_ text: String) {

@@ -212,9 +212,10 @@ struct Query: ParsableCommand {
     var rows: [[String]] = []
     var header: [String] = []
     let inner = ["_version", "_state"].filter { !sql.contains($0) }
-    let show: ([String], [Value]) -> Void = { names, values in
+    let show: ([String], [Value]) throws -> Void = { names, values in
       let shown = names.indices.filter { !inner.contains(names[$0]) }
       let (names, values) = (shown.map { names[$0] }, shown.map { values[$0] })
+      if header.isEmpty, format.isJSON { try Self.refuseDoubled(names) }
       header = names
       if format.isJSON {
         let row = JSON.object(zip(names, values).map { ($0, $1.json) })
@@ -237,6 +238,16 @@ struct Query: ParsableCommand {
         table.write()
       }
       Output.flush()
+    }
+  }
+
+  /// Of two members of one name, most readers of JSON see one.
+  private static func refuseDoubled(_ columns: [String]) throws(NodeError) {
+    var seen: Set<String> = []
+    for column in columns where !seen.insert(column).inserted {
+      throw .malformedInput(
+        source: "the query",
+        what: "two columns are called `\(column)`, and JSON would show one of them; name them apart with AS")
     }
   }
 }

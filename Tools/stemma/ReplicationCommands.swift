@@ -25,9 +25,7 @@ struct Clone: ParsableCommand, NodelessCommand {
 
   func run() throws {
     let bar = ProgressBar("cloning")
-    let report = try Node.clone(from: source, to: directory, partitions: partition, name: name) {
-      bar.update($0, of: $1)
-    }
+    let report = try clone(bar)
     bar.finish()
     for notice in report.notices { Output.warning(notice) }
     if format.isJSON {
@@ -37,6 +35,22 @@ struct Clone: ParsableCommand, NodelessCommand {
     }
     Output.flush()
     if let missing = report.missing { throw missing }
+  }
+
+  private func clone(_ bar: ProgressBar) throws -> Node.TransferReport {
+    do {
+      return try Node.clone(from: source, to: directory, partitions: partition, name: name) {
+        bar.update($0, of: $1)
+      }
+    } catch {
+      switch error {
+      case .noNode:
+        throw Failure("there is no node in \(source); name the directory of the one to clone", .noInput)
+      case .alreadyANode where FilePlace(source) == FilePlace(directory):
+        throw Failure("\(directory) is the node that is to be cloned; name another directory", .cannotCreate)
+      default: throw error
+      }
+    }
   }
 }
 
@@ -58,7 +72,8 @@ struct Pull: ParsableCommand {
     commandName: "pull",
     abstract: "Fetch what a peer has and this node lacks.",
     discussion: """
-      Partitions that one of the two has lost events of are left out, and the exit status is 74 then.
+      Partitions that one of the two has lost events of are left out, and the exit status is 74 then. \
+      Of several remotes those that fail are told, the others go on, and the exit status is that of the first failure.
       Examples:
         stemma pull
         stemma pull ../office --partition tenantId=acme
@@ -73,7 +88,8 @@ struct Push: ParsableCommand {
     commandName: "push",
     abstract: "Give a peer what this node has and it lacks.",
     discussion: """
-      Partitions that one of the two has lost events of are left out, and the exit status is 74 then.
+      Partitions that one of the two has lost events of are left out, and the exit status is 74 then. \
+      Of several remotes those that fail are told, the others go on, and the exit status is that of the first failure.
       Examples:
         stemma push
         stemma push ../office
@@ -88,7 +104,8 @@ struct Sync: ParsableCommand {
     commandName: "sync",
     abstract: "Pull, then push.",
     discussion: """
-      Partitions that one of the two has lost events of are left out, and the exit status is 74 then.
+      Partitions that one of the two has lost events of are left out, and the exit status is 74 then. \
+      Of several remotes those that fail are told, the others go on, and the exit status is that of the first failure.
       Examples:
         stemma sync
         stemma sync ../office --json
@@ -110,16 +127,26 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
   let node = try options.node.openForWriting(isQuiet: true)
   for notice in node.notices { Output.warning(notice) }
   let peers = try node.peers(options.peer)
+  let isOne = peers.count == 1
   var results: [JSON] = []
   var missing: NodeError?
+  var failure: ExitCode?
   for peer in peers {
     let bar = ProgressBar(peer.name)
-    let report = try node.exchange(
-      with: peer, pulls: pulls, pushes: pushes, partitions: options.partition
-    ) { bar.update($0, of: $1) }
+    let outcome = Result { () throws(NodeError) in
+      try node.exchange(with: peer, pulls: pulls, pushes: pushes, partitions: options.partition) {
+        bar.update($0, of: $1)
+      }
+    }
     bar.finish()
+    if !isOne, case .failure(let error) = outcome {
+      let code = tell(error, of: peer.name)
+      failure = failure ?? code
+      continue
+    }
+    let report = try outcome.get()
     var members: [(name: String, value: JSON)] = []
-    if peers.count > 1 { members.append(("peer", .string(peer.name))) }
+    if !isOne { members.append(("peer", .string(peer.name))) }
     if pulls && pushes {
       members.append(("pulled", report.pulled?.json ?? .null))
       members.append(("pushed", report.pushed?.json ?? .null))
@@ -132,15 +159,31 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
       if let pushed = report.pushed { Output.line("pushed \(pushed.text) to \(peer.name)") }
     }
     for notice in report.notices { Output.warning(notice) }
-    missing = missing ?? report.missing
+    guard let lost = report.missing else { continue }
+    if isOne {
+      missing = lost
+    } else {
+      let code = tell(lost, of: peer.name)
+      failure = failure ?? code
+    }
   }
   if options.format.json {
-    Output.line(results.count == 1 ? results[0] : .array(results))
+    Output.line(isOne ? results[0] : .array(results))
   } else if options.format.ndjson {
     for result in results { Output.line(result) }
   }
   Output.flush()
   if let missing { throw missing }
+  if let failure { throw failure }
+}
+
+/// Says what went wrong with one of several peers, and gives the exit code that stands for it.
+private func tell(_ error: NodeError, of peer: String) -> ExitCode {
+  let explanation = Explanation(error)
+  var advice = ""
+  if case .notAPeer = error { advice = "; mend that, or forget it with `stemma remote remove`" }
+  Output.error("stemma: " + printable(peer) + ": " + explanation.message + advice)
+  return explanation.exitCode
 }
 
 struct Remote: ParsableCommand {
@@ -167,7 +210,17 @@ struct RemoteAdd: ParsableCommand {
   @Argument(help: "The other node's directory.", completion: .directory) var address: String
   @OptionGroup var options: NodeOptions
 
-  func run() throws { try options.openForWriting().addRemote(name, address) }
+  func validate() throws {
+    if name.allSatisfy(\.isWhitespace) { throw ValidationError("a remote needs a name") }
+  }
+
+  func run() throws {
+    let node = try options.openForWriting()
+    if let place = FilePlace(address), place == FilePlace(node.directory) {
+      throw Failure("\(address) is this node itself; name another node's directory", .usage)
+    }
+    try node.addRemote(name, address)
+  }
 }
 
 struct RemoteList: ParsableCommand {

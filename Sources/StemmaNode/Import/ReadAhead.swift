@@ -13,6 +13,8 @@ final class ReadAhead: MutationSource {
   }
 
   private static let most = 256
+  /// For how many items there is room at once; a batch may be as large as anybody likes, and never come.
+  private static let room = 4096
   /// How long a stream may be silent before its reader should no longer hold what others wait for.
   private static let patience = DispatchTimeInterval.milliseconds(50)
 
@@ -51,7 +53,7 @@ final class ReadAhead: MutationSource {
       guard end != nil || items.count >= atOnce else { continue }
       if !pieces.put(Piece(items: items, header: source.header, end: end)) { return }
       items = []
-      items.reserveCapacity(atOnce)
+      items.reserveCapacity(min(atOnce, room))
     }
   }
 

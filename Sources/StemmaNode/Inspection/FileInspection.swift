@@ -81,7 +81,7 @@ package struct FileInspection {
   /// which one damaged byte of a file of this software does not make.
   package var otherContent: String? {
     let start: [UInt8]
-    do { start = try source.bytes(at: 0, count: 16) } catch { return nil }
+    do { start = try source.bytes(at: 0, count: 512) } catch { return nil }
     let json = "JSON and no file of a log; any editor reads it"
     let known: [(beginning: [UInt8], what: String)] = [
       (
@@ -91,7 +91,16 @@ package struct FileInspection {
       ([0x1F, 0x8B, 0x08], "compressed with gzip; `gzip -dc FILE | stemma inspect -` looks inside"),
       (Array("{\"".utf8), json), (Array("{\n".utf8), json),
     ]
-    return known.first { start.starts(with: $0.beginning) }?.what
+    if let what = known.first(where: { start.starts(with: $0.beginning) })?.what { return what }
+    return Self.isText(start) ? "text and no file of a log; any editor reads it" : nil
+  }
+
+  /// Whether a file that begins so is text: the header of one of this software has zeros in its first bytes.
+  private static func isText(_ start: [UInt8]) -> Bool {
+    guard start.count >= 16 else { return false }
+    guard start.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || [9, 10, 13].contains($0) }) else { return false }
+    // The last character may be cut.
+    return (0..<4).contains(where: { String(validating: start.dropLast($0), as: UTF8.self) != nil })
   }
 
   // MARK: JSON

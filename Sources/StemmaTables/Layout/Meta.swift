@@ -38,14 +38,17 @@ enum Meta {
     try write("roots", .string(tableSet.inspect(connection).roots), to: connection)
   }
 
+  /// Whether a file holds tables of this software, of whatever format.
+  static func isThere(in connection: Connection) throws(TablesError) -> Bool {
+    try connection.integer("SELECT count(*) FROM sqlite_master WHERE name = '_stemma_meta'") == 1
+  }
+
   /// Throws `needsRebuild` unless the tables have this software's format and were made for this schema.
   /// `isLive`: they must also follow the log, not show a state of the past.
   static func check(
     _ connection: Connection, _ tableSet: TableSet, isLive: Bool
   ) throws(TablesError) {
-    let isStemma =
-      try connection.integer("SELECT count(*) FROM sqlite_master WHERE name = '_stemma_meta'") == 1
-    let format = isStemma ? try integer("format", of: connection) : nil
+    let format = try isThere(in: connection) ? try integer("format", of: connection) : nil
     let reason: RebuildReason
     if format != TableSet.format {
       reason = .format(found: format)

@@ -40,12 +40,12 @@ enum BareFiles {
     guard fdatasync(output) == 0 else { throw BenchError("cannot sync \(target)") }
   }
 
-  /// How long `gzip -9` makes these bytes, less its header of 18 bytes.
+  /// How long `gzip -9` makes these bytes, with its header and trailer, but no name of a file.
   static func gzipSize(_ bytes: [UInt8]) -> Int {
     var size = compressBound(UInt(bytes.count))
     var target = [UInt8](repeating: 0, count: Int(size))
     compress2(&target, &size, bytes, UInt(bytes.count), 9)
-    // The zlib frame has 6 bytes where gzip has 18.
+    // Around the stream zlib puts 6 bytes, and gzip 18.
     return Int(size) + 12
   }
 

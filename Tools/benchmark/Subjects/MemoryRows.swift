@@ -10,7 +10,9 @@ func measureMemory(_ bench: Bench) throws {
     bench.add(
       "memory of \(command), \(bench.events) events", ours: peak, baseline: 150, "MB", .atMost(1))
   }
-  guard bench.isLong else { return }
+  guard bench.isLong else {
+    return bench.say("no --long: memory of \(bench.events * 5) events is left out")
+  }
   let second = try measureMemory(bench, tool, bench.events * 5)
   for ((command, peak), (_, before)) in zip(second, first) {
     bench.add(

@@ -7,6 +7,15 @@ import StemmaReplication
 func measurePulls(_ bench: Bench) throws {
   let source = RemotePeer(name: "source", address: try bench.node(bench.events))
   let partition = ["tenant=tenant-142"]
+  let node = try Node.open(at: source.address, .init(mode: .read))
+  let few = try node.digests(try node.scope(partition)).reduce(0) { $0 + $1.events }
+  let all = try node.status().events
+  func check(_ events: UInt64, of partitions: [String]) throws {
+    let held = partitions.isEmpty ? all : few
+    guard held > 0, events == held else {
+      throw BenchError("\(events) events came, and the source has \(held)")
+    }
+  }
   var bytes: UInt64 = 0
   func pull(_ partitions: [String], into name: String) throws -> Cost {
     let target = try bench.emptyNode(name).directory
@@ -15,9 +24,10 @@ func measurePulls(_ bench: Bench) throws {
       let report = try node.exchange(with: source, pulls: true, pushes: false, partitions: partitions) {
         _, _ in
       }
-      guard let pulled = report.pulled, report.missing == nil, pulled.events > 0 else {
+      guard let pulled = report.pulled, report.missing == nil else {
         throw BenchError("nothing was pulled, or not all")
       }
+      try check(pulled.events, of: partitions)
       if !partitions.isEmpty { bytes = pulled.bytesRead }
     }
   }
@@ -37,7 +47,10 @@ func measurePulls(_ bench: Bench) throws {
   func clone(_ partitions: [String], to name: String) throws -> Cost {
     let target = try bench.fresh(name)
     return try Cost.of {
-      _ = try Node.clone(from: source.address, to: target, partitions: partitions, name: name) { _, _ in }
+      let report = try Node.clone(
+        from: source.address, to: target, partitions: partitions, name: name
+      ) { _, _ in }
+      try check(report.events, of: partitions)
     }
   }
   let clones = try bench.byTurns(

@@ -1,9 +1,11 @@
 import Measuring
 import StemmaLog
+import StemmaNode
 
 /// Reading the whole log in arrival order, against inflating its blocks and nothing else.
 func measureReading(_ bench: Bench) throws {
   let directory = try bench.node(bench.events)
+  let held = try Node.open(at: directory, .init(mode: .read)).status().events
   let log = try bench.log(of: directory)
   let blocks = try BareBlocks(log: directory + "/log")
   try measure("reading the log in arrival order", .atLeast(0.7)) {
@@ -30,7 +32,13 @@ func measureReading(_ bench: Bench) throws {
     var events = 0
     let costs = try bench.byTurns(
       rounds: max(3, bench.rounds),
-      ours: { try Cost.of { events = try read() } },
+      ours: {
+        let cost = try Cost.of { events = try read() }
+        guard UInt64(events) == held else {
+          throw BenchError("\(events) events were read, and the node has \(held)")
+        }
+        return cost
+      },
       baseline: {
         var sum = 0
         let cost = try Cost.of { sum = try blocks.inflateAll() }

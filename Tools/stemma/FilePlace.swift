@@ -1,0 +1,29 @@
+import Foundation
+
+/// What a path leads to, by whatever name.
+struct FilePlace: Equatable {
+  private let device: UInt64
+  private let inode: UInt64
+  /// Whether it is a file, and no directory, pipe or device.
+  let isFile: Bool
+
+  /// Nil if nothing is there, or it cannot be looked at.
+  init?(_ path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    self.init(status)
+  }
+
+  /// What a command reads that is given this path; `-` is standard input.
+  init?(input path: String) {
+    var status = stat()
+    guard (path == "-" ? fstat(STDIN_FILENO, &status) : stat(path, &status)) == 0 else { return nil }
+    self.init(status)
+  }
+
+  private init(_ status: stat) {
+    device = UInt64(truncatingIfNeeded: status.st_dev)
+    inode = UInt64(truncatingIfNeeded: status.st_ino)
+    isFile = status.st_mode & S_IFMT == S_IFREG
+  }
+}
