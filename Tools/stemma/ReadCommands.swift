@@ -19,7 +19,7 @@ struct Get: ParsableCommand {
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
-      "Also the records of this relationship; may be repeated, `a.b` goes on from there.",
+      "Also the records of this relationship; may be repeated, `a.b` goes on from there, up to 32 of them.",
       valueName: "relationship"))
   var include: [String] = []
   @OptionGroup var past: PastOptions
