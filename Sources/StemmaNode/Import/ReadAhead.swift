@@ -2,7 +2,7 @@ import Dispatch
 import StemmaEvents
 import StemmaLog
 
-/// Reads and parses a source on a thread of its own, some hundred items ahead; of a stream whole batches.
+/// Reads and parses a source on a thread of its own, up to two thousand items ahead; of a stream whole batches.
 final class ReadAhead: MutationSource {
   private struct Piece: Sendable {
     var items: [SourceItem]
