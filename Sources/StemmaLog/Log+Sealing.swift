@@ -50,18 +50,21 @@ extension Log {
       defer { file.close() }
       return try !file.tryLock()
     } catch {
+      // What somebody else's process has left may not be open to this one.
+      if case .system(_, _, System.noAccess) = error { return false }
       guard error.isNotFound else { throw error }
       return false
     }
   }
 
-  /// The last part of sealing: gives the segment its name and removes the journal. Nothing happens if the journal is gone,
-  /// if somebody has given the number meanwhile that a segment got of its own, or has taken over: then it must be made again.
+  /// The last part of sealing: gives the segment its name and removes the journal. Nothing happens if the journal is gone, if
+  /// its segment would have another header by now, as one whose predecessor was made anew, or if somebody has taken over: then
+  /// it must be made again.
   package func finish(_ sealing: Sealing, _ trailer: SealedSegment) throws(LogError) {
     try checkWritable()
     let number = sealing.header.number
     guard journals.count > 1, journals[0].number == sealing.header.place,
-      number == sealing.header.place || number > listing.highestNumber, try isInPlace(sealing)
+      try header(at: journals[0].number) == sealing.header, try isInPlace(sealing)
     else { return }
     try moveAside(sealing.path)
     try fileSystem.rename(sealing.aside, to: sealing.path)

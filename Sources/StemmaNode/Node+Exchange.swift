@@ -314,8 +314,8 @@ extension Node {
     guard let summary = own.summary else {
       throw .replication(.incomplete("the session ended without a summary"))
     }
-    try acknowledge(summary, by: peer.node)
-    if let theirs = peer.summary { try peer.node.acknowledge(theirs, by: self) }
+    try acknowledge(summary, by: peer.node, in: pair.run)
+    if let theirs = peer.summary { try peer.node.acknowledge(theirs, by: self, in: pair.run) }
     var report = ExchangeReport()
     report.pulled = summary.pulled.map { TransferReport($0, of: own) }
     report.pushed = summary.pushed.map { TransferReport($0, of: peer) }
@@ -355,7 +355,7 @@ extension Node {
         try beginOrigin(because: "a peer holds more of this node's origin than the node itself")
       }
     }
-    try sealIfWanted()
+    sealOrNote()
   }
 
   /// If a fork of the origin under which this node writes was found, it must not go on under it.
@@ -369,20 +369,26 @@ extension Node {
     }
   }
 
-  /// Notes what a peer is known to hold, and that it does not hold any more what its scope has lost.
-  private func acknowledge(_ summary: SessionSummary, by peer: Node) throws(NodeError) {
+  /// Notes what a peer is known to hold, and that it holds nothing else: not what its scope has lost, nor what it lacks of the
+  /// partitions that were exchanged.
+  private func acknowledge(
+    _ summary: SessionSummary, by peer: Node, in run: Scope
+  ) throws(NodeError) {
     guard options.mode == .write else { return }
     let name = peer.mark.logID.description
+    let exchanged = NarrowedScope([mark.scope, peer.mark.scope, run])
     try locked { () throws(NodeError) in
+      var held: [Acknowledgement] = []
+      for (partition, streams) in summary.peerKnowledge.partitions {
+        for (origin, head) in streams where mark.mayOwn(origin) {
+          held.append(
+            Acknowledgement(peer: name, partition: partition, origin: origin, sequence: head.sequence))
+        }
+      }
       try Self.wrapping {
         try tables.write { transaction throws(TablesError) in
-          try transaction.forgetAcknowledgements(of: name) { !peer.mark.scope.contains($0) }
-          for (partition, streams) in summary.peerKnowledge.partitions.sorted(by: { $0.key < $1.key }) {
-            for (origin, head) in streams.sorted(by: { $0.key < $1.key }) where mark.mayOwn(origin) {
-              try transaction.acknowledge(
-                peer: name, partition: partition, origin: origin, sequence: head.sequence)
-            }
-          }
+          try transaction.confirm(
+            held, by: name, in: { exchanged.contains($0) || !peer.mark.scope.contains($0) })
         }
       }
     }

@@ -247,7 +247,9 @@ extension Node {
     } catch { noteSealing(error) }
   }
 
+  /// Whoever writes meanwhile seals what is to be sealed.
   private func noteSealing(_ error: NodeError) {
+    if error.isInUse { return }
     notices.append("the journal could not be sealed: \(Explanations.text(of: error))")
   }
 
@@ -255,7 +257,11 @@ extension Node {
   private func beginSealing() throws(NodeError) {
     do throws(LogError) {
       guard let begun = try log.beginSealing() else { return }
-      let segment = MadeAhead { Swift.Result { () throws(LogError) in try begun.write() } }
+      let segment = MadeAhead { [segmentIsMade] in
+        let segment = Swift.Result { () throws(LogError) in try begun.write() }
+        segmentIsMade()
+        return segment
+      }
       sealing = UnfinishedSealing(begun: begun, segment: segment)
     } catch { throw .log(error) }
   }
@@ -270,6 +276,7 @@ extension Node {
   /// Makes segments of what is enough for them, also of what was begun, and returns when they are there; what a command does
   /// before it ends. The writer lock is held to begin and to finish only.
   package func sealIfWanted() throws(NodeError) {
+    guard options.mode == .write else { return }
     while log.wantsSealing || sealing != nil {
       if sealing == nil {
         try locked { () throws(NodeError) in if log.wantsSealing { try beginSealing() } }

@@ -50,6 +50,9 @@ package final class Node {
   var openSeries: CommitSeries.Size?
   /// The segment that is being made meanwhile, if one is.
   var sealing: UnfinishedSealing?
+  /// Called on another thread when that is about to be made, so that somebody sees to its end (`sealOrNote`) who may not commit
+  /// again for long: until then nobody else can seal.
+  package var segmentIsMade: @Sendable () -> Void = {}
   /// Whether the tables hold what this node held before the log was damaged.
   var tablesRemember = true
   /// A giving up that another process had decided, and this one finished, until `giveUp` reports it.

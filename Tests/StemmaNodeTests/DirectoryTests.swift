@@ -224,7 +224,16 @@ import Testing
       try a.changeScope(adding: ["!tenant=x"], removing: [], discards: false)
     }
     #expect(try a.changeScope(adding: ["!tenant=y"], removing: [], discards: false) == ["tenant=y"])
+    // Also when it has the partition in its scope again, and holds nothing of it.
     _ = try b.changeScope(adding: [], removing: ["!tenant=x"], discards: false)
+    _ = try a.exchange(
+      with: RemotePeer(name: "b", address: b.directory), pulls: true, pushes: false, partitions: []
+    ) {
+      _, _ in
+    }
+    #expect(throws: NodeError.self) {
+      try a.changeScope(adding: ["!tenant=x"], removing: [], discards: false)
+    }
     try a.sync(b)
     #expect(try a.changeScope(adding: ["!tenant=x"], removing: [], discards: false) == ["tenant=x"])
   }

@@ -202,8 +202,9 @@ import Testing
           let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: mode)
           if mode == .readWrite {
             try tables.write { transaction throws(TablesError) in
-              try transaction.acknowledge(
+              let held = Acknowledgement(
                 peer: "p", partition: Partition("p"), origin: Origin(9), sequence: Sequence(4))
+              try transaction.confirm([held], by: "p", in: { _ in true })
             }
           }
           #expect(try tables.exported() == export, "bit \(bit), \(mode)")
@@ -350,8 +351,9 @@ import Testing
     let writers = try made(folder, seed: 7)
     let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
     try tables.write { transaction throws(TablesError) in
-      try transaction.acknowledge(
+      let held = Acknowledgement(
         peer: "p", partition: Partition("é=1"), origin: Origin(9), sequence: Sequence(4))
+      try transaction.confirm([held], by: "p", in: { _ in true })
     }
     try tables.close()
     try Tables.rebuild(at: folder.tables, writers.schema, writers.events)

@@ -261,12 +261,16 @@ private struct GivenUp: Error {}
     let tables = try Tables.inMemory(schema: writers.schema)
     try tables.apply(writers.shuffled(&generator))
     let removed = try tables.write { transaction throws(TablesError) in
-      try transaction.acknowledge(
-        peer: "p", partition: Partition("Team"), origin: Origin(1), sequence: Sequence(3))
-      try transaction.acknowledge(
-        peer: "p", partition: Partition("Member"), origin: Origin(1), sequence: Sequence(3))
-      try transaction.acknowledge(
-        peer: "p", partition: Partition("Member"), origin: Origin(1), sequence: Sequence(2))
+      func confirm(_ numbers: [(partition: String, sequence: UInt64)]) throws(TablesError) {
+        let held = numbers.map {
+          Acknowledgement(
+            peer: "p", partition: Partition($0.partition), origin: Origin(1), sequence: Sequence($0.sequence))
+        }
+        try transaction.confirm(held, by: "p", in: { $0 != Partition("Unasked") })
+      }
+      try confirm([("Team", 3), ("Member", 2), ("Gone", 1), ("Unasked", 5)])
+      try confirm([("Team", 3), ("Member", 4)])
+      try confirm([("Team", 3), ("Member", 3)])
       return try transaction.purge(isPurged)
     }
     #expect(removed.map(\.description) == ["Team", "Unheard", "folder=a", "folder=b%25", "station=10"])
@@ -280,7 +284,9 @@ private struct GivenUp: Error {}
     #expect(
       try tables.read { reader throws(TablesError) in try reader.acknowledgements() } == [
         Acknowledgement(
-          peer: "p", partition: Partition("Member"), origin: Origin(1), sequence: Sequence(3))
+          peer: "p", partition: Partition("Member"), origin: Origin(1), sequence: Sequence(3)),
+        Acknowledgement(
+          peer: "p", partition: Partition("Unasked"), origin: Origin(1), sequence: Sequence(5)),
       ])
   }
 }

@@ -116,7 +116,12 @@ struct Import: ParsableCommand {
       totals.commits += summary.commits
       totals.rejected += summary.rejected
     }
-    if !dryRun { try node.sealIfWanted() }
+    if !dryRun {
+      // All is durable, whether or not this succeeds.
+      let told = node.notices.count
+      node.sealOrNote()
+      for notice in node.notices.dropFirst(told) { Output.warning(notice) }
+    }
     if format.isJSON {
       Output.line(
         .object([

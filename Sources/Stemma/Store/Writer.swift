@@ -105,6 +105,7 @@ actor Writer {
         }
       } catch { throw refusal ?? error }
     }
+    node.segmentIsMade = { [weak self] in Task { await self?.finishSealing() } }
     self.node = node
     return node.schema
   }
@@ -131,6 +132,8 @@ actor Writer {
 
   /// Has observers see what others than this thread have written.
   func look() { rows.lookIfDue() }
+
+  private func finishSealing() { node?.sealOrNote() }
 
   /// What the node has begun to seal is finished before.
   func close() {

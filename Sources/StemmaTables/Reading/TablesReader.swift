@@ -97,16 +97,14 @@ package struct Acknowledgement: Hashable, Sendable {
     self.sequence = sequence
   }
 
-  /// Numbers only rise; a row that is not as it was written is replaced.
+  func remove(from connection: Connection) throws(TablesError) {
+    let statement = try connection.prepare(
+      "DELETE FROM _stemma_acknowledged WHERE peer = ? AND partition = ? AND origin = ?")
+    bindKey(to: statement)
+    try statement.run()
+  }
+
   func write(to connection: Connection) throws(TablesError) {
-    let held = try connection.prepare(
-      "SELECT sequence, crc FROM _stemma_acknowledged WHERE peer = ? AND partition = ? AND origin = ?")
-    bindKey(to: held)
-    var before = self
-    while try held.step() {
-      before.sequence = Sequence(UInt64(clamping: held.int(0)))
-      if before.sequence >= sequence, held.text(1) == before.crc { return }
-    }
     let statement = try connection.prepare(
       """
       INSERT OR REPLACE INTO _stemma_acknowledged (peer, partition, origin, sequence, crc) VALUES (?, ?, ?, ?, ?)

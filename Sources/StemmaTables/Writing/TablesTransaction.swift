@@ -178,35 +178,19 @@ package final class TablesTransaction {
   /// The reading that was kept last; zero if none was.
   package func clock() throws(TablesError) -> Timestamp { try Meta.clock(of: connection) }
 
-  /// Notes what a peer has confirmed to hold. Numbers only rise.
-  package func acknowledge(
-    peer: String, partition: Partition, origin: Origin, sequence: Sequence
+  /// Notes what a peer has confirmed to hold; of the partitions for which `isKnown` holds it holds nothing else.
+  package func confirm(
+    _ held: [Acknowledgement], by peer: String, in isKnown: (Partition) -> Bool
   ) throws(TablesError) {
+    let reader = TablesReader(connection: connection, tableSet: tableSet)
+    let before = Set(try reader.acknowledgements().filter { $0.peer == peer })
+    let gone = before.subtracting(held).filter { isKnown($0.partition) }
+    let new = Set(held).subtracting(before)
+    if gone.isEmpty, new.isEmpty { return }
     try writeSavepoint()
-    try Acknowledgement(peer: peer, partition: partition, origin: origin, sequence: sequence)
-      .write(to: connection)
-  }
-
-  /// Forgets what a peer has confirmed to hold of partitions that it has let go of.
-  package func forgetAcknowledgements(
-    of peer: String, in isGone: (Partition) -> Bool
-  ) throws(TablesError) {
-    let held = try connection.prepare("SELECT DISTINCT partition FROM _stemma_acknowledged WHERE peer = ?")
-    held.bind(1, peer)
-    var gone: [Partition] = []
-    while try held.step() {
-      let partition = Partition(held.text(0))
-      if isGone(partition) { gone.append(partition) }
-    }
-    if gone.isEmpty { return }
-    try writeSavepoint()
-    let forgetting = try connection.prepare(
-      "DELETE FROM _stemma_acknowledged WHERE peer = ? AND partition = ?")
-    for partition in gone {
-      forgetting.bind(1, peer)
-      forgetting.bind(2, text: partition.bytes)
-      try forgetting.run()
-    }
+    // A number that changes is written over.
+    for row in gone { try row.remove(from: connection) }
+    for row in new { try row.write(to: connection) }
   }
 
   /// A prepared statement, without parameters, that reads what was applied so far. It must be stepped to its end,
