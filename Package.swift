@@ -148,10 +148,14 @@ let package = Package(
 )
 
 /// Tests of macros are built as macros are, for the machine that compiles, and so is whatever is in one product with them: a
-/// package that uses the library could share nothing of it. STEMMA_TESTS is `macros` for a product of those alone, and
-/// `others` for one of all others; without it all are one.
+/// package that uses the library could share nothing of it. STEMMA_TESTS is `macros` for a product of those alone, `others` for
+/// one of all others, or a list of test targets, such as `StemmaNodeTests,ScenarioTests`, for one that builds soon; without it
+/// all are one.
 if let tests = Context.environment["STEMMA_TESTS"] {
+  let names = Set(tests.split(separator: ",").map(String.init))
   package.targets.removeAll { target in
-    target.type == .test && (target.name == "StemmaMacrosTests") != (tests == "macros")
+    guard target.type == .test else { return false }
+    let isOfMacros = target.name == "StemmaMacrosTests"
+    return !(names.contains(target.name) || names.contains(isOfMacros ? "macros" : "others"))
   }
 }

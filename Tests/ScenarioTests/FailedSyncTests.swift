@@ -101,49 +101,41 @@ struct FailedSyncTests {
     #expect(failures > 1)
   }
 
-  /// A file system in an image whose own disk is full: what it has no blocks for is lost when the kernel writes it back. It
-  /// says so to one sync, and to none after that. What was written again over such blocks, and confirmed, was lost, too.
+  /// A file system in an image whose own disk is full: blocks that the image cannot hold are lost at writeback. Which sync
+  /// reports that, if one does, differs between kernels. The test therefore asserts nothing about the disk: a sync that the
+  /// node saw fail must have its consequences, and after an unreported loss the remaining promises hold.
   @Test(
-    "a program whose disk lost a write may not write until it opens the node anew, and then keeps what it writes",
-    .enabled(if: Machine.canMakeDisks))
-  func aDiskThatFailsOnceAndThenLies() throws {
-    for seed: UInt64 in 0..<5 {
-      #expect(try FailingDisk(seed: seed, losesAloud: true).failsOnce(), "disk \(seed)")
-    }
+    "after a reported loss the node refuses to write until it is opened again, and no loss invents an event",
+    .enabled(if: Machine.canMakeDisks), arguments: 0..<8 as Range<UInt64>)
+  func aDiskThatLosesWrites(seed: UInt64) throws {
+    print("disk \(seed) \(try FailingDisk(seed: seed).loseWrites())")
   }
 
-  @Test(
-    "of a disk that loses writes without a word nothing is told that was not written, and what is missing is named",
-    .enabled(if: Machine.canMakeDisks))
-  func disksThatLieAtOnce() throws {
-    let disks: Range<UInt64> = 0..<5
-    let silent = try disks.filter { try !FailingDisk(seed: $0, losesAloud: false).failsOnce() }
-    print("\(silent.count) of \(disks.count) disks lied before they said anything")
-  }
-
-  /// A node with events of one stream on a disk that fails.
+  /// A node with events of one stream on a disk that loses writes.
   private final class FailingDisk {
+    /// What the disk did, for the reader of the test's output.
+    enum Outcome: String { case reportedItsLoss, lostNothing, lied }
+
     private let outer: Mount
     private let work: Workplace
     private let image: String
     private var random: SplitMix64
-    /// Of each record that was to be made; the last may not have been.
+    /// Texts of the records, by number. The node may lack the last one, whose commit failed.
     private var texts: [String] = []
     private var acknowledged = 0
 
-    /// `losesAloud`: whether it always tells the next sync what it has lost; others do so now and then.
-    init(seed: UInt64, losesAloud: Bool) throws {
+    init(seed: UInt64) throws {
       work = try Workplace()
       outer = try Mount(at: work.file("outer"), ["-t", "tmpfs", "-o", "size=6m", "tmpfs"])
       image = work.file("outer/image")
-      try Machine.makeDisk(at: image, size: 64 << 20, losesAloud: losesAloud)
+      try Machine.makeDisk(at: image, size: 64 << 20)
       random = SplitMix64(seed: seed)
     }
 
     private func mounted() throws -> Mount { try Mount(at: work.file("disk"), ["-o", "loop", image]) }
 
     private func commit(_ tenant: String, _ node: Node) throws {
-      // What does not get much shorter by being packed.
+      // A text that compression hardly shortens.
       let text = (0..<180).map { _ in String(random.next(), radix: 36) }.joined()
       texts.append(text)
       let line = Array(Rows.line(tenant, texts.count - 1, text).utf8)
@@ -152,7 +144,7 @@ struct FailedSyncTests {
       acknowledged = texts.count
     }
 
-    /// The records of which a node tells events, each one that was written, and no other.
+    /// Numbers of the records in a node's log: each one was written, and each appears once.
     private func records(of node: String) throws -> Set<Int> {
       let log = try work.attempt("-C", node, "log", "--ndjson")
       #expect([0, 74].contains(log.status), "\(log.errors)")
@@ -165,8 +157,7 @@ struct FailedSyncTests {
       return Set(numbers)
     }
 
-    /// False if the disk had lied before it said anything.
-    func failsOnce() throws -> Bool {
+    func loseWrites() throws -> Outcome {
       var disk: Mount? = try mounted()
       let directory = work.file("disk/node")
       var node: Node? = try Node.create(at: directory, schema: Rows.schema, name: "node")
@@ -177,64 +168,80 @@ struct FailedSyncTests {
       while failure == nil, acknowledged < 1000 {
         do { try commit("t", try #require(node)) } catch let error as NodeError { failure = error }
       }
-      guard case .log(.system(let path, "fdatasync", _)) = failure else {
-        Issue.record("\(String(describing: failure))")
-        return true
-      }
       try FileManager.default.removeItem(atPath: ballast)
-
-      // The next sync of the same file says that all is well. It is not believed.
-      let journal = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-      #expect(fdatasync(journal.fileDescriptor) == 0)
-      try journal.close()
-      for _ in 0..<3 {
-        let refusal = #expect(throws: NodeError.self) { try commit("t", try #require(node)) }
-        texts.removeLast()
-        guard case .log(.poisoned) = refusal else {
-          Issue.record("\(String(describing: refusal))")
-          return true
+      var mayHoldMore = false
+      switch failure {
+      case .log(.system(_, "fdatasync", _)):
+        // A later sync of the file may succeed without the lost pages: the node must not write on.
+        for _ in 0..<3 {
+          let refusal = #expect(throws: NodeError.self) { try commit("t", try #require(node)) }
+          texts.removeLast()
+          guard case .log(.poisoned) = refusal else {
+            Issue.record("\(String(describing: refusal))")
+            return .reportedItsLoss
+          }
         }
+      case .log(.system), .tables: mayHoldMore = true
+      case nil: break
+      case let other?: Issue.record("\(other)")
       }
 
-      // Who pulls meanwhile gets what was acknowledged, and nothing else.
+      // A pull meanwhile receives the acknowledged events, and no others.
       var fixed: Mount? = try Mount(at: work.file("fixed"), ["--bind", directory])
       try fixed?.mount(["-o", "remount,ro,bind"])
+      let before = Set(0..<acknowledged)
       guard try work.attempt("-C", "fixed", "verify").status == 0 else {
         try checkLoss()
         fixed = nil
         node = nil
         disk = nil
-        disk = try mounted()
-        defer { withExtendedLifetime(disk) {} }
-        // What else it has lost may have been all that told of it.
-        #expect(try records(of: "disk/node").isSubset(of: 0...acknowledged))
-        return false
+        return try remounted()
       }
       try work.stemma("clone", "fixed", "peer", "--name", "peer")
-      #expect(try records(of: "peer") == Set(0..<acknowledged))
+      let cloned = try records(of: "peer")
+      #expect(cloned == before || (mayHoldMore && cloned == before.union([acknowledged])))
       fixed = nil
 
-      // Opened anew, the node may have the commit that was not acknowledged: then it has synced it.
+      // After opening, the node may hold the commit that failed: then it has synced it.
       node = nil
-      node = try Node.open(at: directory, Node.OpeningOptions(mode: .write))
-      let before = Set(0..<acknowledged)
-      try commit("x", try #require(node))
+      do {
+        node = try Node.open(at: directory, Node.OpeningOptions(mode: .write))
+        try commit("x", try #require(node))
+      } catch is NodeError {
+        node = nil
+        disk = nil
+        return try remounted()
+      }
       node = nil
       let held = try records(of: "disk/node")
       #expect(held.isSuperset(of: before) && held.contains(texts.count - 1))
 
-      // What the kernel has in memory only is gone.
+      // Unmounting drops what only the kernel's memory holds.
       disk = nil
-      disk = try mounted()
+      do { disk = try mounted() } catch is Mount.MountError { return .lied }
       defer { withExtendedLifetime(disk) {} }
-      try work.stemma("-C", "disk/node", "verify")
+      guard try work.attempt("-C", "disk/node", "verify").status == 0 else {
+        #expect(try records(of: "disk/node").isSubset(of: held))
+        return .lied
+      }
       #expect(try records(of: "disk/node") == held)
       #expect(try work.export("disk/node").split(separator: "\n").count == held.count)
-      return true
+      return failure == nil ? .lostNothing : .reportedItsLoss
     }
 
-    /// Of a node on a disk that has lost what it had confirmed: nothing is told that was not written, and of what was acknowledged
-    /// exactly that is named which is not told.
+    /// A disk that lied, mounted again: it may also have lost everything that names the loss.
+    private func remounted() throws -> Outcome {
+      do {
+        let disk = try mounted()
+        defer { withExtendedLifetime(disk) {} }
+        let status = try work.attempt("-C", "disk/node", "status").status
+        if status == 0 { #expect(try records(of: "disk/node").isSubset(of: 0..<texts.count)) }
+      } catch is Mount.MountError {}
+      return .lied
+    }
+
+    /// A node whose disk has lost confirmed writes reports no event that was not written, and names exactly those acknowledged
+    /// events as missing that it cannot read.
     private func checkLoss() throws {
       let verify = try work.attempt("-C", "fixed", "verify", "--json")
       #expect(verify.status == 1, "\(verify.errors)")

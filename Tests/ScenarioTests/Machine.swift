@@ -67,19 +67,15 @@ enum Machine {
     return isAllowed
   }()
 
-  /// A file with holes that holds an empty file system without a journal of its own.
-  ///
-  /// `losesAloud`: where holes cannot be filled, a sync says so. For that the file has room for what the file system keeps
-  /// of itself, and blocks are as large as pages. Else inodes that cannot be written, and blocks of which only a part can,
-  /// are lost without a word.
-  static func makeDisk(at path: String, size: UInt64, losesAloud: Bool = true) throws {
-    try Data(count: losesAloud ? 256 << 10 : 0).write(to: URL(fileURLWithPath: path))
+  /// A file with holes that holds an empty file system without a journal of its own. The file has room for the metadata of the
+  /// file system, and blocks are as large as pages: most lost writes are then those of whole pages of data.
+  static func makeDisk(at path: String, size: UInt64) throws {
+    try Data(count: 256 << 10).write(to: URL(fileURLWithPath: path))
     let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
     try file.truncate(atOffset: size)
     try file.close()
-    let options = losesAloud ? ["-b", "4096", "-E", "nodiscard"] : []
-    let result = try Tool.run(
-      "/usr/bin/env", ["mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-N", "64"] + options + [path], in: "/")
+    let options = ["-O", "^has_journal", "-N", "64", "-b", "4096", "-E", "nodiscard"]
+    let result = try Tool.run("/usr/bin/env", ["mkfs.ext4", "-q", "-F"] + options + [path], in: "/")
     guard result.status == 0 else { throw Mount.MountError(text: result.errors) }
   }
 }

@@ -17,13 +17,16 @@ struct ReadmeTests {
       .replacing(#/ {2,}/#, with: "  ")
   }
 
-  @Test("the tour runs as printed")
-  func tourRuns() throws {
+  @Test(
+    "the commands of a page run as printed",
+    arguments: ["README.md", "docs/IMPORTING.md", "docs/SCHEMA.md"])
+  func pageRuns(page: String) throws {
     let work = try Workplace()
-    let steps = try ConsolePage(ConsolePage.root.appendingPathComponent("README.md")).steps
-    #expect(steps.count > 10)
+    let steps = try ConsolePage(ConsolePage.root.appendingPathComponent(page)).steps
+    #expect(!steps.isEmpty)
     for step in steps {
-      let printed = try ConsolePage.run(step.command, in: work.path).joined(separator: "\n")
+      let printed = try ConsolePage.run(step.command, in: work.path, showsStatus: true).joined(
+        separator: "\n")
       let wanted = step.output.joined(separator: "\n")
       #expect(
         normalized(printed).trimmed == normalized(wanted).trimmed, "$ \(step.command)\nprinted:\n\(printed)")
