@@ -115,7 +115,7 @@ import Testing
       try Self.goOn(bench, on: disk, comment, &isMade, &keys)
       let isDone = disk.operations.count < before + operation
       disk.inject([])
-      #expect(disk.openFiles == 0, comment)
+      #expect(disk.openPaths == [], comment)
       for isAfterCrash in [false, true] {
         if isAfterCrash { disk.crash() }
         do {
@@ -129,7 +129,7 @@ import Testing
         } catch NodeError.noNode, NodeError.lostMark {
           #expect(!isMade, comment)
         }
-        #expect(disk.openFiles == 0, comment)
+        #expect(disk.openPaths == [], comment)
       }
       if isDone { break }
       failures += 1

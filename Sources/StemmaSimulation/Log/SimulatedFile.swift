@@ -99,7 +99,7 @@ final class SimulatedFile: File {
     guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
     system.closed { state in
       guard state.epoch == epoch else { return }
-      state.openFiles -= 1
+      state.open[number] = nil
       if state.inodes[inode]?.lockedBy == number { state.inodes[inode]?.lockedBy = nil }
     }
   }

@@ -4,7 +4,6 @@ extension SimulatedFileSystem {
   /// Traps if what the disk believes contradicts itself. For the suites that run on it.
   package func checkInvariants() {
     withState { state in
-      precondition(state.openFiles >= 0, "no file is closed twice")
       for names in [state.names, state.durableNames] {
         for (path, entry) in names {
           if case .file(let inode) = entry {
@@ -22,7 +21,7 @@ extension SimulatedFileSystem {
         precondition(
           state.inodes.values.allSatisfy { $0.dropped.isEmpty }, "who does not lie takes all writes")
       }
-      if state.openFiles == 0 {
+      if state.open.isEmpty {
         precondition(state.inodes.values.allSatisfy { $0.lockedBy == nil }, "a lock goes with its file")
       }
       if state.queue.isEmpty {

@@ -91,7 +91,8 @@ package final class SimulatedFileSystem: FileSystem {
     /// Rises with each crash: files of an earlier epoch are closed.
     var epoch = 0
     var nextFile = 1
-    var openFiles = 0
+    /// Paths of open files, by number.
+    var open: [Int: String] = [:]
     var bytesRead = 0
   }
 
@@ -108,7 +109,10 @@ package final class SimulatedFileSystem: FileSystem {
   package var operations: [String] { state.withLock { $0.operations } }
 
   /// Files that were opened and not yet closed.
-  package var openFiles: Int { state.withLock { $0.openFiles } }
+  package var openFiles: Int { state.withLock { $0.open.count } }
+
+  /// Their paths, for the message of a test.
+  package var openPaths: [String] { state.withLock { $0.open.values.sorted() } }
 
   /// How many bytes of files were read.
   package var bytesRead: Int { state.withLock { $0.bytesRead } }
@@ -122,7 +126,7 @@ package final class SimulatedFileSystem: FileSystem {
       state.queue = []
       state.faults = []
       state.epoch += 1
-      state.openFiles = 0
+      state.open = [:]
       state.dropOrphans()
       state.names = state.durableNames
       let linked = Set(state.names.values)
@@ -218,8 +222,8 @@ package final class SimulatedFileSystem: FileSystem {
       guard case .file(let inode) = found else {
         throw .system(path: path, operation: "open", errno: System.notFound)
       }
-      state.openFiles += 1
       state.nextFile += 1
+      state.open[state.nextFile] = path
       return (inode, state.nextFile, state.epoch)
     }
     return SimulatedFile(
