@@ -8,7 +8,7 @@ extension StoreError {
     case .noNode(let path): "there is no node in \(path); a store that is opened for writing makes one"
     case .noRemotes: "this store has no remotes; name a peer's directory, or add one with `addRemote(_:at:)`"
     case .unacknowledged(let partition, let events):
-      "partition \(partition) has events of this store (up to number \(events)) that no peer has confirmed; "
+      "partition \(partition) has events (up to number \(events)) that no peer is known to hold; "
         + "sync first, or give them up with `discards: true`"
     case .mutation(.outsideScope(let partition)):
       "partition \(partition) is outside of what this store holds; add it with `changeScope(adding:)`"

@@ -65,8 +65,10 @@ package enum Explanations {
       "`\(name)` is neither a remote\(known.isEmpty ? "" : " (there are \(known.joined(separator: ", ")))") nor a directory with a node"
     case .notAPeer(let path, let reason): "\(path): \(reason)"
     case .noRemotes: "this node has no remotes; name a peer's directory, or add one with `stemma remote add`"
+    case .scopeChanged(let node):
+      "the scope of \(node) changed during the exchange; run the command again"
     case .unacknowledged(let partition, let events):
-      "partition \(partition) has events of this node (up to number \(events)) that no peer has confirmed; "
+      "partition \(partition) has events (up to number \(events)) that no peer is known to hold; "
         + "push first, or give them up with --discard"
     case .damaged(let what): what
     case .missing(let missing): text(of: missing)

@@ -20,11 +20,12 @@ extension Node {
   }
 
   /// The indexes of another user's log are not believed.
-  private func sessionNode(with peer: Node) throws(NodeError) -> Session.Node {
+  private func sessionNode(with peer: Node, _ task: Session.Task) throws(NodeError) -> Session.Node {
     do throws(LogError) {
       return Session.Node(
         greeting: greeting, schema: schema,
-        trustsIndexes: try peer.ports.fileSystem.isOwn(peer.log.directory), sharesMemory: true)
+        trustsIndexes: try peer.ports.fileSystem.isOwn(peer.log.directory),
+        takesCopies: task == .pull, sharesMemory: true)
     } catch { throw .log(error) }
   }
 
@@ -160,6 +161,9 @@ extension Node {
 
   // MARK: Exchange
 
+  /// How often an exchange is begun if scopes change while it runs.
+  private static let attempts = 3
+
   /// Pulls from a peer, pushes to it, or both.
   package func exchange(
     with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String],
@@ -181,10 +185,22 @@ extension Node {
       throw .notAPeer(path: remote.address, reason: "it is this node itself")
     }
     for node in [self, peer] { try node.checkNames() }
-    let (run, leftOut) = try Self.run(partitions, of: [self, peer], within: [mark.scope, peer.mark.scope])
     let task: Session.Task = pulls && pushes ? .sync : pulls ? .pull : .push
-    try locked { () throws(NodeError) in }
-    var report = try exchange(session(with: peer, task, run, progress))
+    var attempts = 0
+    var (report, leftOut) = (ExchangeReport(), [LeftOut]())
+    while true {
+      attempts += 1
+      try locked { () throws(NodeError) in }
+      let run: Scope
+      (run, leftOut) = try Self.run(partitions, of: [self, peer], within: [mark.scope, peer.mark.scope])
+      do throws(NodeError) {
+        report = try exchange(session(with: peer, task, run, progress))
+        break
+      } catch .scopeChanged where attempts < Self.attempts {
+        // Another process changed it meanwhile: what is exchanged is chosen again.
+        if pushes { try peer.locked { () throws(NodeError) in } }
+      }
+    }
     if pulls, partitions.isEmpty, try finishClone(from: peer) {
       report.notices.append("this clone counts as whole now: it has all that \(peer.mark.name) has")
     }
@@ -249,7 +265,7 @@ extension Node {
   private func session(
     with peer: Node, _ task: Session.Task, _ run: Scope, _ progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> Pair {
-    let (opening, greeting) = Session.opening(try sessionNode(with: peer))
+    let (opening, greeting) = Session.opening(try sessionNode(with: peer, task))
     let theirs = try peer.reading { try $0.knowledge() }
     return Pair(
       task: task, run: run,
@@ -257,7 +273,7 @@ extension Node {
         self, opening, held: try reading { try $0.knowledge() }, bytesReadBefore: log.bytesRead,
         progress: progress),
       peer: Participant(
-        peer, .answering(try peer.sessionNode(with: self), knowledge: theirs), held: theirs,
+        peer, .answering(try peer.sessionNode(with: self, task), knowledge: theirs), held: theirs,
         bytesReadBefore: 0,
         progress: progress),
       greeting: greeting)
@@ -287,7 +303,8 @@ extension Node {
           let knowledge = try reading { try $0.knowledge() }
           outgoing += try own.messages(
             after: own.session.begin(
-              pair.task, node: sessionNode(with: peer.node), scope: mark.scope, narrowedTo: pair.run,
+              pair.task, node: sessionNode(with: peer.node, pair.task), scope: mark.scope,
+              narrowedTo: pair.run,
               knowledge: knowledge))
           try learn(greeting)
           try peer.node.learn(self.greeting)

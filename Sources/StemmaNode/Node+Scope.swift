@@ -9,40 +9,123 @@ extension Node {
   /// node is opened next. The node goes on under a new origin if it wrote to a purged partition: its numbers
   /// there would be used twice.
   ///
+  /// Purged events must be held elsewhere: by a remote that can be reached, which is asked, or, where they are the node's own,
+  /// by a peer that cannot be asked and has confirmed them. Events of others are purged unasked only if no remote can be
+  /// reached. The remotes stay locked until the change is decided, and forget what this node has confirmed of the purged
+  /// partitions: two nodes cannot purge the last two copies.
+  ///
   /// - Returns: the purged partitions.
-  /// - Throws: `unacknowledged` if a partition to purge has own events that no peer has confirmed, unless
-  ///   `discards`; nothing was changed then.
+  /// - Throws: `unacknowledged` if a partition to purge has events that no peer holds, unless `discards`; nothing was changed
+  ///   then. `.log(.inUse)` if another process writes to a remote for longer than this node waits.
   package func changeScope(
     adding: [String], removing: [String], discards: Bool
   ) throws(NodeError) -> [String] {
-    try locked { () throws(NodeError) in
-      try checkLogIsWhole()
-      let next: Scope
-      do throws(ReplicationError) {
-        let added = try adding.map { (text) throws(ReplicationError) in try ScopePattern(text) }
-        let removed = try removing.map { (text) throws(ReplicationError) in try ScopePattern(text) }
-        next = try mark.scope.adding(added).removing(removed)
-      } catch { throw .replication(error) }
-      let lost = try reading { try $0.knowledge() }.partitions.filter { !next.contains($0.key) }
-      if !discards { try checkAcknowledged(lost) }
-      mark.pendingScope = next
-      try saveMark()
-      try finishScopeChange()
-      return lost.keys.sorted().map(\.description)
+    var change = Scope.Change()
+    do throws(ReplicationError) {
+      change.added = try adding.map { (text) throws(ReplicationError) in try ScopePattern(text) }
+      change.removed = try removing.map { (text) throws(ReplicationError) in try ScopePattern(text) }
+    } catch { throw .replication(error) }
+    if !discards {
+      let purgesNothing = try locked { () throws(NodeError) in try lost(by: change).isEmpty }
+      if !purgesNothing {
+        let nodes = [self] + (try reachablePeers())
+        let inOrder = nodes.sorted { $0.mark.logID.description < $1.mark.logID.description }
+        return try Self.locked(inOrder[...]) { () throws(NodeError) in
+          try decide(change, asking: Array(nodes.dropFirst()))
+        }
+      }
+    }
+    return try locked { () throws(NodeError) in try decide(change, asking: discards ? nil : []) }
+  }
+
+  /// The writer locks of these nodes must be held. `peers`: nil if nobody is to be asked.
+  private func decide(_ change: Scope.Change, asking peers: [Node]?) throws(NodeError) -> [String] {
+    try checkLogIsWhole()
+    let lost = try lost(by: change)
+    if let peers {
+      try check(lost, isHeldBy: peers)
+      let name = mark.logID.description
+      for peer in peers where peer.options.mode == .write {
+        try Self.wrapping {
+          try peer.tables.write { transaction throws(TablesError) in
+            try transaction.confirm([], by: name, in: { lost[$0] != nil })
+          }
+        }
+      }
+    }
+    mark.pendingScope = try next(change)
+    try saveMark()
+    try finishScopeChange()
+    return lost.keys.sorted().map(\.description)
+  }
+
+  private func next(_ change: Scope.Change) throws(NodeError) -> Scope {
+    do throws(ReplicationError) { return try mark.scope.adding(change.added).removing(change.removed) } catch
+    {
+      throw .replication(error)
     }
   }
 
-  private func checkAcknowledged(_ partitions: [Partition: [Origin: StreamHead]]) throws(NodeError) {
-    var confirmed: [EventName: Bool] = [:]
-    for acknowledgement in try reading({ try $0.acknowledgements() }) {
-      let head = partitions[acknowledgement.partition]?[acknowledgement.origin]
-      if let head, acknowledgement.sequence >= head.sequence {
-        confirmed[EventName(stream: acknowledgement.partition, acknowledgement.origin)] = true
+  /// What the node holds outside of the scope that it is to have.
+  private func lost(by change: Scope.Change) throws(NodeError) -> [Partition: [Origin: StreamHead]] {
+    let next = try next(change)
+    return try reading { try $0.knowledge() }.partitions.filter { !next.contains($0.key) }
+  }
+
+  /// The remotes that are there. One that cannot be locked is only read.
+  private func reachablePeers() throws(NodeError) -> [Node] {
+    var peers: [Node] = []
+    for remote in mark.remotes {
+      do throws(NodeError) {
+        do throws(NodeError) {
+          peers.append(try Self.open(at: remote.address, options.ofPeer(writes: true)))
+        } catch {
+          guard error.isRefusalToWrite else { throw error }
+          peers.append(try Self.open(at: remote.address, options.ofPeer(writes: false)))
+        }
+      } catch {
+        if error.isInUse { throw error }
       }
     }
-    for (partition, streams) in partitions.sorted(by: { $0.key < $1.key }) {
+    return peers.filter { $0.mark.logID != mark.logID }
+  }
+
+  /// Locks these nodes, in an order in which no two processes wait for each other. A node that is only read is not locked.
+  private static func locked<Result>(
+    _ nodes: ArraySlice<Node>, _ body: () throws(NodeError) -> Result
+  ) throws(NodeError) -> Result {
+    guard let first = nodes.first else { return try body() }
+    guard first.options.mode == .write else { return try locked(nodes.dropFirst(), body) }
+    return try first.locked { () throws(NodeError) in try locked(nodes.dropFirst(), body) }
+  }
+
+  private func check(
+    _ lost: [Partition: [Origin: StreamHead]], isHeldBy peers: [Node]
+  ) throws(NodeError) {
+    var held: Set<EventName> = []
+    for peer in peers {
+      let knowledge = try peer.reading { try $0.knowledge() }
+      let damaged = Set(peer.mark.damage?.partitions ?? [])
+      for (partition, streams) in lost
+      where peer.mark.scope.contains(partition) && !damaged.contains(partition) {
+        if let pending = peer.mark.pendingScope, !pending.contains(partition) { continue }
+        for (origin, head) in streams {
+          let theirs = knowledge[partition, origin]
+          guard theirs.sequence > head.sequence || theirs == head else { continue }
+          held.insert(EventName(stream: partition, origin))
+        }
+      }
+    }
+    let asked = Set(peers.map { $0.mark.logID.description })
+    for row in try reading({ try $0.acknowledgements() }) where !asked.contains(row.peer) {
+      guard let head = lost[row.partition]?[row.origin], row.sequence >= head.sequence else { continue }
+      held.insert(EventName(stream: row.partition, row.origin))
+    }
+    for (partition, streams) in lost.sorted(by: { $0.key < $1.key }) {
       for (origin, head) in streams.sorted(by: { $0.key < $1.key })
-      where mark.mayOwn(origin) && confirmed[EventName(stream: partition, origin)] == nil {
+      where (mark.mayOwn(origin) || !peers.isEmpty)
+        && !held.contains(EventName(stream: partition, origin))
+      {
         throw .unacknowledged(partition: partition.description, events: head.sequence.rawValue)
       }
     }
@@ -70,5 +153,13 @@ extension Node {
     mark.scope = next
     mark.pendingScope = nil
     try saveMark()
+  }
+}
+
+extension Scope {
+  /// Patterns to add to a scope, and to remove from it.
+  fileprivate struct Change {
+    var added: [ScopePattern] = []
+    var removed: [ScopePattern] = []
   }
 }

@@ -123,16 +123,31 @@ package final class Node {
 
   /// Takes the writer lock for as long as `body` runs, with what other processes did taken in.
   func locked<Result>(_ body: () throws(NodeError) -> Result) throws(NodeError) -> Result {
+    try locked(readingAlways: true) { _ throws(NodeError) in try body() }
+  }
+
+  /// As `locked`, but reads the log, the metadata and the schema only if another process held the lock since this instance
+  /// held it last; `body` gets whether that is so. For the many batches of a transfer, whose rows follow at its end.
+  func lockedForAdoption<Result>(_ body: (Bool) throws(NodeError) -> Result) throws(NodeError) -> Result {
+    try locked(readingAlways: false, body)
+  }
+
+  private func locked<Result>(
+    readingAlways: Bool, _ body: (Bool) throws(NodeError) -> Result
+  ) throws(NodeError) -> Result {
     let lock = try takeLock()
     defer { lock.release() }
     do throws(NodeError) {
-      if !knowsOwnFiles { try takeIn() }
-      // What another process decided and died over.
-      try finishGivingUp(options.progress)
-      try finishFork(options.progress)
-      try catchUp()
-      try finishScopeChange()
-      return try body()
+      let isShared = !knowsOwnFiles
+      if isShared { try takeIn() }
+      if isShared || readingAlways {
+        // What another process decided and died over.
+        try finishGivingUp(options.progress)
+        try finishFork(options.progress)
+        try catchUp()
+        try finishScopeChange()
+      }
+      return try body(isShared)
     } catch {
       // What was changed in memory may not have come to be in the files.
       knowsOwnFiles = false

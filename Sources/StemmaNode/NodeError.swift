@@ -52,6 +52,8 @@ package enum NodeError: Error {
   case unknownRemote(String, known: [String])
   case notAPeer(path: String, reason: String)
   case noRemotes
+  /// Another process changed the node's scope during an exchange. What was adopted before stays.
+  case scopeChanged(node: String)
   case unacknowledged(partition: String, events: UInt64)
   case damaged(what: String)
   /// All that can be read was given; this is what damage of the log took of it.

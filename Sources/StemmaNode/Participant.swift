@@ -15,6 +15,9 @@ final class Participant {
   var deliver: (SessionMessage) throws(NodeError) -> Void = { _ in }
   /// What the node holds, kept up to date while pieces are adopted.
   private var held: Knowledge
+  /// The node's scope, and a decided change of it, when the session began. A batch that was chosen for another scope is refused.
+  private let scope: Scope
+  private let pendingScope: Scope?
   private let progress: (UInt64, UInt64) -> Void
   private(set) var adoptedEvents: UInt64 = 0
   /// Of which any event was adopted.
@@ -32,6 +35,8 @@ final class Participant {
     self.node = node
     self.session = session
     self.held = held
+    scope = node.mark.scope
+    pendingScope = node.mark.pendingScope
     self.progress = progress
   }
 
@@ -90,13 +95,12 @@ final class Participant {
   }
 
   private func adopt(_ piece: VerifiedPiece) throws(NodeError) {
-    try node.withWriterLock { () throws(NodeError) in
+    try node.lockedForAdoption { isShared throws(NodeError) in
+      if isShared { held = try node.reading { try $0.knowledge() } }
+      guard node.mark.scope == scope, node.mark.pendingScope == pendingScope else {
+        throw .scopeChanged(node: node.mark.name)
+      }
       try Node.wrapping {
-        if try node.log.refresh() {
-          try node.catchUp()
-          held = try node.reading { try $0.knowledge() }
-          node.mark.retired = try Node.readMark(node.directory, node.ports).retired
-        }
         try refuseRetired(in: piece)
         adoptedEvents += try piece.adopt(into: node.log, above: held)
         for stream in piece.streams

@@ -238,6 +238,41 @@ import Testing
     #expect(try a.changeScope(adding: ["!tenant=x"], removing: [], discards: false) == ["tenant=x"])
   }
 
+  /// Two nodes purged one partition one after the other, each because the other one had confirmed it.
+  @Test func theLastTwoCopiesAreNotBothPurged() throws {
+    for firstIsMaker in [true, false] {
+      let bench = try Bench()
+      let (a, b) = (try bench.node("a", Self.tenants), try bench.node("b", Self.tenants))
+      try a.commit(Self.row("x"), Self.row("y"))
+      try a.sync(b)
+      try b.addRemote("a", a.directory)
+      if firstIsMaker { try a.addRemote("b", b.directory) }
+      let (first, second) = firstIsMaker ? (a, b) : (b, a)
+      #expect(try first.changeScope(adding: ["!tenant=x"], removing: [], discards: false) == ["tenant=x"])
+      let refusal = #expect(throws: NodeError.self) {
+        try second.changeScope(adding: ["!tenant=x"], removing: [], discards: false)
+      }
+      #expect(refusal.map { caseName($0) } == "unacknowledged")
+      #expect(second.mark.scope == .everything && second.mark.pendingScope == nil)
+      #expect(try second.changeScope(adding: ["!tenant=x"], removing: [], discards: true) == ["tenant=x"])
+    }
+  }
+
+  /// `pull` was refused where `sync` works: a copy that nobody has written to has the origins of the node that it was made of.
+  @Test func anUntouchedCopyIsPulledFrom() throws {
+    let bench = try Bench()
+    let node = try bench.node("a", Self.tenants)
+    try node.commit(Self.row("x"))
+    try bench.copy("a", to: "copy")
+    let report = try node.exchange(
+      with: RemotePeer(name: "copy", address: bench.path("copy")), pulls: true, pushes: false, partitions: []
+    ) { _, _ in }
+    #expect(report.pulled?.events == 0)
+    try node.commit(Self.row("y"))
+    try node.sync(try bench.open("copy"))
+    #expect(try bench.open("copy").history.count == 2)
+  }
+
   /// It does not know which events it has made.
   @Test func aNodeThatLostItsMarkPurgesNothingThatNobodyElseIsKnownToHold() throws {
     let bench = try Bench()

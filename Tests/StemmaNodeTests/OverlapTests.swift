@@ -89,6 +89,53 @@ import Testing
     #expect(counts == [5, 10])
   }
 
+  /// A batch that was on its way was adopted although another process had purged its partition meanwhile: the log held events
+  /// without their causes, or outside of the scope.
+  @Test(arguments: [true, false]) func aScopeThatChangesDuringAnExchangeHolds(pushes: Bool) throws {
+    var changes = 0
+    for turn in 1...10 {
+      let bench = try Bench()
+      let y = try bench.node("y", DirectoryTests.tenants)
+      try y.commit(DirectoryTests.row("x"), DirectoryTests.row("z"))
+      try bench.node("n", DirectoryTests.tenants).sync(y)
+      for tenant in ["x", "z"] {
+        try y.commit(
+          #"{"op":"update","model":"Row","key":{"tenant":"\#(tenant)","n":1},"fields":{}}"#,
+          #"{"op":"create","model":"Row","key":{"tenant":"\#(tenant)","n":2}}"#)
+      }
+      let path = bench.path("n")
+      let hasChanged = Mutex(false)
+      let system = OvertakenFileSystem(before: turn, openingsOf: path + "/lock") {
+        do {
+          let node = try Node.open(at: path, Self.options())
+          #expect(
+            try node.changeScope(adding: ["!tenant=x"], removing: [], discards: true) == ["tenant=x"])
+          hasChanged.withLock { $0 = true }
+        } catch { Issue.record(error) }
+      }
+      if pushes {
+        let sender = try bench.open("y", on: system)
+        _ = try sender.exchange(
+          with: RemotePeer(name: "n", address: path), pulls: false, pushes: true, partitions: [],
+          progress: { _, _ in })
+      } else {
+        _ = try bench.open("n", on: system).exchange(
+          with: RemotePeer(name: "y", address: y.directory), pulls: true, pushes: false, partitions: [],
+          progress: { _, _ in })
+      }
+      let node = try bench.open("n")
+      if hasChanged.withLock({ $0 }) {
+        changes += 1
+        #expect(try node.history.allSatisfy { !$0.contains("tenant=x") }, "\(turn)")
+      }
+      #expect(try node.history.count { $0.contains("tenant=z") } >= 2, "\(turn)")
+      try node.checkInvariants()
+      let report = try Node.verify(at: path, options: .init())
+      #expect(report.damage.isEmpty, "\(turn)")
+    }
+    #expect(changes > 2)
+  }
+
   @Test func twoWritersAndAFollowerShareANode() throws {
     let bench = try Bench(segmentSize: 3000)
     try { _ = try bench.node("a", DirectoryTests.tenants) }()

@@ -39,6 +39,7 @@ struct Explanation {
     case .importLine(_, _, let reason, _, _), .importEnded(_, let reason, _): exitCode(of: reason)
     case .unknownRemote, .noRemotes: .noInput
     case .notAPeer: .unavailable
+    case .scopeChanged: .inUse
     case .unacknowledged: .noPermission
     case .damaged, .missing, .damagedPartition, .doubledNames, .abandoned: .inputOutput
     }

@@ -29,13 +29,17 @@ package struct Session: Sendable {
     /// Whether the peer is believed in what the indexes of its sealed files say, whose digests hold: its log belongs to
     /// the user who asks.
     package var trustsIndexes: Bool
+    /// Whether the peer may be a copy of this node's directory that has written nothing since: true of a pull, which gives the
+    /// events of one to the other and numbers none.
+    package var takesCopies: Bool
     /// Whether both sides are in one process: then pieces have no digests and are handed over whole, each in one chunk.
     package var sharesMemory: Bool
 
     package init(
       greeting: Greeting, schema: Schema, readable: Scope = .everything, writable: Scope = .everything,
-      trustsIndexes: Bool = false, sharesMemory: Bool = false
+      trustsIndexes: Bool = false, takesCopies: Bool = false, sharesMemory: Bool = false
     ) {
+      self.takesCopies = takesCopies
       self.sharesMemory = sharesMemory
       self.trustsIndexes = trustsIndexes
       self.greeting = greeting
@@ -218,9 +222,10 @@ package struct Session: Sendable {
 extension Session {
   private mutating func greeted(by greeting: Greeting) throws(ReplicationError) -> Outcome {
     // A copy of a directory has the same log, but once it was opened for writing an origin of its own.
-    guard greeting.logID != node.greeting.logID || greeting.ownOrigins != node.greeting.ownOrigins else {
-      throw .sameLog(greeting.logID)
-    }
+    guard
+      node.takesCopies || greeting.logID != node.greeting.logID
+        || greeting.ownOrigins != node.greeting.ownOrigins
+    else { throw .sameLog(greeting.logID) }
     if !greeting.schema.hasSameBytes(as: node.greeting.schema) {
       let theirs: Schema
       do throws(SchemaError) { theirs = try SDL.read(greeting.schema).schema } catch {
