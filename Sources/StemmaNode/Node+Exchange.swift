@@ -336,7 +336,9 @@ extension Node {
     var report = ExchangeReport()
     report.pulled = summary.pulled.map { TransferReport($0, of: own) }
     report.pushed = summary.pushed.map { TransferReport($0, of: peer) }
-    report.notices = notices + peer.node.notices.map { "\(peer.node.mark.name): \($0)" }
+    report.notices = mark.peerTypes.filter { $0.peer == peer.node.mark.logID.description }
+      .compactMap { $0.sentence(schema) }
+    report.notices += notices + peer.node.notices.map { "\(peer.node.mark.name): \($0)" }
     report.notices +=
       givenUpSentences(in: summary.pushed, self) + givenUpSentences(in: summary.pulled, peer.node)
     return report
@@ -351,14 +353,17 @@ extension Node {
     }
   }
 
-  /// Remembers the names of a peer's origins. A clone has them from the beginning.
+  /// Stores the names of a peer's origins, and the fields that its schema declares with another type.
+  /// A clone has the names from the beginning.
   private func learn(_ greeting: Greeting) throws(NodeError) {
     var told = mark
     told.learn(greeting)
-    guard told.names != mark.names, options.mode == .write else { return }
+    try told.learnTypes(of: greeting, against: schema)
+    guard told != mark, options.mode == .write else { return }
     try withWriterLock { () throws(NodeError) in
       mark = try Self.readMark(directory, ports)
-      mark.names.merge(told.names) { $1 }
+      mark.learn(greeting)
+      try mark.learnTypes(of: greeting, against: schema)
       try saveMark()
     }
   }

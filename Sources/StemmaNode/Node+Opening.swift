@@ -98,8 +98,9 @@ extension Node {
     options: OpeningOptions = OpeningOptions(mode: .write)
   ) throws(NodeError) -> Node {
     let schema: Schema
+    let canonical: String
     let warnings: [Diagnostic]
-    do { (schema, warnings) = try SDL.read(text) } catch { throw .schema(error) }
+    do { (schema, canonical, warnings) = try SDL.readForStoring(text) } catch { throw .schema(error) }
     let ports = options.ports
     do {
       let node = try wrapping { () throws -> Node in
@@ -128,7 +129,7 @@ extension Node {
         guard let identity = log.recovery.watermarkIdentity else {
           throw NodeError.damaged(what: "no watermark")
         }
-        try ports.replace(path(directory, schemaFileName), with: Array(SDL.print(schema).utf8), in: directory)
+        try ports.replace(path(directory, schemaFileName), with: Array(canonical.utf8), in: directory)
         var mark = NodeMark(
           logID: log.id, name: name ?? defaultName, origins: [Origin(ports.newID())], watermark: identity,
           scope: scope)

@@ -80,6 +80,7 @@ extension Node {
           + (strays.count == 1 ? "it is" : "they are"))
     }
     notices += mark.givenUp.map(\.sentence)
+    notices += mark.peerTypes.compactMap { $0.sentence(schema) }
     var clock = HybridClock()
     clock.observe(try reading { try $0.clock() })
     if let lag = clock.lag(wall: ports.clock.milliseconds()) {

@@ -2,6 +2,7 @@ import Foundation
 import StemmaEvents
 import StemmaLog
 import StemmaReplication
+import StemmaSchema
 
 /// `stemma.json`: what makes a directory a node, and what a node knows about itself beside its log.
 ///
@@ -40,6 +41,8 @@ package struct NodeMark: Sendable, Equatable {
   package var givenUp: [GivenUp] = []
   /// A giving up that was decided but perhaps not carried out to its end.
   package var pendingGivingUp: PendingGivingUp?
+  /// Fields that peers declared with another type at the last exchange.
+  package var peerTypes: [PeerType] = []
   /// Whether it was made anew after it was lost: which of the log's origins are this node's nobody knows.
   package var isRemade = false
 
@@ -74,6 +77,17 @@ package struct NodeMark: Sendable, Equatable {
     }
   }
 
+  /// Replaces the fields that a peer's schema declares with another type than this node's.
+  mutating func learnTypes(of greeting: Greeting, against schema: Schema) throws(NodeError) {
+    let theirs: Schema
+    do { theirs = try SDL.read(greeting.schema).schema } catch { throw .schema(error) }
+    let peer = greeting.logID.description
+    peerTypes.removeAll { $0.peer == peer }
+    peerTypes += schema.differingFieldTypes(of: theirs).map {
+      PeerType(peer: peer, node: greeting.nodeName, type: $0.type, field: $0.field, fieldType: $0.fieldType)
+    }
+  }
+
   package func name(of origin: Origin) -> String? { origins.contains(origin) ? name : names[origin] }
 
   /// The origins that a name may stand for: the one that is shown so, or all of a node of that name, which is how each
@@ -93,6 +107,26 @@ package struct RemotePeer: Sendable, Equatable, Encodable {
   package init(name: String, address: String) {
     self.name = name
     self.address = address
+  }
+}
+
+/// A field that a peer declares with another type than this node.
+package struct PeerType: Sendable, Equatable, Encodable {
+  /// The log id.
+  package var peer: String
+  package var node: String
+  /// As `PeerFieldType` has them.
+  package var type: String
+  package var field: String
+  package var fieldType: String
+
+  /// A notice about the field. Nil if the schema declares it with the peer's type, or not at all.
+  func sentence(_ schema: Schema) -> String? {
+    let theirs = PeerFieldType(type: type, field: field, fieldType: fieldType)
+    guard let own = schema.ownField(of: theirs) else { return nil }
+    return
+      "\(own.name) is \(own.type) here and \(fieldType) at \(node): each node shows the values of the other as they "
+      + "were written. Declare one type on both, under a new stored name"
   }
 }
 
@@ -120,6 +154,7 @@ private struct StoredMark: Encodable {
   var damage: RecordedDamage?
   var givenUp: [GivenUp]?
   var pendingGivingUp: PendingGivingUp?
+  var peerTypes: [PeerType]?
   var isRemade: Bool?
 }
 
@@ -138,7 +173,8 @@ extension NodeMark {
         pendingFork: pendingFork, retired: retired.isEmpty ? nil : retired, remotes: remotes,
         unfinishedClone: unfinishedClone?.description, damage: damage,
         givenUp: givenUp.isEmpty ? nil : givenUp,
-        pendingGivingUp: pendingGivingUp, isRemade: isRemade ? true : nil)
+        pendingGivingUp: pendingGivingUp, peerTypes: peerTypes.isEmpty ? nil : peerTypes,
+        isRemade: isRemade ? true : nil)
       do { return Self.sealed(Array(try encoder.encode(stored)) + [10]) } catch {
         throw .badMark(path: Self.fileName, what: "it cannot be encoded")
       }
@@ -211,6 +247,12 @@ extension NodeMark {
     for given in mark.has("givenUp") ? try mark.members("givenUp") : [] { givenUp.append(try GivenUp(given)) }
     if mark.has("pendingGivingUp") {
       pendingGivingUp = try PendingGivingUp(try mark.member("pendingGivingUp"))
+    }
+    for type in mark.has("peerTypes") ? try mark.members("peerTypes") : [] {
+      peerTypes.append(
+        PeerType(
+          peer: try type.text("peer"), node: try type.text("node"), type: try type.text("type"),
+          field: try type.text("field"), fieldType: try type.text("fieldType")))
     }
     if mark.has("isRemade") { isRemade = try mark.flag("isRemade") }
   }

@@ -65,104 +65,82 @@ import StemmaSimulation
     #expect(try SDL.read(printed).schema == schema, "seed \(seed)\n\(text)\n\(printed)")
     #expect(try SDL.print(SDL.read(printed).schema) == printed)
   }
-}
 
-/// Draws valid schemas: every directive, key shape, relationship form and type.
-struct SchemaGenerator {
-  private var random: SplitMix64
-
-  init(seed: UInt64) { random = SplitMix64(seed: seed) }
-
-  private mutating func next(_ bound: Int) -> Int { random.below(bound) }
-  private mutating func chance(_ percent: Int) -> Bool { random.chance(percent) }
-  private mutating func pick(_ words: [String]) -> String { random.element(words) }
-
-  mutating func text() -> String {
-    let count = 1 + next(5)
-    let keys = (0..<count).map { _ in next(5) }
-    var text = "enum E { A B C }\ntype Inner { n: Int! @default(value: \"3\") }\n"
-    text += "type Outer { inner: [Inner!] e: E again: Outer at: AWSDateTime! }\n"
-    var models = (0..<count).map { model(number: $0, key: keys[$0]) }
-    for relation in 0..<next(4) {
-      let (parent, child) = (next(count), next(count))
-      switch next(6) {
-      case 0: models[parent].body += "  r\(relation)cs: [M\(child)] @hasMany\n"
-      case 1: models[parent].body += "  r\(relation)one: M\(child)\(chance(40) ? "!" : "") @hasOne\n"
-      case 2 where parent != child:
-        models[parent].body += "  r\(relation)a: [M\(child)] @manyToMany(relationName: \"J\(relation)\")\n"
-        models[child].body += "  r\(relation)b: [M\(parent)] @manyToMany(relationName: \"J\(relation)\")\n"
-      case 3:
-        let marker = chance(40) ? "!" : ""
-        let names = references("r\(relation)", keys[parent], marker, into: &models[child].body)
-        models[child].body += "  r\(relation)p: M\(parent)\(marker) @belongsTo(fields: [\(names)])\n"
-        if chance(50) {
-          models[parent].body +=
-            "  r\(relation)m: [M\(child)] @hasMany(references: [\(names)]\(chance(30) ? ", onDelete: RESTRICT" : ""))\n"
+  /// A schema that is accepted can be stored and read back; any other is refused at a place of its text.
+  @Test func looseSchemasAreReadBackOrRefusedWithTheirPlace() throws {
+    var accepted = 0
+    let count = 500
+    for seed in 1...count {
+      var generator = SchemaGenerator(seed: UInt64(seed), isLoose: true)
+      let text = generator.text()
+      let schema: Schema
+      do { schema = try SDL.read(text).schema } catch {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        for diagnostic in error.diagnostics {
+          let isInside =
+            lines.indices.contains(diagnostic.line - 1)
+            && 1...lines[diagnostic.line - 1].unicodeScalars.count + 1 ~= diagnostic.column
+          #expect(isInside, "seed \(seed): \(diagnostic)\n\(text)")
         }
-      case 4:
-        let names = references("r\(relation)", keys[parent], "", into: &models[child].body)
-        models[parent].body += "  r\(relation)o: M\(child) @hasOne(references: [\(names)])\n"
-      default:
-        let names = references("r\(relation)", keys[child], "", into: &models[parent].body)
-        models[parent].body += "  r\(relation)g: M\(child) @hasOne(fields: [\(names)])\n"
+        continue
       }
+      accepted += 1
+      let printed = SDL.print(schema)
+      do {
+        #expect(try SDL.read(printed).schema == schema, "seed \(seed)\n\(text)\n\(printed)")
+      } catch { Issue.record("seed \(seed): \(error)\n\(text)\n\(printed)") }
     }
-    return text + models.map { "\($0.head) {\n\($0.body)}\n" }.joined()
+    #expect(accepted > count / 4 && accepted < count)
   }
 
-  private static let keyTypes: [[String]] = [
-    ["ID"], ["ID"], ["Int"], ["String", "Int"], ["E", "AWSDateTime", "Float"],
-  ]
+  static let racks = """
+    type Rack @model { row: ID! @primaryKey(sortKeyFields: ["col"]) col: String! REL }
+    type Box @model { id: ID! FIELDS BACK }
+    """
 
-  private mutating func references(
-    _ prefix: String, _ key: Int, _ marker: String, into body: inout String
-  ) -> String {
-    let types = Self.keyTypes[key]
-    for (position, type) in types.enumerated() { body += "  \(prefix)f\(position): \(type)\(marker)\n" }
-    return types.indices.map { "\"\(prefix)f\($0)\"" }.joined(separator: ", ")
+  /// Implied reference fields were taken as declared, some required and some not, and the canonical text, which names
+  /// them, was refused by each later command.
+  @Test(arguments: [
+    ("boxes: [Box] @hasMany", "", "rackBoxes"), ("", "rack: Rack @belongsTo", "boxRack"),
+  ])
+  func impliedReferenceFieldsAreAllRequiredOrNone(relation: String, back: String, prefix: String) throws {
+    func schema(_ fields: String) throws -> Schema {
+      let text = Self.racks.replacing("REL", with: relation).replacing("BACK", with: back)
+      return try SDL.readForStoring(text.replacing("FIELDS", with: fields)).schema
+    }
+    #expect(throws: SchemaError.self) { try schema("\(prefix)Row: ID! \(prefix)Col: String") }
+    #expect(throws: SchemaError.self) { try schema("\(prefix)Row: ID \(prefix)Col: String!") }
+    for (fields, isRequired) in [
+      ("\(prefix)Row: ID!", true), ("\(prefix)Col: String!", true), ("\(prefix)Col: String", false),
+      ("\(prefix)Row: ID! \(prefix)Col: String!", true), ("", false),
+    ] {
+      let box = try #require(try schema(fields).model(named: "Box"))
+      let found = ["Row", "Col"].map { box.field(named: prefix + $0)?.isRequired }
+      #expect(found == [isRequired, isRequired], "\(fields)")
+    }
   }
 
-  private mutating func model(number: Int, key: Int) -> (head: String, body: String) {
-    var head = "type M\(number) @model"
-    if chance(20) {
-      head += "(timestamps: \(pick(["null", "{ createdAt: \"on\" }", "{ updatedAt: null }"])))"
-    }
-    if chance(20) { head += " @mapsTo(name: \"Old\(number)\")" }
-    if chance(20) { head += " @table(name: \"table\(number)\")" }
-    if chance(30) {
-      head += " @conflict(policy: \(pick(["AUTOMERGE", "LATEST", "OPTIMISTIC"])), deletes: UPDATE_WINS)"
-    }
-    var body = ""
-    let types = Self.keyTypes[key]
-    switch key {
-    case 0: break
-    case 1: body += "  id: ID!\n"
-    default:
-      if chance(30) { head += " @partition(fields: [\(chance(50) ? "\"k0\"" : "")])" }
-      let rest = types.indices.dropFirst().map { "\"k\($0)\"" }.joined(separator: ", ")
-      for (position, type) in types.enumerated() {
-        body += "  k\(position): \(type)!"
-        if position == 0 { body += rest.isEmpty ? " @primaryKey" : " @primaryKey(sortKeyFields: [\(rest)])" }
-        body += "\n"
-      }
-    }
-    for field in 0..<next(6) {
-      let type = pick(Scalar.allCases.map(\.rawValue) + ["E", "Outer"])
-      let isList = chance(25)
-      body +=
-        "  f\(field): " + (isList ? "[\(type)\(chance(50) ? "!" : "")]" : type) + (chance(40) ? "!" : "")
-      if !isList, ["String", "ID"].contains(type), chance(30) {
-        body += " @default(value: \"a\\\"é\\n\\u0001\")"
-      }
-      if !isList, type == "Int", chance(30) { body += " @default(value: \"-7\")" }
-      if !isList, type == "E", chance(30) { body += " @default(value: \"B\")" }
-      if chance(15) { body += " @mapsTo(name: \"was\(field)\")" }
-      if !isList, type != "Outer", chance(30) { body += " @index" }
-      if !isList, type != "Outer", chance(20) { body += " @index(name: \"i\(field)\(number)\")" }
-      body += "\n"
-    }
-    if chance(40) { body += "  createdAt: AWSDateTime\n" }
-    if chance(40) { body += "  updatedAt: \(pick(["AWSDateTime!", "String"]))\n" }
-    return (head, body)
+  @Test func aPartlyRequiredImpliedReferenceIsRefusedAtItsRelationship() {
+    expectError(
+      """
+      type Rack @model { row: ID! @primaryKey(sortKeyFields: ["col"]) col: String! ‸boxes: [Box] @hasMany }
+      type Box @model { id: ID! rackBoxesRow: ID! rackBoxesCol: String }
+      """,
+      "partly required: `rackBoxesCol` is not", "make all of rackBoxesRow, rackBoxesCol required, or none")
+    expectError(
+      """
+      type Rack @model { row: ID! @primaryKey(sortKeyFields: ["col"]) col: String! }
+      type Box @model { id: ID! ‸rack: Rack @hasOne boxRackRow: ID! boxRackCol: String }
+      """,
+      "partly required: `boxRackCol` is not", "make all of boxRackRow, boxRackCol required, or none")
+  }
+
+  /// The canonical text spells out what a text implies, so it can be too long where the text is not.
+  @Test func aSchemaWhoseCanonicalTextIsTooLongIsRefused() throws {
+    var text = ""
+    let name = String(repeating: "n", count: 240)
+    for number in 0..<1500 { text += "type M\(number)\(name) @model{a:ID b:M\(number)\(name) @hasOne}\n" }
+    _ = try SDL.read(text)
+    #expect(throws: SchemaError.self) { try SDL.readForStoring(text) }
   }
 }

@@ -100,7 +100,8 @@ package struct LogFilter: Sendable {
     }
   }
 
-  private static func partitions(of model: Model) -> PartitionFilter {
+  /// Those in which events of a model can be, and perhaps of others.
+  static func partitions(of model: Model) -> PartitionFilter {
     if model.partitionDepth == 0 {
       let whole = Partition(model.storedName)
       return { $0 == whole }

@@ -166,12 +166,12 @@ extension Model {
   private var storedKey: [String] { keyFields.map { fields[$0].storedName } }
 
   /// `(partition: String, path: String)`: stored names, so that a rename leaves it alone.
-  fileprivate var keyText: String {
+  package var keyText: String {
     let parts = keyFields.map { "\(fields[$0].storedName): \(SDL.typeText(fields[$0].type))" }
     return "(\(parts.joined(separator: ", ")))"
   }
 
-  fileprivate var partitionText: String {
+  package var partitionText: String {
     partitionDepth == 0
       ? "one of all records" : "one for each \(storedKey.prefix(partitionDepth).joined(separator: ", "))"
   }

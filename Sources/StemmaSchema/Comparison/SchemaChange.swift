@@ -73,6 +73,13 @@ package struct SchemaRefusal: Sendable, Equatable, CustomStringConvertible {
   /// What to do instead.
   package var advice: String
 
+  package init(type: String, field: String? = nil, message: String, advice: String) {
+    self.type = type
+    self.field = field
+    self.message = message
+    self.advice = advice
+  }
+
   package var description: String { "\(type)\(field.map { ".\($0)" } ?? ""): \(message); \(advice)" }
 }
 

@@ -29,4 +29,26 @@ package enum SDL {
       .sorted { ($0.line, $0.column) < ($1.line, $1.column) }
     return (schema, warnings)
   }
+
+  /// Reads a schema that is to be stored, and gives its canonical text. A node stores that text, so it
+  /// is read back here.
+  ///
+  /// Throws as `read` does. Throws also if the canonical text cannot be read: it spells out implied
+  /// fields and names, and can be longer than `SchemaLimits.text`.
+  package static func readForStoring(
+    _ text: String
+  ) throws(SchemaError) -> (schema: Schema, canonical: String, warnings: [Diagnostic]) {
+    let (schema, warnings) = try read(text)
+    let canonical = print(schema)
+    let reason: String
+    do throws(SchemaError) {
+      if try read(canonical).schema == schema { return (schema, canonical, warnings) }
+      reason = "it reads as another schema"
+    } catch { reason = error.diagnostics.first?.message ?? "no reason given" }
+    let message = "the canonical form of this schema cannot be stored: \(reason)"
+    throw SchemaError(diagnostics: [
+      Diagnostic(
+        line: 1, column: 1, message: message, advice: "declare reference fields and names explicitly")
+    ])
+  }
 }

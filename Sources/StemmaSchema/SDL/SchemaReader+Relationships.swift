@@ -180,12 +180,7 @@ extension SchemaReader {
       return
     }
     let free = fields.filter { !models[holder].isKeyPart($0.name) }
-    if let optional = free.first(where: { !$0.isRequired }), free.contains(where: \.isRequired) {
-      error(
-        place, "reference fields of \(label(path)) are partly required: `\(optional.name)` is not",
-        "make all of \(free.map(\.name).joined(separator: ", ")) required, or none")
-      return
-    }
+    guard agreeOnRequirement(free, path, place) else { return }
     self[path].referenceFields = names
     self[path].storesReference =
       holder == path.model && self[path].kind != .hasMany
@@ -268,13 +263,15 @@ extension SchemaReader {
     }
   }
 
-  /// Makes the implied reference fields, or takes declared ones of the same names.
+  /// Makes the implied reference fields, or takes declared ones of the same names. If some are declared, the others are
+  /// as required as these: the canonical text names all of them, and reference fields are required together.
   private mutating func makeFields(
     _ path: RelationshipPath, on holder: Int, keyOf parent: Int, prefix: [String], isRequired: Bool
   ) {
-    var names: [String] = []
-    for part in models[parent].key {
-      let name = Naming.referenceField(prefix[0], prefix[1], part.name)
+    let key = models[parent].key
+    let names = key.map { Naming.referenceField(prefix[0], prefix[1], $0.name) }
+    var free: [Field] = []
+    for (name, part) in zip(names, key) {
       if let declared = models[holder].field(name) {
         guard declared.type == part.type else {
           error(
@@ -285,19 +282,36 @@ extension SchemaReader {
           self[path].isBroken = true
           return
         }
+        if !models[holder].isKeyPart(name) { free.append(declared) }
       } else if models[holder].relationship(name) != nil || !isName(name) {
         error(
           self[path].place, "\(label(path)) needs a reference field, but `\(name)` cannot be one",
           "name reference fields explicitly")
         self[path].isBroken = true
         return
-      } else {
-        let field = Field(name: name, type: part.type, isRequired: isRequired)
-        models[holder].fields.append(FieldDraft(field: field, place: self[path].place))
       }
-      names.append(name)
+    }
+    guard agreeOnRequirement(free, path, self[path].place) else {
+      self[path].isBroken = true
+      return
+    }
+    for (name, part) in zip(names, key) where models[holder].field(name) == nil {
+      let field = Field(name: name, type: part.type, isRequired: free.first?.isRequired ?? isRequired)
+      models[holder].fields.append(FieldDraft(field: field, place: self[path].place))
     }
     self[path].referenceFields = names
+  }
+
+  /// Whether reference fields outside of the key are all required, or none; reports an error if not.
+  private mutating func agreeOnRequirement(_ free: [Field], _ path: RelationshipPath, _ place: Place) -> Bool
+  {
+    guard let optional = free.first(where: { !$0.isRequired }), free.contains(where: \.isRequired) else {
+      return true
+    }
+    error(
+      place, "reference fields of \(label(path)) are partly required: `\(optional.name)` is not",
+      "make all of \(free.map(\.name).joined(separator: ", ")) required, or none")
+    return false
   }
 
   /// A relationship is required if its field is marked so, or its reference fields are that the record's key
