@@ -25,7 +25,7 @@ struct DefaultTests {
     try work.stemma("-C", node, "export", "--format", "csv", "Item").lines
   }
 
-  /// What the tables hold is what a rebuild makes.
+  /// A rebuild makes the same rows.
   private func checkRebuild(_ work: Workplace, _ node: String = "n") throws {
     let before = try export(work, node)
     try work.stemma("-C", node, "verify")
@@ -69,7 +69,7 @@ struct DefaultTests {
     #expect(try export(work) == shown)
     #expect(try work.attempt("-C", "n", "update", "Item", "a", "level:=null").status == 65)
     try checkRebuild(work)
-    // What a record was created with is a value of its own.
+    // A record that was created with the default keeps that value.
     try work.write("newer.graphql", Self.both.replacing("\"3\"", with: "\"8\""))
     try work.stemma("-C", "n", "schema", "apply", work.file("newer.graphql"))
     #expect(try export(work) == shown.map { $0 == "b,b,3,HIGH" ? "b,b,8,HIGH" : $0 })

@@ -4,7 +4,7 @@ import StemmaSchema
 import StemmaSimulation
 import Testing
 
-/// What is shown of a field with a default that events do not name.
+/// Fields with a default that events do not name.
 @Suite struct DefaultTests {
   private static func rules(_ policy: String = "AUTOMERGE") throws -> MergeRules {
     let schema = try SDL.read(
@@ -82,7 +82,7 @@ import Testing
     #expect(try shown(record, rules) == ["HIGH", "3"])
   }
 
-  /// What is left of an event says again what the event said, and no default.
+  /// The remains of an event assign what the event assigned, and no default.
   @Test func theRemainsOfAnEventHaveNoDefault() throws {
     let rules = try Self.rules()
     var record = Record()

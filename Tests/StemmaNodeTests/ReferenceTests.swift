@@ -192,7 +192,8 @@ import Testing
 
   /// A story of a conflict that no read showed and no resolution ended.
   @Test func theCartThatAHasOneShowsIsTheOneOfTheConflict() throws {
-    let node = try Bench().node("a", Self.carts)
+    let bench = try Bench()
+    let node = try bench.node("a", Self.carts)
     try node.commit(
       #"{"op":"create","model":"Customer","key":"x"}"#,
       #"{"op":"create","model":"Cart","key":"1","fields":{"customer":"x"}}"#)
@@ -210,7 +211,7 @@ import Testing
     #expect(try node.conflictTexts == [])
   }
 
-  /// A `@hasOne` with fields is stored in the model that declares it, so two carts for one customer are two values of it.
+  /// A `@hasOne` with fields is stored in the model that declares it, so two carts are two values of one field.
   @Test func twoCartsThatOneCustomerWasGivenAreAConflictOfTheReference() throws {
     let texts = try conflicts(
       #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,

@@ -37,8 +37,8 @@ import Testing
     return [String(key.1)] + (key.2 ?? "").matches(of: /"(\w+)"/).map { String($0.1) }
   }
 
-  /// Gen 1 stores an implicit `@hasOne` and the `@belongsTo` that faces it as two references, which know nothing of each
-  /// other; Gen 2 and Stemma as the one of the `@belongsTo`.
+  /// Gen 1 stores an implicit `@hasOne` and the `@belongsTo` that faces it as two references. Gen 2 and Stemma store
+  /// only the one of the `@belongsTo`.
   private static func isPair(_ model: String, _ name: String) -> Bool {
     ["Project4aV2", "Project4bV2"].contains(model) && name.lowercased().hasSuffix("team")
       || ["project4aV2TeamId", "project4bV2TeamId"].contains(name)

@@ -7,8 +7,8 @@ package enum ComparedForm: Equatable, Sendable {
   case function(SQLFunction)
   case collation(Collation)
 
-  /// A point in time is stored as text, which may be of any time zone and with or without a fraction of a second; compared
-  /// as text, half a second past ten comes before ten.
+  /// A point in time is stored as text of any time zone, with or without a fraction of a second. As text, half a second
+  /// past ten is before ten.
   package init(_ type: FieldType) {
     switch type.isList ? nil : type.scalar {
     case .awsDateTime: self = .function(.milliseconds)

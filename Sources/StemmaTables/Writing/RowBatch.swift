@@ -16,7 +16,7 @@ struct RowBatch: Sendable {
   }
 
   struct Cell: Sendable {
-    /// `unwritten`: of a field that shows its default; it stands in no row of a batch.
+    /// `unwritten`: of a field that shows its default; no row of a batch has such a cell.
     enum Kind: UInt8, Sendable { case null, unwritten, int, double, text, blob }
 
     var kind: Kind
