@@ -15,7 +15,7 @@ struct ForeignObjectTests {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Team", "id=a", "name=x")
     let tables = work.file("shop/tables.sqlite")
-    for words in [["create", "Team", "id=b", "name=x"], ["rebuild"], ["list", "Team", "--json"]] {
+    for words in [["rebuild"], ["list", "Team", "--json"], ["create", "Team", "id=b", "name=x"]] {
       try Spoil.execute(change, in: tables)
       let result = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
       #expect(result.status == 0, "\(words): \(result.errors)")
