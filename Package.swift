@@ -141,7 +141,7 @@ let package = Package(
     tests("MeasuringTests", ["Measuring", "benchmark", "benchmark-library"]),
     tests(
       "ScenarioTests",
-      [grdb, "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaSimulation", "StemmaTool"],
+      [grdb, "Stemma", "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaSimulation", "StemmaTool"],
       exclude: ["Golden"]),
   ],
   swiftLanguageModes: [.v6]

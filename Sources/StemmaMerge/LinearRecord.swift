@@ -134,7 +134,7 @@ package struct LinearRecord {
   }
 
   /// Appends what `RecordState.encoded(rules, omitsShown: true)` gives, if every value that is not null has the
-  /// type of its column. The record must exist.
+  /// type of its column and no column shows a default. The record must exist.
   package mutating func appendState(to output: inout [UInt8]) {
     assert(holds(checkInvariants))
     findSiblings()
@@ -201,8 +201,8 @@ package struct LinearRecord {
     }
   }
 
-  /// The same as a state to go on with. `value`: of each of the rules' fields.
-  package mutating func state(_ value: (Int) -> Value) -> RecordState {
+  /// The same as a state to go on with. `value`: of each of the rules' fields; nil if it was not written.
+  package mutating func state(_ value: (Int) -> Value?) -> RecordState {
     guard !isEmpty else { return RecordState() }
     assert(holds(checkInvariants))
     findSiblings()
@@ -217,8 +217,7 @@ package struct LinearRecord {
       state.siblings.append(.init(register: UInt32(register), write: index(Int(write))))
     }
     for field in rules.fields.indices {
-      let value = value(field)
-      if value.isNull { continue }
+      guard let value = value(field), !value.isNull || rules.distinguishesNull(field) else { continue }
       let own = listed[Int(rules.registers[field])]
       guard let write = own >= 0 ? Int(own) : base else { continue }
       state.cells.append(.init(field: UInt32(field), write: index(write), value: value))

@@ -27,6 +27,11 @@ package final class MergeRules: Sendable {
   let registerCount: UInt32
   let createdAt: Int?
   let updatedAt: Int?
+  /// For each of `fields` the value of `@default`: what is shown where no event has written the field.
+  private let defaults: [Value?]
+  private let areRequired: [Bool]
+  /// Whether any field has a default.
+  package let hasDefaults: Bool
   private let columnTypes: [ColumnType]
   private let keyFields: [String]
 
@@ -60,8 +65,17 @@ package final class MergeRules: Sendable {
     let index = { (name: String?) in
       name.flatMap { model?.index(ofField: $0) }.flatMap { modelFields.firstIndex(of: $0) }
     }
-    createdAt = index(model?.createdAt)
-    updatedAt = index(model?.updatedAt)
+    let (createdAt, updatedAt) = (index(model?.createdAt), index(model?.updatedAt))
+    self.createdAt = createdAt
+    self.updatedAt = updatedAt
+    // Every event writes the times that the node maintains.
+    let defaults = modelFields.enumerated().map { place, field in
+      place == createdAt || place == updatedAt
+        ? nil : model.flatMap { $0.defaultValue(of: $0.fields[field]) }
+    }
+    self.defaults = defaults
+    hasDefaults = defaults.contains { $0 != nil }
+    areRequired = modelFields.map { model?.fields[$0].isRequired ?? false }
     columnTypes = modelFields.compactMap { model.map { $0.fields }?[$0].type }.map(ColumnType.init)
     keyFields = model.map { model in model.keyFields.map { model.fields[$0].storedName } } ?? []
   }
@@ -103,6 +117,31 @@ package final class MergeRules: Sendable {
 
   /// The type of all values that a field's column gives back.
   package func tag(ofField field: Int) -> ValueTag { columnTypes[field].tag }
+
+  // MARK: Defaults
+
+  /// The value of `@default`, which is shown where no event has written the field; nil if it has none.
+  package func defaultValue(ofField field: Int) -> Value? {
+    field < defaults.count ? defaults[field] : nil
+  }
+
+  /// The same, by the field's stored name.
+  package func defaultValue(of name: String) -> Value? {
+    var hint = 0
+    return index(of: name, hint: &hint).flatMap { defaults[$0] }
+  }
+
+  /// Whether null differs from a field that no event has written: it has a default and may be null. A required field
+  /// shows its default in both cases.
+  package func distinguishesNull(_ field: Int) -> Bool {
+    defaultValue(ofField: field) != nil && !areRequired[field]
+  }
+
+  /// The same, by the field's stored name.
+  package func distinguishesNull(_ name: String) -> Bool {
+    var hint = 0
+    return index(of: name, hint: &hint).map(distinguishesNull) ?? false
+  }
 
   /// The fields that share a field's register, itself included.
   package func fieldsWritten(with field: Int) -> [Int] {

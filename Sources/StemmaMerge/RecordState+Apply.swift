@@ -51,7 +51,9 @@ extension RecordState {
       }
     supersede(touched, all: isCreate, by: write, covers, settlesExistence: settlesExistence)
     removeCells(of: touched, all: isCreate, covers, rules)
-    for (field, value) in assigned where !value.isNull { insertCell(field, write, value) }
+    for (field, value) in assigned where !value.isNull || rules.distinguishesNull(Int(field)) {
+      insertCell(field, write, value)
+    }
     context.insert(event.dot)
     latest = max(latest, event.timestamp)
 

@@ -27,7 +27,7 @@ package struct Candidate: Hashable, Sendable {
   package var operation: Operation
   /// What the event says of existence.
   package var exists: Bool
-  /// A value for each field of the register; null where the event gave none.
+  /// A value for each field of the register; its default, or null, where the event gave none.
   package var values: [Assignment]
 }
 
@@ -68,7 +68,7 @@ extension RecordState {
     let index = index(of: field, rules)
     let unnamed = rules.isOptimistic ? MergeRules.firstRegister : MergeRules.base
     return siblings[siblings(of: index.map { rules.register(of: $0) } ?? unnamed)].map { sibling in
-      (writes[Int(sibling.write)].dot, index.map { value(field: $0, write: sibling.write) } ?? .null)
+      (writes[Int(sibling.write)].dot, index.map { value(field: $0, write: sibling.write, rules) } ?? .null)
     }
   }
 
@@ -100,8 +100,8 @@ extension RecordState {
   private func differs(_ field: UInt32, in register: UInt32, _ rules: MergeRules) -> Bool {
     if rules.mergesByTime(Int(field)) { return false }
     let group = siblings(of: register)
-    let first = value(field: field, write: siblings[group.lowerBound].write)
-    return siblings[group].dropFirst().contains { value(field: field, write: $0.write) != first }
+    let first = value(field: field, write: siblings[group.lowerBound].write, rules)
+    return siblings[group].dropFirst().contains { value(field: field, write: $0.write, rules) != first }
   }
 
   private func candidates(of register: UInt32, fields: [UInt32], _ rules: MergeRules) -> [Candidate] {
@@ -112,7 +112,7 @@ extension RecordState {
         return Candidate(
           dot: write.dot, version: write.version, timestamp: write.timestamp, operation: write.operation,
           exists: write.exists,
-          values: fields.map { Assignment(name(of: $0, rules), value(field: $0, write: index)) })
+          values: fields.map { Assignment(name(of: $0, rules), value(field: $0, write: index, rules)) })
       }
   }
 }

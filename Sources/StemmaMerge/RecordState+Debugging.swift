@@ -17,7 +17,7 @@ extension RecordState {
     precondition(known.count == writes.count, "each write is a sibling of some register")
     precondition(known.allSatisfy { $0 < writes.count }, "siblings are writes")
     precondition(
-      cells.allSatisfy { known.contains($0.write) && $0.value != .null }, "cells are values of siblings")
+      cells.allSatisfy { known.contains($0.write) }, "cells are values of siblings")
     precondition(context.isEmpty == writes.isEmpty, "a record with events has one that is not superseded")
     for (a, b) in zip(names, names.dropFirst()) { precondition(a.hasBytes(before: b), "names rise") }
   }

@@ -17,13 +17,14 @@ import StemmaSchema
 ///     existence, base: two sets
 ///     registers n, then n × (number − the one before − 1, set), from number 2; the others have the
 ///              base's
-///     cells    n, then n × (field, write, tag, value), sorted by field and write: the values that are not
-///              null, less those that stand in columns
+///     cells    n, then n × (field, write, tag, value), sorted by field and write: the values of `cells`, less
+///              those that stand in columns, and with tag 7 the fields of which the column shows the default
+///              because the sibling shown has no cell
 ///     latest   if bit 5: milliseconds, counter; otherwise it is the highest of the writes
 ///
 /// Set of writes: 0 is the empty one, 1 + w that of write w alone, 1 + n (n = number of writes) is followed
-/// by a count of at least 2 and that many (w − the one before − 1). Tags: 1 false, 2 true, 3 integer zz, 4
-/// double 8 bytes, 5 string and 6 JSON: length and UTF-8.
+/// by a count of at least 2 and that many (w − the one before − 1). Tags: 0 null, 1 false, 2 true, 3 integer zz, 4
+/// double 8 bytes, 5 string and 6 JSON: length and UTF-8; 7 no value.
 ///
 /// A value is left out if it is that of the sibling shown, its field is in the schema, the column gives it
 /// back exactly, and it is not one of several siblings of `createdAt` or `updatedAt` (whose column shows the
@@ -40,12 +41,14 @@ extension RecordState {
   }
 
   private enum Tag {
+    static let null: UInt8 = 0
     static let no: UInt8 = 1
     static let yes: UInt8 = 2
     static let int: UInt8 = 3
     static let double: UInt8 = 4
     static let string: UInt8 = 5
     static let json: UInt8 = 6
+    static let unwritten: UInt8 = 7
   }
 
   /// The first byte of a state that leaves shown values out and has no names.
@@ -151,31 +154,59 @@ extension RecordState {
   ) {
     guard omitsShown else {
       bytes.append(varint: UInt64(cells.count))
-      for index in cells.indices { append(cell: index, to: &bytes) }
+      for cell in cells { append(cell.field, cell.write, cell.value, to: &bytes) }
       return
     }
-    var given: [Int] = []
-    var shown = ShownWrite()
-    for index in cells.indices {
-      let field = cells[index].field
-      let isInColumn =
-        Int(field) < rules.fields.count && write(ofColumn: field, &shown, rules) == cells[index].write
-        && rules.column(Int(field), holds: cells[index].value)
-      if isInColumn { seal.add(Int(field), cells[index].value) } else { given.append(index) }
+    var given: [(field: UInt32, write: UInt32, value: Value?)] = []
+    var unwritten = unwrittenColumns(rules)[...]
+    func appendUnwritten(before cell: Cell?) {
+      while let next = unwritten.first, cell?.isBefore(field: next.field, write: next.write) != true {
+        unwritten.removeFirst()
+        given.append((next.field, next.write, nil))
+        if let value = rules.defaultValue(ofField: Int(next.field)) { seal.add(Int(next.field), value) }
+      }
     }
+    var shown = ShownWrite()
+    for cell in cells {
+      let field = cell.field
+      appendUnwritten(before: cell)
+      let isInColumn =
+        Int(field) < rules.fields.count && write(ofColumn: field, &shown, rules) == cell.write
+        && rules.column(Int(field), holds: cell.value)
+      if isInColumn {
+        seal.add(Int(field), cell.value)
+      } else {
+        given.append((field, cell.write, cell.value))
+      }
+    }
+    appendUnwritten(before: nil)
     bytes.append(varint: UInt64(given.count))
-    for index in given { append(cell: index, to: &bytes) }
+    for cell in given { append(cell.field, cell.write, cell.value, to: &bytes) }
   }
 
-  private func append(cell index: Int, to bytes: inout StateBytes) {
-    bytes.append(varint: UInt64(cells[index].field))
-    bytes.append(varint: UInt64(cells[index].write))
-    append(cells[index].value, to: &bytes)
+  /// The fields of which the column shows the default because the sibling shown does not say more; by field.
+  private func unwrittenColumns(_ rules: MergeRules) -> [(field: UInt32, write: UInt32)] {
+    guard rules.hasDefaults else { return [] }
+    var found: [(field: UInt32, write: UInt32)] = []
+    var shown = ShownWrite()
+    for field in rules.fields.indices where rules.defaultValue(ofField: field) != nil {
+      guard let write = write(ofColumn: UInt32(field), &shown, rules),
+        written(field: UInt32(field), write: write) == nil
+      else { continue }
+      found.append((UInt32(field), write))
+    }
+    return found
+  }
+
+  private func append(_ field: UInt32, _ write: UInt32, _ value: Value?, to bytes: inout StateBytes) {
+    bytes.append(varint: UInt64(field))
+    bytes.append(varint: UInt64(write))
+    if let value { append(value, to: &bytes) } else { bytes.append(Tag.unwritten) }
   }
 
   private func append(_ value: Value, to bytes: inout StateBytes) {
     switch value {
-    case .null: preconditionFailure("a cell is not null: merge leaves those out")
+    case .null: bytes.append(Tag.null)
     case .bool(let flag): bytes.append(flag ? Tag.yes : Tag.no)
     case .int(let number):
       bytes.append(Tag.int)
@@ -204,7 +235,7 @@ extension RecordState {
     try readWrites(&reader)
     if flags & Flag.names != 0 { try readNames(&reader, rules) }
     try readSiblings(&reader, rules)
-    try readCells(&reader, rules)
+    let unwritten = try readCells(&reader, rules, omitsShown: flags & Flag.omitsShown != 0)
     for write in writes { latest = max(latest, write.timestamp) }
     if flags & Flag.latest != 0 {
       let highest = latest
@@ -222,7 +253,7 @@ extension RecordState {
           || !rules.isOptimistic && !listed(rules.register(of: field)).isEmpty
       else { throw reader.defect(.notCanonical) }
     }
-    if flags & Flag.omitsShown != 0 { takeColumns(rules, column) }
+    if flags & Flag.omitsShown != 0 { takeColumns(rules, unwritten, column) }
   }
 
   package init(
@@ -372,7 +403,13 @@ extension RecordState {
     }
   }
 
-  private mutating func readCells(_ reader: inout StateReader, _ rules: MergeRules) throws(MergeError) {
+  /// Returns the fields of which the column shows the default.
+  private mutating func readCells(
+    _ reader: inout StateReader, _ rules: MergeRules, omitsShown: Bool
+  ) throws(MergeError) -> Set<Int> {
+    var unwritten: Set<Int> = []
+    var last: Cell?
+    var shown = ShownWrite()
     let count = try reader.count(each: 3)
     let fieldCount = UInt64(rules.fields.count + names.count)
     cells.reserveCapacity(count + Int(fieldCount))
@@ -380,19 +417,35 @@ extension RecordState {
       let field = try reader.number(limit: .max)
       let write = try reader.number(limit: .max)
       guard field < fieldCount, write < UInt64(writes.count) else { throw reader.defect(.outOfRange) }
-      let cell = Cell(field: UInt32(field), write: UInt32(write), value: try readValue(&reader))
-      if let last = cells.last, !last.isBefore(field: cell.field, write: cell.write) {
+      let value = try readValue(&reader)
+      let cell = Cell(field: UInt32(field), write: UInt32(write), value: value ?? .null)
+      if let last, !last.isBefore(field: cell.field, write: cell.write) {
         throw reader.defect(.unsorted)
       }
       guard
         siblings[siblings(of: rules.register(of: cell.field))].contains(where: { $0.write == cell.write })
       else { throw reader.defect(.notCanonical) }
-      cells.append(cell)
+      last = cell
+      if value == nil {
+        guard omitsShown, rules.defaultValue(ofField: Int(field)) != nil,
+          self.write(ofColumn: cell.field, &shown, rules) == cell.write
+        else { throw reader.defect(.notCanonical) }
+        unwritten.insert(Int(field))
+      } else {
+        guard value != .null || rules.distinguishesNull(Int(field)) else {
+          throw reader.defect(.notCanonical)
+        }
+        cells.append(cell)
+      }
     }
+    return unwritten
   }
 
-  private func readValue(_ reader: inout StateReader) throws(MergeError) -> Value {
+  /// Nil where there is no value.
+  private func readValue(_ reader: inout StateReader) throws(MergeError) -> Value? {
     switch try reader.byte() {
+    case Tag.null: return .null
+    case Tag.unwritten: return nil
     case Tag.no: return .bool(false)
     case Tag.yes: return .bool(true)
     case Tag.int: return .int(try reader.zigzag())
@@ -404,7 +457,9 @@ extension RecordState {
   }
 
   /// Fills in the values that were left out.
-  private mutating func takeColumns(_ rules: MergeRules, _ column: (Int) -> Value) {
+  private mutating func takeColumns(
+    _ rules: MergeRules, _ unwritten: Set<Int>, _ column: (Int) -> Value
+  ) {
     let given = cells.count
     var shown = ShownWrite()
     for field in 0..<UInt32(rules.fields.count) {
@@ -412,7 +467,10 @@ extension RecordState {
         continue
       }
       let value = column(Int(field))
-      if !value.isNull { cells.append(Cell(field: field, write: write, value: value)) }
+      if unwritten.contains(Int(field)) { continue }
+      if !value.isNull || rules.distinguishesNull(Int(field)) {
+        cells.append(Cell(field: field, write: write, value: value))
+      }
     }
     if given > 0 { cells.sort { $0.isBefore(field: $1.field, write: $1.write) } }
   }

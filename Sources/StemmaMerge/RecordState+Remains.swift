@@ -40,8 +40,8 @@ extension RecordState {
     siblings[group].contains { $0.write == write }
   }
 
-  /// The fields in whose registers a write still stands. Of a `create` without those that are null: it writes
-  /// them all.
+  /// The fields in whose registers a write still stands. Of a `create` without those that have no cell: it writes
+  /// them all. A field that shows its default because the write says nothing of it is left out, too.
   private func assignments(
     of write: UInt32, _ operation: Operation, _ rules: MergeRules
   ) -> [Assignment] {
@@ -50,9 +50,9 @@ extension RecordState {
       let register = rules.register(of: field)
       let group = operation == .create ? siblings(of: register) : listed(register)
       guard contains(write, group) else { continue }
-      let value = value(field: field, write: write)
-      if operation == .create, value.isNull { continue }
-      assignments.append(Assignment(name(of: field, rules), value))
+      let value = written(field: field, write: write)
+      if value == nil, operation == .create || rules.distinguishesNull(Int(field)) { continue }
+      assignments.append(Assignment(name(of: field, rules), value ?? .null))
     }
     if operation == .resolve { assignments.append(Assignment(Event.existenceField, .bool(true))) }
     return assignments.sorted { $0.field.hasBytes(before: $1.field) }

@@ -28,7 +28,7 @@ extension RecordState {
   /// Whether an event is a sibling of any register.
   package func hasSibling(_ dot: Dot) -> Bool { writes.contains { $0.dot == dot } }
 
-  /// The value shown of a field, by its stored name; null if it was never written.
+  /// The value shown of a field, by its stored name; its default, or null, if it was never written.
   package func value(of field: String, _ rules: MergeRules) -> Value {
     index(of: field, rules).map { shownValue(of: $0, rules) } ?? .null
   }
@@ -41,9 +41,9 @@ extension RecordState {
   /// What is shown of every field that is not null, also of those that the schema does not know; sorted by
   /// the bytes of the names.
   package func values(_ rules: MergeRules) -> [Assignment] {
+    if isEmpty { return [] }
     var assignments: [Assignment] = []
-    for index in cells.indices where index == 0 || cells[index - 1].field != cells[index].field {
-      let field = cells[index].field
+    for field in 0..<UInt32(rules.fields.count + names.count) {
       let value = shownValue(of: field, rules)
       if !value.isNull { assignments.append(Assignment(name(of: field, rules), value)) }
     }
@@ -65,8 +65,10 @@ extension RecordState {
 
   func shownValue(of field: UInt32, _ rules: MergeRules) -> Value {
     if rules.mergesByTime(Int(field)) { return timeShown(of: field, rules) }
-    guard let sibling = shownSibling(of: rules.register(of: field), rules) else { return .null }
-    return value(field: field, write: siblings[sibling].write)
+    guard let sibling = shownSibling(of: rules.register(of: field), rules) else {
+      return rules.defaultValue(ofField: Int(field)) ?? .null
+    }
+    return value(field: field, write: siblings[sibling].write, rules)
   }
 
   private func timeShown(of field: UInt32, _ rules: MergeRules) -> Value {

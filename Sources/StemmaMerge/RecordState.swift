@@ -16,7 +16,8 @@ import StemmaSchema
 /// of them each register has, sorted by register and write. The base (register 1) has the creates that no
 /// other create has superseded: what a register has that was never named. A register whose siblings are those
 /// of the base is not listed. `cells` are the values that are not null, sorted by field and write; a sibling
-/// without a cell is null there. `names` are the fields that the schema does not know and that have a listed
+/// without a cell shows the default of the field, or null. A written null is a cell only where that differs
+/// (`MergeRules.distinguishesNull`). `names` are the fields that the schema does not know and that have a listed
 /// register or a cell, sorted by their bytes; they are numbered behind those of the rules. This form is the
 /// only one that a set of events has, hence `==` compares states, and the encoding is canonical.
 ///
@@ -106,11 +107,17 @@ extension RecordState {
     return start..<end
   }
 
-  func value(field: UInt32, write: UInt32) -> Value {
+  /// What a write says of a field: its value, or the field's default where it says nothing.
+  func value(field: UInt32, write: UInt32, _ rules: MergeRules) -> Value {
+    written(field: field, write: write) ?? rules.defaultValue(ofField: Int(field)) ?? .null
+  }
+
+  /// The value of a cell; nil if there is none.
+  func written(field: UInt32, write: UInt32) -> Value? {
     for index in cells.indices where cells[index].field == field && cells[index].write == write {
       return cells[index].value
     }
-    return .null
+    return nil
   }
 
   /// The number of a field, nil for one that neither the schema nor the state knows.

@@ -382,7 +382,7 @@ extension Node {
         directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
       switch how {
       case .asTheyWere: break
-      case .rebuilt: node.notices.append("the tables were rebuilt from the log")
+      case .rebuilt(let reason): node.noteRebuild(because: reason)
       case .rebuiltAround(let damage) where damage.flaw.isDoubled:
         node.notices.append("the tables were rebuilt from a log that has names of events twice")
       case .rebuiltAround(let damage):

@@ -231,7 +231,7 @@ package final class Node {
   }
 
   /// How tables came to be open.
-  enum TablesOpening { case asTheyWere, rebuilt, rebuiltAround(Damage) }
+  enum TablesOpening { case asTheyWere, rebuilt(RebuildReason), rebuiltAround(Damage) }
 
   /// Opens the tables of a node, made anew from the log where they cannot be used. The writer lock must be held.
   static func openTables(
@@ -252,8 +252,8 @@ package final class Node {
         // Tables that were lost, and just made anew, empty.
         try tables.close()
         throw TablesError.needsRebuild(path: path, .missing)
-      } catch TablesError.needsRebuild {
-        var how = TablesOpening.rebuilt
+      } catch TablesError.needsRebuild(_, let reason) {
+        var how = TablesOpening.rebuilt(reason)
         do throws(NodeError) {
           _ = try rebuild(
             path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
@@ -293,8 +293,9 @@ package final class Node {
 
   /// Tables in which damage is met are made anew.
   private func follow() throws {
-    do { try followByEvents() } catch TablesError.needsRebuild {
+    do { try followByEvents() } catch TablesError.needsRebuild(_, let reason) {
       try remakeTables()
+      noteRebuild(because: reason)
       try finishFollowing(log.token)
     }
   }
@@ -359,8 +360,13 @@ package final class Node {
       return .tables(.needsRebuild(path: tablesPath, reason))
     }
     applied = nil
-    notices.append("the tables were rebuilt from the log (\(Explanations.text(of: reason)))")
+    noteRebuild(because: reason)
     return .tables(.rebuilt(path: tablesPath, reason))
+  }
+
+  /// Warns of what was wrong with tables that were made anew.
+  func noteRebuild(because reason: RebuildReason) {
+    notices.append("the tables were rebuilt from the log (\(Explanations.text(of: reason)))")
   }
 
   private func remakeTables() throws(NodeError) {

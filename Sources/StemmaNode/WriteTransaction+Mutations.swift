@@ -73,14 +73,15 @@ extension WriteTransaction {
       if values.contains(where: { $0.field == name && !$0.value.isNull }) { continue }
       guard model.fields[index].isRequired || model.fields[index].defaultValue != nil else { continue }
       let field = model.fields[index]
-      if let literal = field.defaultValue, !values.contains(where: { $0.field == name }) {
-        values.append(Assignment(name, try defaultValue(literal, field, model)))
+      if let value = model.defaultValue(of: field), !values.contains(where: { $0.field == name }) {
+        values.append(Assignment(name, value))
       } else if field.isRequired, field.name != model.createdAt, field.name != model.updatedAt {
         throw .mutation(
           .missingField(model: model.name, key: text(key, model), field: field.name))
       }
     }
-    // A create writes every field; only under OPTIMISTIC does the event have to name them all.
+    // A create writes every field; only under OPTIMISTIC does the event have to name them all. A null is named where it
+    // differs from a field that the writer did not know.
     if model.conflictPolicy == .optimistic {
       for (index, field) in model.fields.enumerated()
       where !model.isKeyField(index) && !values.contains(where: { $0.field == field.storedName }) {
@@ -88,7 +89,8 @@ extension WriteTransaction {
       }
       values = withoutUnsetTimes(values, model)
     } else {
-      values.removeAll { $0.value.isNull }
+      let rules = self.rules(model)
+      values.removeAll { $0.value.isNull && !rules.distinguishesNull($0.field) }
     }
     try checkReferences(model, key, values, isNew: true)
     try record(.create, model, key, state: state, assignments: values, milliseconds: milliseconds)
@@ -98,12 +100,6 @@ extension WriteTransaction {
   package func withoutUnsetTimes(_ values: [Assignment], _ model: Model) -> [Assignment] {
     let maintained = storedNames(model, [model.createdAt, model.updatedAt].compactMap(\.self))
     return values.filter { !$0.value.isNull || !maintained.contains($0.field) }
-  }
-
-  private func defaultValue(_ literal: String, _ field: Field, _ model: Model) throws(NodeError) -> Value {
-    let json: JSON
-    do { json = try JSON.parse(Array(literal.utf8)) } catch { throw .mutation(.notJSON(error)) }
-    do { return try schema.value(json, for: field, of: model.name) } catch { throw .mutation(.value(error)) }
   }
 
   // MARK: Update

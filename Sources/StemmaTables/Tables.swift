@@ -35,6 +35,8 @@ package final class Tables: Sendable {
   private final class PreparedWriters: @unchecked Sendable {
     var writers: [RowWriter] = []
     var kept = KeptStatements()
+    /// SQLite's number of the catalogue when it was last found to be as it was made.
+    var catalogue: Int64?
     /// The last transaction, if what it knows holds as long as the file has this version.
     var last: (transaction: TablesTransaction, version: UInt32)?
   }
@@ -266,6 +268,10 @@ package final class Tables: Sendable {
         if let last, last.version == connection.dataVersion {
           transaction = last.transaction
         } else {
+          do throws(TablesError) { try checkCatalogue(connection) } catch {
+            connection.rollBack()
+            throw error
+          }
           transaction = TablesTransaction(connection: connection, tableSet: tableSet, writers: writers)
         }
         let outcome: Swift.Result<Result, Failure>
@@ -290,6 +296,17 @@ package final class Tables: Sendable {
       throw wrap(.from(error, path))
     }
     return try outcome.get()
+  }
+
+  /// Throws `needsRebuild` if other software has changed the tables' definitions since they were opened, or has added
+  /// objects of its own. Inside of a transaction. O(1) unless the catalogue has changed.
+  private func checkCatalogue(_ connection: Connection) throws(TablesError) {
+    let number = try connection.integer("PRAGMA schema_version")
+    if number == prepared.catalogue { return }
+    if let change = try Meta.change(of: tableSet, connection) {
+      throw .needsRebuild(path: path, .damaged(change))
+    }
+    prepared.catalogue = number
   }
 
   private func rowWriters(_ connection: Connection) throws(TablesError) -> [RowWriter] {

@@ -37,6 +37,13 @@ import Testing
     return [String(key.1)] + (key.2 ?? "").matches(of: /"(\w+)"/).map { String($0.1) }
   }
 
+  /// Gen 1 stores an implicit `@hasOne` and the `@belongsTo` that faces it as two references. Gen 2 and Stemma store
+  /// only the one of the `@belongsTo`.
+  private static func isPair(_ model: String, _ name: String) -> Bool {
+    ["Project4aV2", "Project4bV2"].contains(model) && name.lowercased().hasSuffix("team")
+      || ["project4aV2TeamId", "project4bV2TeamId"].contains(name)
+  }
+
   @Test(arguments: [("common-primarykey", 11), ("transformerv2", 34)])
   func modelsEqualTheGeneratedOnes(name: String, count: Int) throws {
     let (schema, expected) = try load(name)
@@ -51,6 +58,7 @@ import Testing
         #expect(schema.models.contains { $0.relationships.contains { $0.joinModel == modelName } })
       }
       for (fieldName, field) in model.fields.sorted(by: { $0.key < $1.key }) {
+        if Self.isPair(modelName, fieldName) { continue }
         // The generator adds both timestamps to every model; here they stand where they are declared.
         if ["createdAt", "updatedAt"].contains(fieldName) { continue }
         let found = try #require(read.field(named: fieldName), "\(modelName).\(fieldName)")
@@ -58,6 +66,7 @@ import Testing
         #expect(found.isRequired == field.required, "\(modelName).\(fieldName)")
       }
       for (relationName, relation) in model.relations.sorted(by: { $0.key < $1.key }) {
+        if Self.isPair(modelName, relationName) { continue }
         let found = try #require(read.relationship(named: relationName), "\(modelName).\(relationName)")
         if found.kind == .manyToMany {
           #expect(found.joinModel == relation.type)

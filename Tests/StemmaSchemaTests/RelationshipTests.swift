@@ -100,16 +100,51 @@ import Testing
     #expect(schema.model(named: "Item")?.field(named: "blogItemsId")?.isRequired == true)
   }
 
-  @Test func aBelongsToThatFacesAHasOneIsARelationshipOfItsOwn() throws {
+  /// Stored once, in the model that belongs to the other.
+  @Test(arguments: [
+    ("@belongsTo", "teamProjectId"), ("@belongsTo(fields: [\"owner\"])", "owner"),
+    ("@belongsTo(references: [\"owner\"])", "owner"),
+  ])
+  func aHasOneAndTheBelongsToThatFacesItAreOneRelationship(belongsTo: String, field: String) throws {
     let schema = try schema(
       """
       type Project @model { team: Team @hasOne }
+      type Team @model { owner: ID project: Project \(belongsTo) }
+      """)
+    #expect(try relationship(schema, "Project", "team").referenceFields == [field])
+    #expect(try relationship(schema, "Team", "project").referenceFields == [field])
+    #expect(try !relationship(schema, "Project", "team").storesReference)
+    #expect(schema.models.map { $0.references.count } == [0, 1])
+    #expect(schema.model(named: "Project")?.fields.map(\.name) == ["id"])
+  }
+
+  /// With two of a kind it is not said which face each other.
+  @Test func aHasOneThatFacesNothingOrSeveralStoresItsReference() throws {
+    let alone = try schema("type Project @model { team: Team @hasOne } type Team @model { x: Int }")
+    #expect(try relationship(alone, "Project", "team").referenceFields == ["projectTeamId"])
+    let several = try schema(
+      """
+      type Project @model { a: Team @hasOne b: Team @hasOne }
       type Team @model { project: Project @belongsTo }
       """)
-    #expect(try relationship(schema, "Project", "team").referenceFields == ["projectTeamId"])
-    #expect(try relationship(schema, "Team", "project").referenceFields == ["teamProjectId"])
-    #expect(try relationship(schema, "Project", "team").storesReference)
-    #expect(schema.models.map { $0.references.count } == [1, 1])
+    #expect(try relationship(several, "Project", "a").storesReference)
+    #expect(try relationship(several, "Team", "project").referenceFields == ["teamProjectId"])
+    let many = try schema(
+      """
+      type Project @model { lead: Team @hasOne teams: [Team] @hasMany }
+      type Team @model { project: Project @belongsTo }
+      """)
+    #expect(try relationship(many, "Team", "project").referenceFields == ["projectTeamsId"])
+    #expect(try relationship(many, "Project", "lead").referenceFields == ["projectLeadId"])
+  }
+
+  @Test func aRequiredBelongsToMakesTheSharedReferenceRequired() throws {
+    let schema = try schema(
+      """
+      type Project @model { team: Team @hasOne }
+      type Team @model { project: Project! @belongsTo }
+      """)
+    #expect(schema.model(named: "Team")?.field(named: "teamProjectId")?.isRequired == true)
   }
 
   @Test func aModelMayReferToItself() throws {

@@ -120,6 +120,41 @@ import StemmaSimulation
     }
   }
 
+  /// The same history under a schema in which most fields have a default, which most events leave out.
+  @Test(arguments: 0..<6)
+  func tablesWithDefaultsAreTheSame(seed: Int) throws {
+    let plain = try randomHistory(seed: UInt64(300 + seed), count: 300, origins: seed % 2 == 0 ? 1 : 3)
+    let sparse = plain.events.map { event in
+      var event = event
+      event.assignments.removeAll { ($0.field.utf8.count + Int(event.dot.sequence.rawValue)) % 3 == 0 }
+      return event
+    }
+    let text = SDL.print(plain.schema)
+      .replacing("age: Int", with: "age: Int @default(value: \"5\")")
+      .replacing("name: String", with: "name: String! @default(value: \"none\")")
+      .replacing("size: Int", with: "size: Int @default(value: \"7\")")
+      .replacing("value: Int", with: "value: Int! @default(value: \"9\")")
+      .replacing("active: Boolean", with: "active: Boolean @default(value: \"true\")")
+    let schema = try SDL.read(text).schema
+    let folder = try TemporaryFolder()
+    let log = try Log.create(in: folder.path + "/log", id: LogID(1), fileSystem: POSIXFileSystem())
+    _ = try log.append([Commit(sparse)])
+    try log.sync()
+    try log.seal()
+    let knowledge = try log.streams()
+    try Tables.rebuild(
+      at: folder.tables, schema: schema, knowledge: knowledge, token: log.token, from: log.recordFiles)
+    let made = try Tables.open(at: folder.tables, schema: schema, mode: .readOnly)
+    try made.check()
+    let live = try Tables.inMemory(schema: schema)
+    try live.apply(sparse, batch: 20)
+    try live.check()
+    #expect(try made.exported() == live.exported(), "seed \(seed)")
+    #expect(try made.digests() == live.digests(), "seed \(seed)")
+    #expect(try made.conflicts() == live.conflicts(), "seed \(seed)")
+    #expect(try made.lines("SELECT count(*) FROM members WHERE name IS NULL") == [[.int(0)]])
+  }
+
   /// The rows against a fold that is written down from the definition: of the events that write a field, those
   /// that no other one of them has seen; of these the one with the highest (version, timestamp, dot).
   @Test(arguments: 0..<6)

@@ -141,6 +141,8 @@ import Testing
     "DROP TABLE members", "ALTER TABLE members RENAME COLUMN _state TO state",
     "DROP TABLE _stemma_tombstones", "DROP VIEW _stemma_streams",
     "CREATE TRIGGER t BEFORE INSERT ON members BEGIN SELECT RAISE(IGNORE); END",
+    "CREATE UNIQUE INDEX own ON members (name)", "CREATE INDEX own ON members (lower(name))",
+    "CREATE VIEW own AS SELECT * FROM members", "CREATE TABLE own (x UNIQUE)",
   ])
   func tablesThatSomebodyChangedAreNotOpened(change: String) throws {
     let folder = try TemporaryFolder()
@@ -153,11 +155,26 @@ import Testing
     }
   }
 
-  @Test func whatSomebodyAddedForReadingStays() throws {
+  /// Also where the tables were open before, and at a commit that the object would not refuse.
+  @Test(arguments: [
+    "CREATE UNIQUE INDEX own ON members (name)", "CREATE VIEW own AS SELECT 1",
+    "CREATE TRIGGER t BEFORE INSERT ON members BEGIN SELECT RAISE(IGNORE); END",
+  ])
+  func objectsOfOtherSoftwareAreFoundByTheNextWrite(change: String) throws {
     let folder = try TemporaryFolder()
     let writers = try made(folder, seed: 1)
-    try sqlite3(
-      folder.tables, "CREATE VIEW own AS SELECT * FROM members; CREATE INDEX own2 ON members (name); ANALYZE")
+    let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
+    try tables.apply([])
+    try tables.write { _ throws(TablesError) in }
+    try sqlite3(folder.tables, change)
+    #expect { try tables.write { _ throws(TablesError) in } } throws: { isDamage($0) }
+    try tables.checkInvariants()
+  }
+
+  @Test func statisticsOfSQLiteStay() throws {
+    let folder = try TemporaryFolder()
+    let writers = try made(folder, seed: 1)
+    try sqlite3(folder.tables, "ANALYZE")
     for mode in [Tables.Mode.readOnly, .readWrite] {
       try Tables.open(at: folder.tables, schema: writers.schema, mode: mode).check()
     }

@@ -59,8 +59,8 @@ extension ExpressionProtocol {
 
   /// The text of which SQLite compares values as Swift does.
   ///
-  /// A point in time is stored as text, which may be of any time zone and with or without a fraction of a second;
-  /// compared as text, half a second past ten comes before ten. Decimal numbers and bytes are text, too.
+  /// `ComparedForm` is the rule for the types of a schema. Decimal numbers and bytes are text, too, and have orders of
+  /// their own.
   var comparedText: StatementText { Self.compared(text) }
 
   /// The text by which SQLite puts equal values together. A comparison without a truth value is false, as it is where it is
@@ -71,7 +71,11 @@ extension ExpressionProtocol {
     let type = Value.columnType
     if type.isList { return text }
     if let collation = type.collation { return text.collated(collation) }
-    return type.scalar == .awsDateTime ? .call(SQLFunction.milliseconds.rawValue, text) : text
+    switch ComparedForm(FieldType(.scalar(type.scalar))) {
+    case .asStored: return text
+    case .function(let function): return .call(function.rawValue, text)
+    case .collation(let collation): return text.collated(collation)
+    }
   }
 }
 

@@ -62,12 +62,29 @@ extension Schema {
     }
   }
 
-  /// The value of `@default`; nil if the field has none.
-  package func defaultValue(of field: Field, in model: String) throws(ValueError) -> Value? {
-    guard let text = field.defaultValue else { return nil }
+}
+
+extension Model {
+  /// The value of `@default` as it is stored; nil if the field has none.
+  package func defaultValue(of field: Field) -> Value? {
+    guard let text = field.defaultValue, !field.type.isList else { return nil }
     let json: JSON
     do { json = try JSON.parse(text) } catch { json = .string(text) }
-    return try value(json, for: field, of: model)
+    switch field.type.base {
+    case .embedded: return nil
+    case .enumeration:
+      guard case .string(let text) = json else { return nil }
+      return .string(text)
+    case .scalar(let scalar):
+      let reader = ValueReader(schema: Schema(), model: name, field: field.name)
+      do throws(ValueError) {
+        let value = try reader.scalar(json, scalar)
+        return scalar == .awsDateTime && holdsKeyPart(field.name) ? try reader.inUTC(value) : value
+      } catch {
+        // Schema readers refuse a default that is not a value of its field.
+        return nil
+      }
+    }
   }
 }
 

@@ -8,9 +8,10 @@ extension SchemaReader {
   /// Finds the reference fields of every relationship, and makes those that are implied.
   ///
   /// Explicit ones come first, because implied ones share their fields: an implicit `@hasMany` those of the one
-  /// explicit `@belongsTo` that faces it, an implicit `@belongsTo` those of the one `@hasMany` that faces it.
-  /// What faces nothing gets fields of its own, under Amplify's names; and so does every implicit
-  /// `@hasOne`, since Amplify takes it and the `@belongsTo` that faces it for two relationships.
+  /// explicit `@belongsTo` that faces it, an implicit `@belongsTo` those of the one `@hasMany` or `@hasOne` that
+  /// faces it. An implicit `@hasOne` and the one `@belongsTo` that faces it are one relationship, as in Gen 2: the model
+  /// that belongs to the other stores the reference. What faces nothing gets fields of its own, under Amplify's names; a
+  /// `@hasOne` then stores them in its own model, as in Gen 1.
   mutating func readRelationships() {
     for path in relationshipPaths { readExplicit(path) }
     readManyToMany()
@@ -216,10 +217,32 @@ extension SchemaReader {
 
   private mutating func readImplicitHasOne(_ path: RelationshipPath) {
     guard let target = targetIndex(path) else { return }
-    self[path].storesReference = true
-    makeFields(
-      path, on: path.model, keyOf: target, prefix: [models[path.model].name, self[path].name],
-      isRequired: self[path].isMarkedRequired)
+    let (parent, child) = (models[path.model].name, models[target].name)
+    let claimed = claimedFields(ofParent: path.model, child: target)
+    let facing = models[target].relationships.filter {
+      $0.kind == .belongsTo && $0.target == parent && !$0.isBroken && !claimed.contains($0.referenceFields)
+    }
+    let rivals = models[path.model].relationships.indices
+      .map { RelationshipPath(model: path.model, relationship: $0) }
+      .filter { self[$0].target == child && isOpen($0, .hasOne) }
+    // A `@hasMany` without a `@belongsTo` of its own takes an open one.
+    let named = models[target].relationships.filter { $0.kind == .belongsTo }.map(\.referenceFields)
+    guard facing.count == 1, let inverse = facing.first, rivals.count == 1,
+      !inverse.referenceFields.isEmpty || claimed.allSatisfy(named.contains)
+    else {
+      self[path].storesReference = true
+      makeFields(
+        path, on: path.model, keyOf: target, prefix: [parent, self[path].name],
+        isRequired: self[path].isMarkedRequired)
+      return
+    }
+    if inverse.referenceFields.isEmpty {
+      makeFields(
+        path, on: target, keyOf: path.model, prefix: [child, inverse.name],
+        isRequired: inverse.isMarkedRequired)
+    } else {
+      self[path].referenceFields = inverse.referenceFields
+    }
   }
 
   private mutating func readImplicitBelongsTo(_ path: RelationshipPath) {

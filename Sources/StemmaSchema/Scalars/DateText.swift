@@ -24,10 +24,20 @@ package struct DateText: Equatable, Sendable {
     return cursor.isAtEnd || (cursor.offset() != nil && cursor.isAtEnd)
   }
 
-  static func isTime(_ text: String) -> Bool {
+  static func isTime(_ text: String) -> Bool { nanosecondsOfDay(time: text) != nil }
+
+  /// An AWSTime as nanoseconds since the beginning of the day in UTC, negative or beyond the day where its offset leads
+  /// there. One without an offset is in UTC. Nil if the text is none.
+  package static func nanosecondsOfDay(time text: String) -> Int64? {
     var cursor = TextCursor(text)
-    guard cursor.time() != nil else { return false }
-    return cursor.isAtEnd || (cursor.offset() != nil && cursor.isAtEnd)
+    guard let time = cursor.time() else { return nil }
+    var offset = 0
+    if !cursor.isAtEnd {
+      guard let found = cursor.offset(), cursor.isAtEnd else { return nil }
+      offset = found
+    }
+    let digits = time.fraction + String(repeating: "0", count: 9 - time.fraction.utf8.count)
+    return (Int64(digits) ?? 0) + Int64(time.second - offset) * 1_000_000_000
   }
 
   /// Reads an AWSDateTime. Nil if the text is none.

@@ -1,4 +1,5 @@
 import GRDBSQLite
+import StemmaSchema
 
 /// Orders of text beside SQLite's own, which compares bytes. Every connection knows them; no table and no index names
 /// one, so any other program reads the file.
@@ -8,8 +9,11 @@ package enum Collation: String, Sendable {
   case decimal = "stemma_decimal"
   /// Base64 by the bytes that it stands for.
   case base64 = "stemma_base64"
+  /// AWSTime by the time of day in UTC, where one without an offset is in UTC. An offset may lead into the day before or
+  /// after. What is no such time comes behind them all, by its bytes.
+  case timeOfDay = "stemma_time_of_day"
 
-  /// Makes both known to a connection.
+  /// Makes all of them known to a connection.
   static func install(on connection: Connection) throws(TablesError) {
     let decimal = sqlite3_create_collation_v2(
       connection.handle, Collation.decimal.rawValue, SQLITE_UTF8, nil,
@@ -23,6 +27,12 @@ package enum Collation: String, Sendable {
         Collation.compareBase64(Collation.text(a, aCount), Collation.text(b, bCount))
       }, nil)
     guard base64 == SQLITE_OK else { throw connection.failure(base64) }
+    let timeOfDay = sqlite3_create_collation_v2(
+      connection.handle, Collation.timeOfDay.rawValue, SQLITE_UTF8, nil,
+      { _, aCount, a, bCount, b in
+        Collation.compareTimes(Collation.text(a, aCount), Collation.text(b, bCount))
+      }, nil)
+    guard timeOfDay == SQLITE_OK else { throw connection.failure(timeOfDay) }
   }
 
   private static func text(_ start: UnsafeRawPointer?, _ count: Int32) -> UnsafeRawBufferPointer {
@@ -111,6 +121,21 @@ package enum Collation: String, Sendable {
       if aIsNegative != bIsNegative { return aIsNegative ? -1 : 1 }
       return aIsNegative ? Number.compareMagnitudes(b, a) : Number.compareMagnitudes(a, b)
     }
+  }
+
+  // MARK: Times of day
+
+  static func compareTimes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int32 {
+    switch (nanoseconds(a), nanoseconds(b)) {
+    case (nil, nil): return compareBytes(a[...], b[...])
+    case (nil, _): return 1
+    case (_, nil): return -1
+    case (let a?, let b?): return a == b ? 0 : a < b ? -1 : 1
+    }
+  }
+
+  private static func nanoseconds(_ text: UnsafeRawBufferPointer) -> Int64? {
+    DateText.nanosecondsOfDay(time: String(decoding: text, as: UTF8.self))
   }
 
   // MARK: Base64

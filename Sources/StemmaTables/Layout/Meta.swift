@@ -67,7 +67,7 @@ enum Meta {
   }
 
   /// What is not as it was when the tables were made; nil if nothing is.
-  private static func change(
+  static func change(
     of tableSet: TableSet, _ connection: Connection
   ) throws(TablesError) -> String? {
     let found = try tableSet.inspect(connection)
@@ -175,8 +175,8 @@ enum Meta {
 extension TableSet {
   /// What SQLite's catalogue says of the tables, views and indexes.
   struct Catalogue {
-    /// What somebody has taken away or changed; nil if all are as they were made. What was added is nobody's harm, but
-    /// for triggers, which may take back what is written.
+    /// What somebody has taken away, changed or added; nil if all are as they were made. A unique index refuses rows, a
+    /// trigger may take back what is written, and an index on a function that only its maker knows ends every write.
     var change: String?
     /// How many bytes of a page are kept free, and the pages at which tables begin: SQLite believes changed numbers, and
     /// reads what stands there.
@@ -186,7 +186,7 @@ extension TableSet {
   func inspect(_ connection: Connection) throws(TablesError) -> Catalogue {
     let made = Self.ownTables + layouts.map(\.createTable) + createIndexes
     var missing = Set(made)
-    var trigger: String?
+    var added: String?
     var tables: Set<String> = []
     var reserved: Int32 = -1
     sqlite3_file_control(connection.handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
@@ -197,20 +197,19 @@ extension TableSet {
     defer { statement.reset() }
     while try statement.step() {
       let (type, name, table) = (statement.text(0), statement.text(1), statement.text(2))
-      if type == "trigger" { trigger = name }
       let isMade = missing.remove(statement.text(4)) != nil
       if isMade, type == "table" { tables.insert(name) }
-      if isMade || statement.isNull(4) && tables.contains(table) { roots.append(statement.int(3)) }
-    }
-    let change =
-      if let trigger {
-        "the trigger \(trigger) was added"
-      } else {
-        made.first(where: missing.contains).map {
-          "what \($0.prefix { $0 != "(" && $0 != "\n" }) made is missing or was changed"
-        }
+      if isMade || statement.isNull(4) && tables.contains(table) {
+        roots.append(statement.int(3))
+      } else if !name.hasPrefix("sqlite_"), added == nil {
+        // SQLite's own names are those of indexes of keys and of statistics.
+        added = "the \(type) \(name) was added"
       }
-    return Catalogue(change: change ?? nil, roots: roots.map(\.description).joined(separator: " "))
+    }
+    let lost = made.first(where: missing.contains).map {
+      "what \($0.prefix { $0 != "(" && $0 != "\n" }) made is missing or was changed"
+    }
+    return Catalogue(change: lost ?? added, roots: roots.map(\.description).joined(separator: " "))
   }
 
   /// Creates all tables, without the indexes.

@@ -5,8 +5,8 @@ import StemmaSchema
 struct StoredReference {
   let inverse: InverseReference
   let parent: Model
-  /// The relationship that allows one child a parent, as the parent names it, if there is one: then two children of
-  /// one parent are a conflict.
+  /// The relationship that allows one child a parent, if there is one, as the model names it that declares it: then two
+  /// children of one parent are a conflict.
   let hasOne: String?
 
   var child: Model { inverse.child }
@@ -22,9 +22,9 @@ struct StoredReference {
     }
   }
 
-  /// A `hasOne` is one to one, whichever side stores it. Gen 2 stores it in the child, where two children may come
-  /// together. Gen 1 stores it in the model that declares it: two of these may then share one target, and where
-  /// the target has a `belongsTo` of its own, two targets may belong to one of these.
+  /// A `hasOne` is one to one, whichever side stores it. Where the child stores it, two children may refer to one parent.
+  /// Where the model that declares it stores it, two records of that model may share one target. A `belongsTo` with a
+  /// reference of its own is another relationship, of which a parent may have many.
   private static func hasOne(_ inverse: InverseReference, _ parent: Model) -> String? {
     let (relationship, child) = (inverse.relationship, inverse.child)
     let declared = parent.relationships.first {
@@ -32,21 +32,6 @@ struct StoredReference {
         && $0.referenceFields == relationship.referenceFields
     }
     if let declared { return declared.kind == .hasOne ? declared.name : nil }
-    switch relationship.kind {
-    case .hasOne:
-      return only(parent.relationships.filter { $0.kind == .belongsTo && $0.target == child.name })
-        ?? relationship.name
-    case .belongsTo:
-      // With several it is not said which of them faces the `hasOne`.
-      guard only(child.relationships.filter { $0.kind == .belongsTo && $0.target == parent.name }) != nil
-      else { return nil }
-      return only(
-        parent.relationships.filter { $0.kind == .hasOne && $0.storesReference && $0.target == child.name })
-    case .hasMany, .manyToMany: return nil
-    }
-  }
-
-  private static func only(_ relationships: [Relationship]) -> String? {
-    relationships.count == 1 ? relationships[0].name : nil
+    return relationship.kind == .hasOne ? relationship.name : nil
   }
 }

@@ -14,8 +14,9 @@ import StemmaSchema
 ///
 /// - A key that is one integer is `INTEGER PRIMARY KEY`, SQLite's own row number. Every other table is
 ///   WITHOUT ROWID: the primary key is the table, in key order.
-/// - Fields other than key parts may be NULL whatever the schema says: a record can come from a peer or from
-///   a time that did not know the field.
+/// - A field that no event has written shows its `@default`. So does a required field in which an event has written
+///   null. Without a default it is NULL, whatever the schema says: a record can come from a peer or from a time that
+///   did not know the field.
 /// - SQLite orders the columns of a primary key as `Key` orders its bytes (BINARY text, integers, doubles,
 ///   false before true), so `ORDER BY` the key columns is key order.
 /// - A field's shown value is kept in its column alone, unless it is of another type than the schema's (an

@@ -41,7 +41,7 @@ package struct TableSet: Sendable {
   // MARK: DDL
 
   /// The layout of Stemma's own tables and of `_state`. A change makes every node rebuild its tables.
-  static let format: Int64 = 8
+  static let format: Int64 = 9
 
   static let ownTables = [
     // All that every commit changes beside its rows, in one table, because SQLite writes whole pages: `format`,
@@ -124,6 +124,9 @@ package struct TableSet: Sendable {
         "\(model.name) \(model.storedName) \(model.partitionDepth) \(model.conflictPolicy.rawValue) "
           + "\(model.deletePolicy.rawValue) \(model.createdAt ?? "-") \(model.updatedAt ?? "-") "
           + model.fields.map(\.storedName).joined(separator: " "))
+      text += model.fields.compactMap { field in
+        field.defaultValue.map { "\(field.storedName) \(field.isRequired) \($0)" }
+      }
     }
     for reference in references {
       text.append(

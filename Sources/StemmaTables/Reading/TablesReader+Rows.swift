@@ -29,8 +29,8 @@ package struct Listing: Sendable {
     case beginsWith = "beginsWith"
   }
 
-  /// Compares a field, which may be a key part. Text compares by its bytes; null equals null, and is neither
-  /// less nor greater than anything.
+  /// Compares a field, which may be a key part. Dates with times compare as points in time, times of day as such
+  /// (`ComparedForm`), other text by its bytes; null equals null, and is neither less nor greater than anything.
   package struct Condition: Sendable {
     package var field: String
     package var comparison: Comparison
@@ -169,29 +169,36 @@ extension TablesReader {
   /// - Throws: `unknownModel`, `unknownField`.
   package func list(_ listing: Listing) throws(TablesError) -> RowCursor {
     let layout = try tableSet.layout(named: listing.model)
-    func quoted(_ field: String) throws(TablesError) -> String {
-      guard layout.column(named: field) != nil else {
+    func column(_ field: String) throws(TablesError) -> (quoted: String, form: ComparedForm) {
+      guard let column = layout.column(named: field) else {
         throw .unknownField(model: listing.model, field: field)
       }
-      return TableLayout.quoted(field)
+      return (TableLayout.quoted(field), ComparedForm(column.field.type))
     }
     var conditions: [String] = []
     for (index, condition) in listing.conditions.enumerated() {
-      let field = try quoted(condition.field)
+      var (field, form) = try column(condition.field)
       let place = "?\(index + 1)"
+      // Whether there is a value shows as it is stored. Key parts have one form, in which an index finds them.
+      let isKeyEqual = condition.comparison == .equal && layout.model.holdsKeyPart(condition.field)
+      if condition.value.isNull || isKeyEqual { form = .asStored }
+      let (left, right) = (form.sql(field), form.sql(place))
       let term =
         switch condition.comparison {
-        case .equal: "\(field) IS \(place)"
-        case .notEqual: "\(field) IS NOT \(place)"
+        case .equal: "\(left) IS \(right)"
+        case .notEqual: "\(left) IS NOT \(right)"
         case .less, .lessOrEqual, .greater, .greaterOrEqual:
-          "\(field) \(condition.comparison.rawValue) \(place)"
+          "\(left) \(condition.comparison.rawValue) \(right)"
         case .contains: "instr(\(field), \(place)) > 0"
         case .beginsWith: "instr(\(field), \(place)) = 1"
         }
       conditions.append(term)
     }
     var order: [String] = []
-    for term in listing.order { order.append(try quoted(term.field) + (term.isDescending ? " DESC" : "")) }
+    for term in listing.order {
+      let (field, form) = try column(term.field)
+      order.append(form.sql(field) + (term.isDescending ? " DESC" : ""))
+    }
     order.append(layout.keyOrder())
     var sql = "\(layout.selection()) FROM \(layout.table)"
     if !conditions.isEmpty { sql += " WHERE " + conditions.joined(separator: " AND ") }

@@ -16,7 +16,8 @@ struct RowBatch: Sendable {
   }
 
   struct Cell: Sendable {
-    enum Kind: UInt8, Sendable { case null, int, double, text, blob }
+    /// `unwritten`: of a field that shows its default; no row of a batch has such a cell.
+    enum Kind: UInt8, Sendable { case null, unwritten, int, double, text, blob }
 
     var kind: Kind
     /// Of a text or blob.
@@ -25,6 +26,7 @@ struct RowBatch: Sendable {
     var bits: UInt64
 
     static let null = Cell(kind: .null, count: 0, bits: 0)
+    static let unwritten = Cell(kind: .unwritten, count: 0, bits: 0)
     static func int(_ number: Int64) -> Cell { Cell(kind: .int, count: 0, bits: UInt64(bitPattern: number)) }
     static func double(_ number: Double) -> Cell { Cell(kind: .double, count: 0, bits: number.bitPattern) }
   }
@@ -93,6 +95,7 @@ struct RowBatch: Sendable {
     }
     for cell in cells {
       switch cell.kind {
+      case .unwritten: preconditionFailure("a row has the default")
       case .null, .int, .double: precondition(cell.count == 0, "a number has no bytes")
       case .text, .blob:
         precondition(cell.bits + UInt64(cell.count) <= UInt64(bytes.count), "the bytes of a cell are there")
@@ -159,7 +162,7 @@ private struct BatchRun {
     for field in values.indices {
       let cell = cells[first + values[field].cell]
       switch cell.kind {
-      case .null, .blob: continue
+      case .null, .unwritten, .blob: continue
       case .int, .double: seal.add(field, values[field].tag, bits: cell.bits)
       case .text: seal.add(field, values[field].tag, text: UnsafeRawBufferPointer(content(of: cell)))
       }
@@ -175,7 +178,7 @@ private struct BatchRun {
   @inline(__always)
   private func bind(_ cell: RowBatch.Cell, _ statement: Statement, _ parameter: Int32) {
     switch cell.kind {
-    case .null: statement.bind(parameter, null: ())
+    case .null, .unwritten: statement.bind(parameter, null: ())
     case .int: statement.bind(parameter, Int64(bitPattern: cell.bits))
     case .double: statement.bind(parameter, Double(bitPattern: cell.bits))
     case .text: statement.bind(parameter, inPlace: UnsafeRawBufferPointer(content(of: cell)))

@@ -28,6 +28,8 @@ struct RowMaker {
   private var records: [LinearRecord]
   /// Each of the type of its field's column, which a cell does not tell.
   private var values: [RowBatch.Cell] = []
+  /// For each model, `values` of a record of which no field was written.
+  private let unwritten: [[RowBatch.Cell]]
   private var plans = ShapePlans()
   private var state: RecordState?
   private var held = HeldEvents()
@@ -43,6 +45,9 @@ struct RowMaker {
     layouts = tableSet.layouts
     indexOfModel = { tableSet.index(ofStoredName: $0) }
     records = layouts.map { LinearRecord($0.rules) }
+    unwritten = layouts.map { layout in
+      layout.rules.fields.indices.map { layout.rules.defaultValue(ofField: $0) == nil ? .null : .unwritten }
+    }
     record = LinearRecord(MergeRules(nil))
     if !records.isEmpty { swap(&record, &records[0]) }
   }
@@ -101,14 +106,19 @@ struct RowMaker {
     keyBytes.removeAll(keepingCapacity: true)
     keyBytes.append(contentsOf: key)
     record.removeAll()
-    let count = layouts[model].rules.fields.count
-    if values.count != count {
-      values = Array(repeating: .null, count: count)
-    } else {
-      for field in 0..<count { values[field] = .null }
-    }
+    clearValues()
     state = nil
     return true
+  }
+
+  /// Keeps the memory of `values`.
+  private mutating func clearValues() {
+    let count = unwritten[model].count
+    if values.count != count {
+      values = unwritten[model]
+    } else {
+      for field in 0..<count { values[field] = unwritten[model][field] }
+    }
   }
 
   private mutating func note(_ cursor: BlockCursor) {
@@ -136,15 +146,14 @@ struct RowMaker {
     switch effect {
     case .isNotLinear: return false
     case .nothing: break
-    case .clearsAll:
-      for field in values.indices { values[field] = .null }
+    case .clearsAll: clearValues()
     case .assigns:
-      for field in plan.cleared { values[field] = .null }
+      for field in plan.cleared { values[field] = unwritten[model][field] }
     }
     for assignment in plan.assignments {
       values[assignment.field] =
         switch assignment.tag {
-        case .null: .null
+        case .null: plan.distinguishesNull[assignment.field] ? .null : unwritten[model][assignment.field]
         case .bool, .int: .int(cursor.int(assignment.place))
         case .double: .double(cursor.double(assignment.place))
         case .string, .json: batch.copy(cursor.text(assignment.place))
@@ -155,7 +164,7 @@ struct RowMaker {
 
   /// Lets `RecordState` take over.
   private mutating func goOn() {
-    let all = values.indices.map { value($0) }
+    let all = values.indices.map { values[$0].kind == .unwritten ? nil : value($0) }
     state = record.state { all[$0] }
   }
 
@@ -166,7 +175,7 @@ struct RowMaker {
       String(decoding: batch.bytes[Int(cell.bits)..<Int(cell.bits) + Int(cell.count)], as: UTF8.self)
     }
     return switch cell.kind {
-    case .null, .blob: .null
+    case .null, .unwritten, .blob: .null
     case .int: tag == .bool ? .bool(cell.bits != 0) : .int(Int64(bitPattern: cell.bits))
     case .double: .double(Double(bitPattern: cell.bits))
     case .text: tag == .json ? .json(text()) : .string(text())
@@ -196,7 +205,12 @@ struct RowMaker {
     let layout = layouts[model]
     try checkPartition(run, merge, layout)
     let exists = record.exists
-    if state == nil, !exists { goOn() }
+    // A state says which columns show a default.
+    if state == nil,
+      !exists || layout.rules.hasDefaults && values.contains(where: { $0.kind == .unwritten })
+    {
+      goOn()
+    }
     if !held.isEmpty { try applyHeld(layout) }
     if let state {
       try putRow(of: state, layout, merge.partition(ofRun: run))
@@ -327,6 +341,8 @@ private final class ShapePlan {
   let registers: [Int32]
   /// The other fields of these registers.
   let cleared: [Int]
+  /// By field: `MergeRules.distinguishesNull`.
+  let distinguishesNull: [Bool]
 
   init(_ cursor: BlockCursor, _ model: Int, _ rules: MergeRules) {
     var assignments: [Assignment] = []
@@ -345,6 +361,7 @@ private final class ShapePlan {
     operation = cursor.operation
     self.isPlain = isPlain
     self.assignments = assignments
+    distinguishesNull = rules.fields.indices.map { rules.distinguishesNull($0) }
     registers = assignments.map { Int32(rules.register(ofField: $0.field)) }
     cleared = assignments.flatMap { assignment in
       rules.fieldsWritten(with: assignment.field).filter { $0 != assignment.field }

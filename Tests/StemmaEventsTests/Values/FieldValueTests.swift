@@ -229,7 +229,7 @@ func fixture(_ type: String) throws -> (schema: Schema, field: Field) {
   @Test func defaultsAreValues() throws {
     func standard(_ type: String, _ literal: String) throws -> Value? {
       let (schema, field) = try fixture("\(type) @default(value: \"\(literal)\")")
-      return try schema.defaultValue(of: field, in: "A")
+      return try #require(schema.model(named: "A")).defaultValue(of: field)
     }
     #expect(try standard("Int", "5") == .int(5))
     #expect(try standard("Int", "9007199254740993") == .int(9_007_199_254_740_993))
@@ -238,7 +238,7 @@ func fixture(_ type: String) throws -> (schema: Schema, field: Field) {
     #expect(try standard("Colour", "GREEN") == .string("GREEN"))
     #expect(try standard("String", "5") == .string("5"))
     let (schema, field) = try fixture("Int")
-    #expect(try schema.defaultValue(of: field, in: "A") == nil)
+    #expect(schema.model(named: "A")?.defaultValue(of: field) == nil)
   }
 
   @Test func textInALogThatIsNoJSONIsWrittenAsAString() {
