@@ -115,7 +115,7 @@ extension WriteTransaction {
           .missingField(model: model.name, key: text(key, model), field: field.name))
       }
     }
-    values.removeAll { !state.isChanged(by: $0, rules) }
+    values.removeAll { !isChanged(state, by: $0, rules) }
     guard !values.isEmpty else { return }
     let changed = values
     values = state.completed(values, rules)
@@ -244,11 +244,12 @@ extension WriteTransaction {
   }
 }
 
-extension RecordState {
-  /// Whether writing a value would make a difference: it is not the one shown, or others contest it.
-  func isChanged(by assignment: Assignment, _ rules: MergeRules) -> Bool {
-    if value(of: assignment.field, rules) != assignment.value { return true }
-    let siblings = siblings(of: assignment.field, rules)
+extension WriteTransaction {
+  /// Whether the write of a value makes a difference: the value is not the shown one, or closes a conflict.
+  func isChanged(_ state: RecordState, by assignment: Assignment, _ rules: MergeRules) -> Bool {
+    if state.value(of: assignment.field, rules) != assignment.value { return true }
+    guard closesConflicts else { return false }
+    let siblings = state.siblings(of: assignment.field, rules)
     return siblings.count > 1
       && siblings.contains { sibling in
         sibling.values.contains {

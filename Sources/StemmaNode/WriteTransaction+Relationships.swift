@@ -87,7 +87,7 @@ extension WriteTransaction {
     let rules = self.rules(model)
     let values = try reference(model, key, relationship, target)
     try checkReferences(model, key, values)
-    guard values.contains(where: { state.isChanged(by: $0, rules) }) else { return }
+    guard values.contains(where: { isChanged(state, by: $0, rules) }) else { return }
     try recordReference(.link, model, key, state, relationship, values, milliseconds)
   }
 
@@ -104,7 +104,7 @@ extension WriteTransaction {
           .notLinked(model: model.name, key: text(key, model), relationship: relationship.name))
       }
     }
-    guard values.contains(where: { state.isChanged(by: $0, rules) }) else { return }
+    guard values.contains(where: { isChanged(state, by: $0, rules) }) else { return }
     try recordReference(.unlink, model, key, state, relationship, values, milliseconds)
   }
 

@@ -30,6 +30,8 @@ package final class WriteTransaction {
   package var note: CommitNote
   /// Whether references to records that are not there are refused.
   package var refusesDangling = false
+  /// Whether a write of the shown value closes the conflict of its field. Otherwise it changes nothing.
+  package var closesConflicts = true
   /// Tells the partitions that lost events to damage: their records can only be read.
   var isDamaged: (Partition) -> Bool = { _ in false }
   package private(set) var events: [Event] = []

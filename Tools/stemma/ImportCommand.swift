@@ -36,6 +36,7 @@ struct Import: ParsableCommand {
     completion: .file())
   var reject: String?
   @Flag(help: "Refuse references to records that are not there.") var strict = false
+  @Flag(help: "Let a line that states the shown value close the conflict of its field.") var resolve = false
   @Option(help: ArgumentHelp("Seal a segment after so many raw bytes of events.", valueName: "bytes"))
   var segmentSize: Int?
   @OptionGroup var note: NoteOptions
@@ -60,6 +61,7 @@ struct Import: ParsableCommand {
     chosen.model = model
     chosen.format = form
     chosen.refusesDangling = strict
+    chosen.closesConflicts = resolve
     chosen.by = note.note.by
     chosen.note = note.note.note
     var totals = StemmaNode.Import.Summary()

@@ -20,6 +20,8 @@ package struct Import {
     /// The model of lines that name none, and of rows.
     package var model: String?
     package var refusesDangling = false
+    /// Whether a line that states the shown value closes the conflict of its field.
+    package var closesConflicts = false
     package var by: String?
     package var note: String?
     package init() {}
@@ -216,6 +218,7 @@ package struct Import {
   /// Nil if every line was taken.
   private func perform(_ lines: [PendingLine], _ transaction: WriteTransaction) -> Refusal? {
     transaction.refusesDangling = options.refusesDangling
+    transaction.closesConflicts = options.closesConflicts
     for (index, line) in lines.enumerated() {
       do throws(NodeError) { try transaction.perform(line.mutation) } catch {
         return Refusal(index: index, reason: error)
