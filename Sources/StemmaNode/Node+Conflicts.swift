@@ -76,6 +76,13 @@ extension Node {
   package func conflicts(
     _ filter: ConflictFilter = ConflictFilter(), _ body: (ConflictDescription) throws -> Void
   ) throws(NodeError) {
+    try openConflicts(filter) { try body(try describe($0)) }
+  }
+
+  /// As `conflicts`, from the tables alone: reads no events. For counts.
+  package func openConflicts(
+    _ filter: ConflictFilter, _ body: (OpenConflict) throws -> Void
+  ) throws(NodeError) {
     let scope = mark.scope
     let isInScope: ((Partition) -> Bool)? =
       filter.kinds.contains(.dangling) ? { scope.contains($0) } : nil
@@ -84,7 +91,7 @@ extension Node {
         filter.model.map { [$0.name] }, key: filter.model == nil ? nil : filter.key, isInScope: isInScope)
       while let conflict = try cursor.next() {
         let model = schema.model(named: conflict.model)
-        if filter.contains(conflict, of: model) { try body(try describe(conflict)) }
+        if filter.contains(conflict, of: model) { try body(conflict) }
       }
     }
   }
@@ -309,7 +316,8 @@ extension Node {
 }
 
 extension OpenConflict {
-  fileprivate var fields: [String] {
+  /// The declared names of all fields that a value conflict is about.
+  var fields: [String] {
     switch choices.first?.value {
     case .fields(let assignments): assignments.map(\.field)
     case .field: field.map { [$0] } ?? []

@@ -112,7 +112,7 @@ struct Conflicts: ParsableCommand {
       // Without a dangling reference: it may lead to a record that is on its way.
       if conflicts.kind.isEmpty { filter.kinds.remove(.dangling) }
       var open = 0
-      try node.conflicts(filter) { _ in open += 1 }
+      try node.openConflicts(filter) { _ in open += 1 }
       if format.isJSON {
         Output.line(.object([("conflicts", .int(Int64(open)))]))
         Output.flush()
@@ -140,7 +140,7 @@ struct Conflicts: ParsableCommand {
         if conflict.model != tally.lastModel { Output.line(Output.styled(conflict.model, .bold)) }
         text.write(conflict)
       }
-      tally.add(conflict)
+      tally.add(conflict.model, conflict.kind)
     }
     if format.json { Output.line(.array(array)) }
     if !ofRecord.isEmpty, let model = filter.model, let key = filter.key {
@@ -180,7 +180,7 @@ struct Conflicts: ParsableCommand {
 
   private func writeCounts(_ node: Node, _ filter: ConflictFilter) throws {
     var tally = ConflictTally()
-    try node.conflicts(filter) { tally.add($0) }
+    try node.openConflicts(filter) { tally.add($0.model, $0.kind) }
     let kinds = ConflictFilter.Kind.allCases
     if format.isJSON {
       let rows = tally.models.map { model in
@@ -219,9 +219,9 @@ struct ConflictTally {
 
   var lastModel: String? { models.last }
 
-  mutating func add(_ conflict: ConflictDescription) {
-    if models.last != conflict.model { models.append(conflict.model) }
-    counts[conflict.model, default: [:]][conflict.kind, default: 0] += 1
+  mutating func add(_ model: String, _ kind: ConflictFilter.Kind) {
+    if models.last != model { models.append(model) }
+    counts[model, default: [:]][kind, default: 0] += 1
     total += 1
   }
 

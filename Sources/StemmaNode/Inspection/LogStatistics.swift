@@ -103,7 +103,7 @@ extension Node {
     wanted.model = filter.model
     wanted.scope = filter.scope
     var open: [ContestedField: UInt64] = [:]
-    try conflicts(wanted) { conflict in
+    try openConflicts(wanted) { conflict in
       let fields: [String?] = conflict.kind == .delete ? [nil] : conflict.fields
       for field in fields { open[ContestedField(model: conflict.model, field: field), default: 0] += 1 }
     }
