@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaLog
 import StemmaReplication
 import StemmaTables
 
@@ -72,7 +73,7 @@ extension Node {
     return try reading { try $0.knowledge() }.partitions.filter { !next.contains($0.key) }
   }
 
-  /// The remotes that are there. One that cannot be locked is only read.
+  /// The remotes that are there, each node once. One that cannot be locked is only read.
   private func reachablePeers() throws(NodeError) -> [Node] {
     var peers: [Node] = []
     for remote in mark.remotes {
@@ -87,7 +88,9 @@ extension Node {
         if error.isInUse { throw error }
       }
     }
-    return peers.filter { $0.mark.logID != mark.logID }
+    // Two names of one directory would wait for each other's lock.
+    var logs: Set<LogID> = [mark.logID]
+    return peers.filter { logs.insert($0.mark.logID).inserted }
   }
 
   /// Locks these nodes, in an order in which no two processes wait for each other. A node that is only read is not locked.

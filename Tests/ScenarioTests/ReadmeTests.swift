@@ -23,7 +23,7 @@ struct ReadmeTests {
   func pageRuns(page: String) throws {
     let work = try Workplace()
     let steps = try ConsolePage(ConsolePage.root.appendingPathComponent(page)).steps
-    #expect(!steps.isEmpty)
+    #expect(steps.count > (page == "README.md" ? 10 : 0))
     for step in steps {
       let printed = try ConsolePage.run(step.command, in: work.path, showsStatus: true).joined(
         separator: "\n")

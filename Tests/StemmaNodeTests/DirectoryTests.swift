@@ -246,6 +246,8 @@ import Testing
       try a.commit(Self.row("x"), Self.row("y"))
       try a.sync(b)
       try b.addRemote("a", a.directory)
+      // A second name of one node is no second copy, and no second lock.
+      try b.addRemote("again", a.directory)
       if firstIsMaker { try a.addRemote("b", b.directory) }
       let (first, second) = firstIsMaker ? (a, b) : (b, a)
       #expect(try first.changeScope(adding: ["!tenant=x"], removing: [], discards: false) == ["tenant=x"])
