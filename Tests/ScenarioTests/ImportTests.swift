@@ -334,7 +334,7 @@ struct ImportTests {
         }
 
         type Remark @model {
-          id: ID! @primaryKey
+          rowid: Int! @primaryKey
           text: String
           album: String
           pos: Int
@@ -344,19 +344,24 @@ struct ImportTests {
         """)
     #expect(
       inferred.errors == """
-        warning: artists.photo holds bytes, for which there is no type: left out
-        warning: remarks has no primary key that a model can have: each import of its rows makes new records
+        warning: names is a view: left out
+        warning: album_tracks.price is declared NUMERIC(6,2): Float keeps about 15 digits
+        warning: album_tracks.mixed holds text and numbers: its numbers become text
+        warning: artists.is here becomes the field `is_here`
+        warning: artists.photo holds bytes in 1 of 2 rows, and there is no type for bytes: left out
+        warning: remarks has no primary key that a model can have: SQLite's rowid is the key, in the field `rowid`. \
+        VACUUM and a new dump of the source can change it
 
         """)
     try work.write("schema.graphql", inferred.output)
     try work.stemma("init", "node", "--schema", "schema.graphql")
-    // What no type holds is not dropped in silence.
-    let refused = try work.attempt("-C", "node", "import", "music.sqlite")
-    #expect(refused.status == 65 && refused.errors.contains("table artists"), "\(refused.errors)")
-    try Spoil.execute("ALTER TABLE artists DROP COLUMN photo", in: work.file("music.sqlite"))
+    // A column of bytes is left out with a warning.
+    let imported = try work.stemma("-C", "node", "import", "music.sqlite")
+    #expect(imported.lines == ["imported 6 lines as 6 events in 1 commit"])
+    #expect(imported.errors.contains("column photo of table artists has no field"), "\(imported.errors)")
     #expect(
       try work.stemma("-C", "node", "import", "music.sqlite").lines == [
-        "imported 6 lines as 6 events in 1 commit"
+        "imported 6 lines as 0 events in 0 commits"
       ])
     #expect(
       try export(work).prefix(4) == [
@@ -416,7 +421,8 @@ struct ImportTests {
     }
     #expect(try export(work, "csv") == exported)
     try work.stemma("init", "sqlite", "--schema", schema)
-    try work.stemma("-C", "sqlite", "import", "node/tables.sqlite")
+    let tables = try work.stemma("-C", "sqlite", "import", "node/tables.sqlite")
+    #expect(!tables.errors.contains("warning"), "\(tables.errors)")
     #expect(try export(work, "sqlite") == exported)
   }
 }

@@ -70,9 +70,8 @@ extension Import {
     case .tsv:
       return try ahead(CSVSource(path, .tab, model(of: path), node.schema, keepsText: keepsText), path)
     case .sqlite:
-      let source = try SQLiteSource(path, node.schema, try named(options.model), keepsText: keepsText)
-      for table in source.unknownTables { notice("table \(table) belongs to no model and is left out") }
-      return source
+      return try SQLiteSource(
+        path, node.schema, try named(options.model), keepsText: keepsText, notice: notice)
     }
   }
 

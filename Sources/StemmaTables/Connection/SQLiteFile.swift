@@ -1,7 +1,7 @@
 import GRDBSQLite
 import StemmaEvents
 
-/// A SQLite file of somebody else, read-only. Its connection is its own, because rows are taken one by one for as
+/// A SQLite file of another program, read-only. Its connection is its own, because rows are taken one by one for as
 /// long as the file is open, and GRDB lends a connection for one call only.
 package final class SQLiteFile {
   package struct Table: Sendable {
@@ -10,6 +10,26 @@ package final class SQLiteFile {
     /// In the order of the key; empty: none was declared.
     package var primaryKey: [String]
     package var foreignKeys: [ForeignKey]
+    /// The name by which the row number is read; nil: the table has none, or columns hide all its names.
+    package var rowNumber: String?
+    /// Columns of each UNIQUE constraint and unique index, apart from the primary key.
+    package var uniques: [[String]]
+    package var triggers: [String]
+    /// The statement that made it.
+    package var declaration: String
+  }
+
+  /// A view or a virtual table.
+  package struct Outsider: Sendable {
+    package enum Kind: Sendable { case view, virtualTable }
+    package var name: String
+    package var kind: Kind
+  }
+
+  package struct Contents: Sendable {
+    /// By name, without those of SQLite itself and those in which a virtual table keeps its data.
+    package var tables: [Table] = []
+    package var outsiders: [Outsider] = []
   }
 
   package struct Column: Sendable {
@@ -17,6 +37,9 @@ package final class SQLiteFile {
     /// As it was declared; may be anything.
     package var type: String
     package var isRequired: Bool
+    package var isGenerated: Bool
+    /// The expression of its DEFAULT.
+    package var defaultValue: String?
   }
 
   package struct ForeignKey: Sendable {
@@ -24,6 +47,9 @@ package final class SQLiteFile {
     package var table: String
     /// Columns of `table`; empty: its primary key.
     package var targets: [String]
+    /// `CASCADE`, `SET NULL` …; nil: none was declared.
+    package var onDelete: String?
+    package var onUpdate: String?
   }
 
   private let connection: Connection
@@ -40,49 +66,103 @@ package final class SQLiteFile {
 
   deinit { sqlite3_close_v2(connection.handle) }
 
-  /// All tables but those of SQLite itself, by name. Views are not among them.
-  package func tables() throws(TablesError) -> [Table] {
+  /// The tables and views of the file. A file of tables that a node or `rebuild --into` made has also what the node
+  /// itself needs: `_stemma_` tables and views, and two columns of each other table. They are no part of the contents.
+  ///
+  /// Rows that are read later belong to the same state of the file, even if other processes write to it.
+  package func contents() throws(TablesError) -> Contents {
     do throws(TablesError) {
-      let names = try texts(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
-      )
-      var tables: [Table] = []
-      for name in names { tables.append(try table(name)) }
-      return tables
+      try connection.execute("BEGIN")
+      var contents = Contents()
+      let names = try connection.prepare(
+        #"""
+        SELECT name, type, wr FROM pragma_table_list
+        WHERE schema = 'main' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name
+        """#)
+      var tables: [(name: String, hasRowNumber: Bool)] = []
+      while try names.step() {
+        switch names.text(1) {
+        case "table": tables.append((names.text(0), names.int(2) == 0))
+        case "view": contents.outsiders.append(Outsider(name: names.text(0), kind: .view))
+        case "virtual": contents.outsiders.append(Outsider(name: names.text(0), kind: .virtualTable))
+        default: break
+        }
+      }
+      let isOurs = tables.contains { $0.name == "_stemma_meta" }
+      func isInternal(_ name: String) -> Bool { isOurs && name.hasPrefix("_stemma_") }
+      contents.outsiders.removeAll { isInternal($0.name) }
+      for (name, hasRowNumber) in tables where !isInternal(name) {
+        var table = try table(name, hasRowNumber: hasRowNumber)
+        if isOurs { table.columns.removeAll { ["_version", "_state"].contains($0.name) } }
+        contents.tables.append(table)
+      }
+      return contents
     } catch { throw Self.failure(error, connection.path) }
   }
 
-  private func texts(_ sql: String) throws(TablesError) -> [String] {
+  private func texts(_ sql: String, _ parameter: String) throws(TablesError) -> [String] {
     let statement = try connection.prepare(sql)
+    statement.bind(1, parameter)
     var found: [String] = []
     while try statement.step() { found.append(statement.text(0)) }
     return found
   }
 
-  private func table(_ name: String) throws(TablesError) -> Table {
-    var table = Table(name: name, columns: [], primaryKey: [], foreignKeys: [])
-    let columns = try connection.prepare("SELECT name, type, \"notnull\", pk FROM pragma_table_info(?)")
+  private func table(_ name: String, hasRowNumber: Bool) throws(TablesError) -> Table {
+    var table = Table(
+      name: name, columns: [], primaryKey: [], foreignKeys: [], rowNumber: nil, uniques: [],
+      triggers: try texts(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name",
+        name),
+      declaration: try texts("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", name).first
+        ?? "")
+    let columns = try connection.prepare(
+      "SELECT name, type, \"notnull\", pk, hidden, dflt_value FROM pragma_table_xinfo(?)")
     columns.bind(1, name)
     var key: [(place: Int64, name: String)] = []
     while try columns.step() {
-      let column = Column(name: columns.text(0), type: columns.text(1), isRequired: columns.int(2) != 0)
+      let column = Column(
+        name: columns.text(0), type: columns.text(1), isRequired: columns.int(2) != 0,
+        isGenerated: columns.int(4) > 1, defaultValue: columns.isNull(5) ? nil : columns.text(5))
       if columns.int(3) > 0 { key.append((columns.int(3), column.name)) }
       table.columns.append(column)
     }
     table.primaryKey = key.sorted { $0.place < $1.place }.map(\.name)
+    if hasRowNumber {
+      table.rowNumber = ["rowid", "_rowid_", "oid"].first { name in
+        !table.columns.contains { $0.name.lowercased() == name }
+      }
+    }
+    let indexes = try texts(
+      "SELECT name FROM pragma_index_list(?) WHERE \"unique\" AND origin <> 'pk' ORDER BY seq DESC", name)
+    for index in indexes {
+      table.uniques.append(
+        try texts("SELECT coalesce(name, 'an expression') FROM pragma_index_info(?) ORDER BY seqno", index))
+    }
+    table.foreignKeys = try foreignKeys(of: name)
+    return table
+  }
+
+  private func foreignKeys(of table: String) throws(TablesError) -> [ForeignKey] {
     let keys = try connection.prepare(
-      "SELECT id, \"table\", \"from\", \"to\" FROM pragma_foreign_key_list(?) ORDER BY id DESC, seq")
-    keys.bind(1, name)
+      """
+      SELECT id, "table", "from", "to", on_delete, on_update FROM pragma_foreign_key_list(?) ORDER BY id DESC, seq
+      """)
+    keys.bind(1, table)
+    var found: [ForeignKey] = []
     var last: Int64?
     while try keys.step() {
       if keys.int(0) != last {
-        table.foreignKeys.append(ForeignKey(columns: [], table: keys.text(1), targets: []))
+        let actions = [keys.text(4), keys.text(5)].map { $0 == "NO ACTION" ? nil : $0 }
+        found.append(
+          ForeignKey(
+            columns: [], table: keys.text(1), targets: [], onDelete: actions[0], onUpdate: actions[1]))
         last = keys.int(0)
       }
-      table.foreignKeys[table.foreignKeys.count - 1].columns.append(keys.text(2))
-      if !keys.isNull(3) { table.foreignKeys[table.foreignKeys.count - 1].targets.append(keys.text(3)) }
+      found[found.count - 1].columns.append(keys.text(2))
+      if !keys.isNull(3) { found[found.count - 1].targets.append(keys.text(3)) }
     }
-    return table
+    return found
   }
 
   /// The values of some columns of all rows, in the table's own order.
@@ -122,7 +202,7 @@ package final class SQLiteFile {
         case SQLiteType.float: .value(.double(statement.double(column)))
         case SQLiteType.blob: .blob
         default:
-          String(validating: statement.bytes(column), as: UTF8.self).map { .value(.string($0)) } ?? .notUTF8
+          String(validating: statement.utf8(column), as: UTF8.self).map { .value(.string($0)) } ?? .notUTF8
         }
       }
     }

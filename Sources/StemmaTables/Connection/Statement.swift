@@ -289,6 +289,13 @@ package final class Statement {
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, index)))
   }
 
-  func text(_ index: Int32) -> String { String(decoding: bytes(index), as: UTF8.self) }
+  /// A text in UTF-8, whatever the encoding of the database is.
+  func utf8(_ index: Int32) -> UnsafeRawBufferPointer {
+    // The pointer first, as above: this call converts the value.
+    let start = sqlite3_column_text(handle, index)
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, index)))
+  }
+
+  func text(_ index: Int32) -> String { String(decoding: utf8(index), as: UTF8.self) }
   func blob(_ index: Int32) -> [UInt8] { Array(bytes(index)) }
 }
