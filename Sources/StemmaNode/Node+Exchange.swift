@@ -110,13 +110,17 @@ extension Node {
     }
     let report: ExchangeReport
     do throws(NodeError) {
-      report = try node.exchange(node.session(with: peer, .pull, run, progress))
-      try node.finishClone(from: peer)
+      report = try node.recordingExchange(with: absolute(source)) { () throws(NodeError) in
+        var report = try node.exchange(node.session(with: peer, .pull, run, progress))
+        try node.finishClone(from: peer)
+        report.missing = leftOut.first?.error
+        return report
+      }
     } catch { throw .unfinishedClone(path: directory, source: source, error) }
     guard var pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
     pulled.notices = report.notices + leftOut.map(\.sentence)
     pulled.leftOut = leftOut.flatMap(\.partitions)
-    pulled.missing = leftOut.first.map { .unfinishedClone(path: directory, source: source, $0.error) }
+    pulled.missing = report.missing.map { .unfinishedClone(path: directory, source: source, $0) }
     return pulled
   }
 
@@ -164,8 +168,47 @@ extension Node {
   /// How often an exchange is begun if scopes change while it runs.
   private static let attempts = 3
 
-  /// Pulls from a peer, pushes to it, or both.
+  /// Pulls from a peer, pushes to it, or both. The time and the result are recorded with the remote.
   package func exchange(
+    with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String],
+    progress: @escaping (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> ExchangeReport {
+    try recordingExchange(with: Self.absolute(remote.address)) { () throws(NodeError) in
+      try exchangeOnly(
+        with: remote, pulls: pulls, pushes: pushes, partitions: partitions, progress: progress)
+    }
+  }
+
+  /// `address`: absolute. Nothing is recorded where it is not that of a remote.
+  private func recordingExchange(
+    with address: String, _ body: () throws(NodeError) -> ExchangeReport
+  ) throws(NodeError) -> ExchangeReport {
+    let report: ExchangeReport
+    do throws(NodeError) { report = try body() } catch {
+      // What cannot be written now is not why the exchange failed: the first error is the one to report.
+      if !error.isInUse {
+        do throws(NodeError) {
+          try record(LastExchange(at: ports.clock.milliseconds(), error), address)
+        } catch {}
+      }
+      throw error
+    }
+    try record(LastExchange(at: ports.clock.milliseconds(), report), address)
+    return report
+  }
+
+  private func record(_ exchange: LastExchange, _ address: String) throws(NodeError) {
+    guard options.mode == .write, mark.remotes.contains(where: { $0.address == address }) else { return }
+    try withWriterLock { () throws(NodeError) in
+      mark = try Self.readMark(directory, ports)
+      for index in mark.remotes.indices where mark.remotes[index].address == address {
+        mark.remotes[index].lastExchange = exchange
+      }
+      try saveMark()
+    }
+  }
+
+  private func exchangeOnly(
     with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String],
     progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> ExchangeReport {
@@ -337,7 +380,7 @@ extension Node {
     report.pulled = summary.pulled.map { TransferReport($0, of: own) }
     report.pushed = summary.pushed.map { TransferReport($0, of: peer) }
     report.notices = mark.peerTypes.filter { $0.peer == peer.node.mark.logID.description }
-      .compactMap { $0.sentence(schema) }
+      .compactMap { $0.difference(from: schema)?.sentence }
     report.notices += notices + peer.node.notices.map { "\(peer.node.mark.name): \($0)" }
     report.notices +=
       givenUpSentences(in: summary.pushed, self) + givenUpSentences(in: summary.pulled, peer.node)

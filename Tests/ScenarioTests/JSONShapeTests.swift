@@ -51,7 +51,17 @@ struct JSONShapeTests {
     stemma -C field pull source
     stemma clone field gone --name gone
     stemma -C field remote add gone gone
+    stemma clone gone lonely --name lonely
+    stemma clone gone other --name other
+    stemma -C lonely remote add other other
     rm -r gone
+    stemma -C lonely sync --json || test $? = 69
+    stemma -C lonely pull --json || test $? = 69
+    echo 'type Note @model { id: ID! color: Int }' > int.graphql
+    echo 'type Note @model { id: ID! color: String }' > text.graphql
+    stemma init int --schema int.graphql --name int
+    stemma init text --schema text.graphql --name text
+    stemma -C int sync text
     stemma -C field export Customer
 
     stemma init many --schema shop.graphql --name many
@@ -98,6 +108,9 @@ struct JSONShapeTests {
     stemma -C cut verify --json
     stemma -C cut segments --json
     stemma -C cut status --json
+    cp -a shop extra
+    echo nonsense > extra/log/00000099.segment
+    stemma -C extra status --check --json
     tail -c +2 shop/log/00000001.segment > lacking.segment
     stemma inspect lacking.segment --json
     (printf x; cat shop/log/00000001.segment) > surplus.segment
@@ -111,6 +124,8 @@ struct JSONShapeTests {
   private static let reading = """
     stemma -C field status
     stemma -C many status
+    stemma -C lonely status
+    stemma -C int status
     stemma -C field get Customer ada --include cart
     stemma -C field get Customer bob --include cart
     stemma -C field get Team red --include members.posts

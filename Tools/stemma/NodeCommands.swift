@@ -110,7 +110,13 @@ struct Status: ParsableCommand {
       Examples:
         stemma status
         stemma -C shop status --json
+        stemma status --check --json > status.json || echo 'look at it'
       """)
+  @Flag(
+    help: ArgumentHelp(
+      "Exit with 1 if corruption, an unrecognized file, a duplicate event id, a dangling reference, a field of another type "
+        + "at a peer, a forked peer, or a last exchange that failed or left partitions out is known."))
+  var check = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -143,9 +149,12 @@ struct Status: ParsableCommand {
       for peer in status.peers {
         Output.line(printable("peer        \(peer.name) at \(peer.address): \(peer.text)"))
       }
-      for notice in status.notices { Output.line(printable("note        \(notice)")) }
+      for notice in status.notices where !node.notices.contains(notice) {
+        Output.line(printable("note        \(notice)"))
+      }
     }
     Output.flush()
+    if check, !(try found.get().isSound) { throw ExitCode.no }
     try node.checkTablesAreWhole()
   }
 }

@@ -128,8 +128,10 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
   for notice in node.notices { Output.warning(notice) }
   let peers = try node.peers(options.peer)
   let isOne = peers.count == 1
+  let isArray = !isOne || (pulls && pushes)
   var results: [JSON] = []
-  var missing: NodeError?
+  /// Of the only peer: thrown at the end.
+  var error: NodeError?
   var failure: ExitCode?
   for peer in peers {
     let bar = ProgressBar(peer.name)
@@ -139,14 +141,24 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
       }
     }
     bar.finish()
-    if !isOne, case .failure(let error) = outcome {
-      let code = tell(error, of: peer.name)
-      failure = failure ?? code
+    func note(_ met: NodeError) {
+      if isOne {
+        error = met
+      } else {
+        let code = tell(met, of: peer.name)
+        failure = failure ?? code
+      }
+    }
+    var members: [(name: String, value: JSON)] = []
+    if isArray { members.append(("peer", .string(peer.name))) }
+    let report: Node.ExchangeReport
+    switch outcome {
+    case .success(let made): report = made
+    case .failure(let met):
+      note(met)
+      if isArray { results.append(.object(members + [("error", .string(Explanation(met).message))])) }
       continue
     }
-    let report = try outcome.get()
-    var members: [(name: String, value: JSON)] = []
-    if !isOne { members.append(("peer", .string(peer.name))) }
     if pulls && pushes {
       members.append(("pulled", report.pulled?.json ?? .null))
       members.append(("pushed", report.pushed?.json ?? .null))
@@ -159,21 +171,15 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
       if let pushed = report.pushed { Output.line("pushed \(pushed.text) to \(peer.name)") }
     }
     for notice in report.notices { Output.warning(notice) }
-    guard let lost = report.missing else { continue }
-    if isOne {
-      missing = lost
-    } else {
-      let code = tell(lost, of: peer.name)
-      failure = failure ?? code
-    }
+    if let lost = report.missing { note(lost) }
   }
   if options.format.json {
-    Output.line(isOne ? results[0] : .array(results))
+    if isArray { Output.line(.array(results)) } else { results.forEach { Output.line($0) } }
   } else if options.format.ndjson {
     for result in results { Output.line(result) }
   }
   Output.flush()
-  if let missing { throw missing }
+  if let error { throw error }
   if let failure { throw failure }
 }
 
