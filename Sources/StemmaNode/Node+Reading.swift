@@ -53,6 +53,7 @@ extension Node {
       ("model", .string(row.model)), ("key", schema.json(of: row.key, model: model)),
       ("fields", .object(row.fields.map { ($0.field, $0.value.json) })), ("revision", .string(row.revision)),
     ]
+    members += Self.conflictMember(row.fieldsInConflict, model)
     var included: [(name: String, value: JSON)] = []
     for name in paths.compactMap(\.first) where !included.contains(where: { $0.name == name }) {
       let further = paths.filter { $0.first == name && $0.count > 1 }.map { Array($0.dropFirst()) }
@@ -69,6 +70,13 @@ extension Node {
     }
     if !included.isEmpty { members.append(("included", .object(included))) }
     return .object(members)
+  }
+
+  /// The member of a row that names what is in conflict; none if nothing is.
+  static func conflictMember(_ fields: [String], _ model: Model) -> [(name: String, value: JSON)] {
+    if fields.isEmpty { return [] }
+    let names = fields.map { $0 == Event.existenceField ? FieldDecision.existence(in: model) : $0 }
+    return [("conflicts", .array(names.map { .string($0) }))]
   }
 
   /// Gives the rows of a model one after the other, as `get` shows them.

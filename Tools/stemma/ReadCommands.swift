@@ -41,7 +41,7 @@ struct Get: ParsableCommand {
       if format.isJSON {
         Output.line(row)
       } else {
-        write(row, indent: "")
+        try write(row, node, indent: "")
       }
       Output.flush()
     }
@@ -56,31 +56,69 @@ struct Get: ParsableCommand {
     try node.withTables(asOf: moment) { body(try $0.row(model, key, including: include)) }
   }
 
-  private func write(_ row: JSON, indent: String) {
+  private func write(_ row: JSON, _ node: Node, indent: String) throws {
     guard case .object(let members) = row else { return }
-    func member(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
+    let conflicts = RowConflicts(row)
     var table = TextTable()
     for group in ["key", "fields"] {
-      guard case .object(let fields)? = member(group) else { continue }
-      for (name, value) in fields { table.append([name, printable(plain(value))]) }
+      guard case .object(let fields)? = row[group] else { continue }
+      for (name, value) in fields {
+        table.append([conflicts.marked(name, name), printable(plain(value))])
+      }
     }
-    if let revision = member("revision") { table.append(["revision", plain(revision)]) }
+    if let revision = row["revision"] { table.append(["revision", plain(revision)]) }
     table.write(indent: indent)
-    guard case .object(let included)? = member("included") else { return }
+    if !conflicts.names.isEmpty {
+      Output.line("\(indent)! in conflict: \(try advice(row, conflicts.names, node))")
+    }
+    guard case .object(let included)? = members.first(where: { $0.name == "included" })?.value else { return }
     for (name, value) in included {
       switch value {
       case .array(let rows):
         Output.line("\(indent)\(name): \(counted(rows.count, "record"))")
         for row in rows {
-          write(row, indent: indent + "  ")
+          try write(row, node, indent: indent + "  ")
           Output.line()
         }
       case .null: Output.line("\(indent)\(name): none")
       default:
         Output.line("\(indent)\(name):")
-        write(value, indent: indent + "  ")
+        try write(value, node, indent: indent + "  ")
       }
     }
+  }
+
+  /// Which fields are in conflict, and the command that shows their values; of the past there is none.
+  private func advice(_ row: JSON, _ names: [String], _ node: Node) throws -> String {
+    let fields = names.joined(separator: ", ")
+    guard past.asOf == nil, case .string(let name)? = row["model"], let keyJSON = row["key"],
+      let model = node.schema.model(named: name)
+    else { return fields }
+    let key = KeyWords.text(try node.key(keyJSON, of: model), of: model)
+    return "\(fields); `stemma conflicts show \(model.name) \(key)` shows the values"
+  }
+}
+
+/// What is in conflict in a row of `get` or `list`.
+struct RowConflicts {
+  /// Of fields, and of the existence of the record.
+  let names: [String]
+  /// The names of the columns that have a mark: what is no field of the row marks the key.
+  private let marks: Set<String>
+
+  init(_ row: JSON) {
+    var names: [String] = []
+    if case .array(let conflicts)? = row["conflicts"] { names = conflicts.map(plain) }
+    var marks = Set(names)
+    if names.contains(where: { row["fields"]?[$0] == nil }), case .object(let key)? = row["key"] {
+      marks.formUnion(key.prefix(1).map(\.name))
+    }
+    (self.names, self.marks) = (names, marks)
+  }
+
+  /// A text of a column with the mark behind it, if the column has one.
+  func marked(_ text: String, _ column: String) -> String {
+    marks.contains(column) ? Output.styled(text.isEmpty ? "!" : text + " !", .red) : text
   }
 }
 
@@ -131,6 +169,7 @@ struct List: ParsableCommand {
     }
     var array: [JSON] = []
     var table: [[String]] = []
+    var hasConflicts = false
     let fields = words.model.fields
     let listing = Listing(model, where: conditions, order: ordering, limit: limit, offset: offset)
     let show: (JSON) -> Void = { row in
@@ -145,10 +184,12 @@ struct List: ParsableCommand {
             for (name, value) in group { values[name] = plain(value) }
           }
         }
+        let conflicts = RowConflicts(row)
+        hasConflicts = hasConflicts || !conflicts.names.isEmpty
         table.append(
           fields.map {
             let text = printable(values[$0.name] ?? "")
-            return text.count > 60 ? text.prefix(59) + "…" : text
+            return conflicts.marked(text.count > 60 ? text.prefix(59) + "…" : text, $0.name)
           })
       }
     }
@@ -161,6 +202,10 @@ struct List: ParsableCommand {
         var text = TextTable(fields.map { Output.styled($0.name, .bold) })
         for row in table { text.append(row) }
         text.write()
+        if hasConflicts {
+          let command = past.asOf == nil ? "; `stemma conflicts --model \(model)` lists all" : ""
+          Output.line("! in conflict\(command)")
+        }
       }
       Output.flush()
     }
