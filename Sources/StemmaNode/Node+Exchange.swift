@@ -58,12 +58,24 @@ extension Node {
   }
 
   package func removeRemote(_ name: String) throws(NodeError) {
+    try changeRemote(name) { (index) throws(NodeError) in mark.remotes.remove(at: index) }
+  }
+
+  /// Changes the directory of a remote. Its last exchange is that with the node there, of which none is known.
+  package func setRemote(_ name: String, _ address: String) throws(NodeError) {
+    try changeRemote(name) { (index) throws(NodeError) in
+      _ = try Self.readMark(address, ports)
+      mark.remotes[index] = RemotePeer(name: name, address: Self.absolute(address))
+    }
+  }
+
+  private func changeRemote(_ name: String, _ change: (Int) throws(NodeError) -> Void) throws(NodeError) {
     try withWriterLock { () throws(NodeError) in
       mark = try Self.readMark(directory, ports)
-      guard mark.remotes.contains(where: { $0.name == name }) else {
+      guard let index = mark.remotes.firstIndex(where: { $0.name == name }) else {
         throw .unknownRemote(name, known: mark.remotes.map(\.name))
       }
-      mark.remotes.removeAll { $0.name == name }
+      try change(index)
       try saveMark()
     }
   }
@@ -118,7 +130,9 @@ extension Node {
       }
     } catch { throw .unfinishedClone(path: directory, source: source, error) }
     guard var pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
-    pulled.notices = report.notices + leftOut.map(\.sentence)
+    pulled.notices =
+      try peer.idlePatterns(partitions).map { Self.sentence(ofIdlePattern: $0, at: [peer]) } + report.notices
+      + leftOut.map(\.sentence)
     pulled.leftOut = leftOut.flatMap(\.partitions)
     pulled.missing = report.missing.map { .unfinishedClone(path: directory, source: source, $0) }
     return pulled
@@ -185,7 +199,7 @@ extension Node {
   ) throws(NodeError) -> ExchangeReport {
     let report: ExchangeReport
     do throws(NodeError) { report = try body() } catch {
-      // What cannot be written now is not why the exchange failed: the first error is the one to report.
+      // The error of the exchange is thrown, also if it cannot be recorded.
       if !error.isInUse {
         do throws(NodeError) {
           try record(LastExchange(at: ports.clock.milliseconds(), error), address)
@@ -251,12 +265,30 @@ extension Node {
     if peer.mark.unfinishedClone != nil {
       report.notices.append("\(peer.mark.name): \(Explanations.unfinishedPeer)")
     }
+    // Of a sync what either has, else what the sender has.
+    let senders = (pulls ? [peer] : []) + (pushes ? [self] : [])
+    report.notices += try Self.idlePatterns(partitions, at: senders).map {
+      Self.sentence(ofIdlePattern: $0, at: senders)
+    }
     report.notices += leftOut.map(\.sentence)
     let partitions = Set(leftOut.flatMap(\.partitions)).sorted()
     report.pulled?.leftOut = partitions
     report.pushed?.leftOut = partitions
     report.missing = leftOut.first?.error
     return report
+  }
+
+  /// Those of some patterns that fit no partition of any of the nodes.
+  package static func idlePatterns(
+    _ patterns: [String], at nodes: [Node]
+  ) throws(NodeError) -> [String] {
+    var idle = patterns
+    for node in nodes { idle = try node.idlePatterns(idle) }
+    return idle
+  }
+
+  private static func sentence(ofIdlePattern pattern: String, at nodes: [Node]) -> String {
+    "no partition of \(Explanations.list(nodes.map(\.mark.name), "or")) fits `\(pattern)`"
   }
 
   /// Partitions that are not exchanged, as a node has lost events of them.

@@ -34,6 +34,8 @@ package struct NodeStatus: Sendable {
   package var json: JSON
   package var events: UInt64
   package var partitions: Int
+  /// Those with most events, in this order.
+  package var largestPartitions: [PartitionContents]
   package var files: Int
   package var logBytes: UInt64
   package var tableBytes: UInt64
@@ -41,8 +43,9 @@ package struct NodeStatus: Sendable {
   package var conflicts: UInt64
   package var peers: [Peer]
   package var notices: [String]
-  /// Whether `status --check` succeeds: no recorded corruption, unrecognized file, duplicate event id, dangling reference,
-  /// field with another type at a peer, forked peer, or remote whose last exchange failed or left partitions out.
+  /// Whether `status --check` succeeds. It fails for recorded corruption, an unrecognized file, a duplicate
+  /// event id, a dangling reference, and a field with another type at a peer. It also fails for a forked peer,
+  /// and for a remote whose last exchange failed or left partitions out.
   package var isSound: Bool
 }
 
@@ -52,6 +55,9 @@ extension Node {
     let files = try Self.wrapping { try log.filesThatAreThere() }
     return (files.reduce(0) { $0 + $1.storedBytes }, files.count)
   }
+
+  /// How many partitions are listed.
+  private static let listedPartitions = 5
 
   /// How many files a notice names.
   private static let straysInWords = 3
@@ -109,6 +115,8 @@ extension Node {
       hasDoubledNames = true
       notices.append(Explanations.text(of: error))
     }
+    let largest = Array(
+      contents.sorted { ($1.events, $0.partition) < ($0.events, $1.partition) }.prefix(Self.listedPartitions))
     let events = try contents.reduce(0) { $0 + $1.events } - lostEvents()
     let logBytes = files.reduce(0) { $0 + $1.storedBytes }
     let peers = try mark.remotes.map { (remote) throws(NodeError) in try lag(behind: remote) }
@@ -121,7 +129,8 @@ extension Node {
         ("origin", .string(mark.origin.description)),
         ("scope", .array(mark.scope.patterns.map { .string($0) })),
         ("models", .array(schema.models.map { .string($0.name) })), ("events", .int(Int64(clamping: events))),
-        ("partitions", .int(Int64(contents.count))), ("files", .int(Int64(files.count))),
+        ("partitions", .int(Int64(contents.count))), ("largestPartitions", .array(largest.map(\.json))),
+        ("files", .int(Int64(files.count))),
         ("logBytes", .int(Int64(clamping: logBytes))), ("tableBytes", .int(Int64(clamping: tableBytes))),
         ("records", .int(Int64(clamping: records))), ("conflicts", .int(Int64(clamping: conflicts))),
         ("danglingReferences", .int(Int64(clamping: dangling))),
@@ -131,7 +140,8 @@ extension Node {
         ("schemaDifferences", .array(differing.map(\.json))), ("isSound", .bool(isSound)),
         ("peers", .array(peers.map(\.json))), ("notices", .array(notices.map { .string($0) })),
       ]),
-      events: events, partitions: contents.count, files: files.count, logBytes: logBytes,
+      events: events, partitions: contents.count, largestPartitions: largest, files: files.count,
+      logBytes: logBytes,
       tableBytes: tableBytes,
       records: records, conflicts: conflicts, peers: peers, notices: notices, isSound: isSound)
   }
@@ -205,6 +215,15 @@ extension NodeStatus.Peer {
       ),
       ("problem", problem.map { .string($0) } ?? .null),
       ("lastExchange", lastExchange?.json ?? .null),
+    ])
+  }
+}
+
+extension PartitionContents {
+  package var json: JSON {
+    .object([
+      ("partition", .string(partition.description)), ("events", .int(Int64(clamping: events))),
+      ("records", .int(Int64(clamping: rows))),
     ])
   }
 }

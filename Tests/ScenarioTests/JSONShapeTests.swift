@@ -12,10 +12,10 @@ struct JSONShapeTests {
   /// had lost its trailer.
   private static let story = """
     stemma init shop --schema shop.graphql --name shop --json
-    stemma -C shop import visits.ndjson --segment-size 20000 --batch 200 --by ann --json
+    stemma -C shop import visits.ndjson --segment-size 20000 --batch 200 --author ann --json
     stemma -C shop create Customer id=ada name=Ada --json
     stemma -C shop upsert Customer bob name=Bob --json
-    stemma -C shop create Team id=blue name=Blue -m first --by ann
+    stemma -C shop create Team id=blue name=Blue -m first --author ann
     stemma -C shop create Team id=red name=Red
     stemma -C shop create Badge id=lost team=nosuch
     stemma -C shop create Badge id=b team=red
@@ -32,7 +32,7 @@ struct JSONShapeTests {
     stemma clone shop field --name field --json
     stemma -C field create Cart id=k1 customer=ada
     stemma -C shop create Cart id=k2 customer=ada
-    stemma -C field update Customer ada name=Field --by bob
+    stemma -C field update Customer ada name=Field --author bob
     stemma -C shop update Customer ada name=Shop
     stemma -C field delete Team blue
     stemma -C shop update Team blue name=Bleu
@@ -57,6 +57,7 @@ struct JSONShapeTests {
     rm -r gone
     stemma -C lonely sync --json || test $? = 69
     stemma -C lonely pull --json || test $? = 69
+    stemma clone shop badges --name badges --partition Badge
     echo 'type Note @model { id: ID! color: Int }' > int.graphql
     echo 'type Note @model { id: ID! color: String }' > text.graphql
     stemma init int --schema int.graphql --name int
@@ -126,6 +127,7 @@ struct JSONShapeTests {
     stemma -C many status
     stemma -C lonely status
     stemma -C int status
+    stemma -C badges get Badge b --include team
     stemma -C field get Customer ada --include cart
     stemma -C field get Customer bob --include cart
     stemma -C field get Team red --include members.posts
@@ -165,6 +167,7 @@ struct JSONShapeTests {
     stemma -C shop remote list
     stemma -C field remote list
     stemma -C field scope list
+    stemma -C field scope list --partitions
     """
 
   /// What the page says and the story does not bring about: events of which a cause is lost, events that were lost

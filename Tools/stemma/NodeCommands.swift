@@ -143,6 +143,16 @@ struct Status: ParsableCommand {
       }
       let status = try found.get()
       Output.line("events      \(grouped(status.events)) in \(counted(status.partitions, "partition"))")
+      for partition in status.largestPartitions {
+        Output.line(
+          printable(
+            "partition   \(partition.partition.description): \(counted(partition.events, "event")), "
+              + counted(partition.rows, "record")))
+      }
+      if status.largestPartitions.count < status.partitions {
+        let others = status.partitions - status.largestPartitions.count
+        Output.line("partition   … and \(grouped(others)) more; `stemma scope list --partitions` lists them")
+      }
       Output.line("log         \(size(status.logBytes)) in \(counted(status.files, "file"))")
       Output.line("tables      \(size(status.tableBytes)), \(counted(Int(status.records), "record"))")
       Output.line("conflicts   \(status.conflicts == 0 ? "none" : grouped(status.conflicts))")
