@@ -55,6 +55,12 @@ extension RecordState {
     return conflicts
   }
 
+  /// The stored names of the fields whose values differ in an open conflict.
+  /// `Event.existenceField` comes first if the existence of the record is in conflict.
+  package func fieldsInConflict(_ rules: MergeRules) -> [String] {
+    conflicts(rules).flatMap { $0.kind == .delete ? [Event.existenceField] : $0.differing }
+  }
+
   /// The siblings of the register that a field belongs to, as in a conflict; also where they agree.
   package func siblings(of field: String, _ rules: MergeRules) -> [Candidate] {
     let unnamed = rules.isOptimistic ? MergeRules.firstRegister : MergeRules.base

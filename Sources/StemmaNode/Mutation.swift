@@ -45,7 +45,7 @@ package struct Mutation: Sendable {
       case ("key", _): key = value
       case ("fields", .object(let members)): fields = members
       case ("ts", _): milliseconds = try Self.milliseconds(value)
-      case ("revision", .string): break  // stands in the rows of `get` and `list`
+      case ("revision", .string), ("conflicts", .array): break  // stand in the rows of `get` and `list`
       case ("op", _), ("model", _): throw .wrongShape("`\(name)` is not a string")
       case ("fields", _): throw .wrongShape("`fields` is not an object")
       default: throw .wrongShape("unknown member `\(name)`; known are op, model, key, fields and ts")

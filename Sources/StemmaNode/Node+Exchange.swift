@@ -58,12 +58,24 @@ extension Node {
   }
 
   package func removeRemote(_ name: String) throws(NodeError) {
+    try changeRemote(name) { (index) throws(NodeError) in mark.remotes.remove(at: index) }
+  }
+
+  /// Changes the directory of a remote. Its last exchange is that with the node there, of which none is known.
+  package func setRemote(_ name: String, _ address: String) throws(NodeError) {
+    try changeRemote(name) { (index) throws(NodeError) in
+      _ = try Self.readMark(address, ports)
+      mark.remotes[index] = RemotePeer(name: name, address: Self.absolute(address))
+    }
+  }
+
+  private func changeRemote(_ name: String, _ change: (Int) throws(NodeError) -> Void) throws(NodeError) {
     try withWriterLock { () throws(NodeError) in
       mark = try Self.readMark(directory, ports)
-      guard mark.remotes.contains(where: { $0.name == name }) else {
+      guard let index = mark.remotes.firstIndex(where: { $0.name == name }) else {
         throw .unknownRemote(name, known: mark.remotes.map(\.name))
       }
-      mark.remotes.removeAll { $0.name == name }
+      try change(index)
       try saveMark()
     }
   }
@@ -110,13 +122,19 @@ extension Node {
     }
     let report: ExchangeReport
     do throws(NodeError) {
-      report = try node.exchange(node.session(with: peer, .pull, run, progress))
-      try node.finishClone(from: peer)
+      report = try node.recordingExchange(with: absolute(source)) { () throws(NodeError) in
+        var report = try node.exchange(node.session(with: peer, .pull, run, progress))
+        try node.finishClone(from: peer)
+        report.missing = leftOut.first?.error
+        return report
+      }
     } catch { throw .unfinishedClone(path: directory, source: source, error) }
     guard var pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
-    pulled.notices = report.notices + leftOut.map(\.sentence)
+    pulled.notices =
+      try peer.idlePatterns(partitions).map { Self.sentence(ofIdlePattern: $0, at: [peer]) } + report.notices
+      + leftOut.map(\.sentence)
     pulled.leftOut = leftOut.flatMap(\.partitions)
-    pulled.missing = leftOut.first.map { .unfinishedClone(path: directory, source: source, $0.error) }
+    pulled.missing = report.missing.map { .unfinishedClone(path: directory, source: source, $0) }
     return pulled
   }
 
@@ -164,8 +182,47 @@ extension Node {
   /// How often an exchange is begun if scopes change while it runs.
   private static let attempts = 3
 
-  /// Pulls from a peer, pushes to it, or both.
+  /// Pulls from a peer, pushes to it, or both. The time and the result are recorded with the remote.
   package func exchange(
+    with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String],
+    progress: @escaping (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> ExchangeReport {
+    try recordingExchange(with: Self.absolute(remote.address)) { () throws(NodeError) in
+      try exchangeOnly(
+        with: remote, pulls: pulls, pushes: pushes, partitions: partitions, progress: progress)
+    }
+  }
+
+  /// `address`: absolute. Nothing is recorded where it is not that of a remote.
+  private func recordingExchange(
+    with address: String, _ body: () throws(NodeError) -> ExchangeReport
+  ) throws(NodeError) -> ExchangeReport {
+    let report: ExchangeReport
+    do throws(NodeError) { report = try body() } catch {
+      // The error of the exchange is thrown, also if it cannot be recorded.
+      if !error.isInUse {
+        do throws(NodeError) {
+          try record(LastExchange(at: ports.clock.milliseconds(), error), address)
+        } catch {}
+      }
+      throw error
+    }
+    try record(LastExchange(at: ports.clock.milliseconds(), report), address)
+    return report
+  }
+
+  private func record(_ exchange: LastExchange, _ address: String) throws(NodeError) {
+    guard options.mode == .write, mark.remotes.contains(where: { $0.address == address }) else { return }
+    try withWriterLock { () throws(NodeError) in
+      mark = try Self.readMark(directory, ports)
+      for index in mark.remotes.indices where mark.remotes[index].address == address {
+        mark.remotes[index].lastExchange = exchange
+      }
+      try saveMark()
+    }
+  }
+
+  private func exchangeOnly(
     with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String],
     progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> ExchangeReport {
@@ -208,12 +265,30 @@ extension Node {
     if peer.mark.unfinishedClone != nil {
       report.notices.append("\(peer.mark.name): \(Explanations.unfinishedPeer)")
     }
+    // Of a sync what either has, else what the sender has.
+    let senders = (pulls ? [peer] : []) + (pushes ? [self] : [])
+    report.notices += try Self.idlePatterns(partitions, at: senders).map {
+      Self.sentence(ofIdlePattern: $0, at: senders)
+    }
     report.notices += leftOut.map(\.sentence)
     let partitions = Set(leftOut.flatMap(\.partitions)).sorted()
     report.pulled?.leftOut = partitions
     report.pushed?.leftOut = partitions
     report.missing = leftOut.first?.error
     return report
+  }
+
+  /// Those of some patterns that fit no partition of any of the nodes.
+  package static func idlePatterns(
+    _ patterns: [String], at nodes: [Node]
+  ) throws(NodeError) -> [String] {
+    var idle = patterns
+    for node in nodes { idle = try node.idlePatterns(idle) }
+    return idle
+  }
+
+  private static func sentence(ofIdlePattern pattern: String, at nodes: [Node]) -> String {
+    "no partition of \(Explanations.list(nodes.map(\.mark.name), "or")) fits `\(pattern)`"
   }
 
   /// Partitions that are not exchanged, as a node has lost events of them.
@@ -337,7 +412,7 @@ extension Node {
     report.pulled = summary.pulled.map { TransferReport($0, of: own) }
     report.pushed = summary.pushed.map { TransferReport($0, of: peer) }
     report.notices = mark.peerTypes.filter { $0.peer == peer.node.mark.logID.description }
-      .compactMap { $0.sentence(schema) }
+      .compactMap { $0.difference(from: schema)?.sentence }
     report.notices += notices + peer.node.notices.map { "\(peer.node.mark.name): \($0)" }
     report.notices +=
       givenUpSentences(in: summary.pushed, self) + givenUpSentences(in: summary.pulled, peer.node)

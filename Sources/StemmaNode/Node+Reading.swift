@@ -53,7 +53,9 @@ extension Node {
       ("model", .string(row.model)), ("key", schema.json(of: row.key, model: model)),
       ("fields", .object(row.fields.map { ($0.field, $0.value.json) })), ("revision", .string(row.revision)),
     ]
+    members += Self.conflictMember(row.fieldsInConflict, model)
     var included: [(name: String, value: JSON)] = []
+    var outside: [(name: String, value: JSON)] = []
     for name in paths.compactMap(\.first) where !included.contains(where: { $0.name == name }) {
       let further = paths.filter { $0.first == name && $0.count > 1 }.map { Array($0.dropFirst()) }
       guard let relationship = model.relationship(named: name),
@@ -66,9 +68,35 @@ extension Node {
       let rows = try cursor.all().map { try json($0, target, further, reader) }
       let isMany = relationship.kind == .hasMany || relationship.kind == .manyToMany
       included.append((name, isMany ? .array(rows) : rows.first ?? .null))
+      if rows.isEmpty, let key = try keyOutsideScope(row, relationship, target) {
+        outside.append((name, key))
+      }
     }
     if !included.isEmpty { members.append(("included", .object(included))) }
+    if !outside.isEmpty { members.append(("outsideScope", .object(outside))) }
     return .object(members)
+  }
+
+  /// The key of the record to which a reference of this row leads, if its partition is outside of the scope.
+  private func keyOutsideScope(
+    _ row: Row, _ relationship: Relationship, _ target: Model
+  ) throws -> JSON? {
+    guard relationship.storesReference, let model = schema.model(named: row.model) else { return nil }
+    let own = schema.json(of: row.key, model: model)
+    let parts: [(name: String, value: JSON)] = zip(target.keyFields, relationship.referenceFields).map {
+      part, field in
+      (target.fields[part].name, row.value(of: field)?.json ?? own[field] ?? .null)
+    }
+    if parts.contains(where: { $0.value.isNull }) { return nil }
+    let key = try key(.object(parts), of: target)
+    return mark.scope.contains(Partition(model: target, key: key)) ? nil : schema.json(of: key, model: target)
+  }
+
+  /// The member of a row that names what is in conflict; none if nothing is.
+  static func conflictMember(_ fields: [String], _ model: Model) -> [(name: String, value: JSON)] {
+    if fields.isEmpty { return [] }
+    let names = fields.map { $0 == Event.existenceField ? FieldDecision.existence(in: model) : $0 }
+    return [("conflicts", .array(names.map { .string($0) }))]
   }
 
   /// Gives the rows of a model one after the other, as `get` shows them.
@@ -108,12 +136,13 @@ extension Node {
 
   package func scope(_ patterns: [String]) throws(NodeError) -> Scope { try Self.scope(patterns) }
 
-  /// Those of some patterns that no partition of which this node has events fits.
+  /// Those of some patterns, exclusions among them, that fit no partition of which this node has events.
   package func idlePatterns(_ patterns: [String]) throws(NodeError) -> [String] {
+    if patterns.isEmpty { return [] }
     let partitions = try reading { try $0.knowledge() }.partitions.keys
     var idle: [String] = []
-    for pattern in patterns where !pattern.hasPrefix("!") {
-      let scope = try scope([pattern])
+    for pattern in patterns {
+      let scope = try scope([pattern.hasPrefix("!") ? String(pattern.dropFirst()) : pattern])
       if !partitions.contains(where: scope.contains) { idle.append(pattern) }
     }
     return idle

@@ -21,11 +21,7 @@ extension Node {
   package func changeScope(
     adding: [String], removing: [String], discards: Bool
   ) throws(NodeError) -> [String] {
-    var change = Scope.Change()
-    do throws(ReplicationError) {
-      change.added = try adding.map { (text) throws(ReplicationError) in try ScopePattern(text) }
-      change.removed = try removing.map { (text) throws(ReplicationError) in try ScopePattern(text) }
-    } catch { throw .replication(error) }
+    let change = try Scope.Change(adding, removing)
     if !discards {
       let purgesNothing = try locked { () throws(NodeError) in try lost(by: change).isEmpty }
       if !purgesNothing {
@@ -38,6 +34,18 @@ extension Node {
     }
     return try locked { () throws(NodeError) in try decide(change, asking: discards ? nil : []) }
   }
+
+  /// What this node holds of the partitions that a change of scope would purge. Changes nothing, and asks no peer.
+  package func contentsPurged(
+    adding: [String], removing: [String]
+  ) throws(NodeError) -> [PartitionContents] {
+    let lost = try lost(by: try Scope.Change(adding, removing))
+    if lost.isEmpty { return [] }
+    return try partitions().filter { lost[$0.partition] != nil }
+  }
+
+  /// What this node holds of each partition, in the order of their names.
+  package func partitions() throws(NodeError) -> [PartitionContents] { try reading { try $0.partitions() } }
 
   /// The writer locks of these nodes must be held. `peers`: nil if nobody is to be asked.
   private func decide(_ change: Scope.Change, asking peers: [Node]?) throws(NodeError) -> [String] {
@@ -71,6 +79,17 @@ extension Node {
   private func lost(by change: Scope.Change) throws(NodeError) -> [Partition: [Origin: StreamHead]] {
     let next = try next(change)
     return try reading { try $0.knowledge() }.partitions.filter { !next.contains($0.key) }
+  }
+
+  /// Those of some patterns that fit no partition of this node or of a remote that can be read.
+  package func idlePatternsAnywhere(_ patterns: [String]) throws(NodeError) -> [String] {
+    var idle = try idlePatterns(patterns)
+    for remote in mark.remotes where !idle.isEmpty {
+      do throws(NodeError) {
+        idle = try Self.open(at: remote.address, options.ofPeer(writes: false)).idlePatterns(idle)
+      } catch { continue }
+    }
+    return idle
   }
 
   /// The remotes that are there, each node once. One that cannot be locked is only read.
@@ -162,7 +181,14 @@ extension Node {
 extension Scope {
   /// Patterns to add to a scope, and to remove from it.
   fileprivate struct Change {
-    var added: [ScopePattern] = []
-    var removed: [ScopePattern] = []
+    var added: [ScopePattern]
+    var removed: [ScopePattern]
+
+    init(_ adding: [String], _ removing: [String]) throws(NodeError) {
+      do throws(ReplicationError) {
+        added = try adding.map { (text) throws(ReplicationError) in try ScopePattern(text) }
+        removed = try removing.map { (text) throws(ReplicationError) in try ScopePattern(text) }
+      } catch { throw .replication(error) }
+    }
   }
 }

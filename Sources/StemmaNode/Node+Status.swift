@@ -12,11 +12,18 @@ package struct NodeStatus: Sendable {
     /// Events that the peer has and this node lacks, and the other way round, by partition; nil: unreachable.
     package var lag: [(partition: String, behind: UInt64, ahead: UInt64)]?
     package var problem: String?
+    package var lastExchange: LastExchange?
+    /// Whether it holds other events under an origin that both have.
+    package var isForked = false
 
     package var behind: UInt64 { (lag ?? []).reduce(0) { $0 + $1.behind } }
     package var ahead: UInt64 { (lag ?? []).reduce(0) { $0 + $1.ahead } }
 
     package var text: String {
+      distance + (lastExchange.map { "; \($0.text)" } ?? "")
+    }
+
+    private var distance: String {
       if let problem { return problem }
       if behind == 0 && ahead == 0 { return "in sync" }
       return [behind > 0 ? "behind by \(behind)" : "", ahead > 0 ? "ahead by \(ahead)" : ""]
@@ -27,6 +34,8 @@ package struct NodeStatus: Sendable {
   package var json: JSON
   package var events: UInt64
   package var partitions: Int
+  /// Those with most events, in this order.
+  package var largestPartitions: [PartitionContents]
   package var files: Int
   package var logBytes: UInt64
   package var tableBytes: UInt64
@@ -34,6 +43,10 @@ package struct NodeStatus: Sendable {
   package var conflicts: UInt64
   package var peers: [Peer]
   package var notices: [String]
+  /// Whether `status --check` succeeds. It fails for recorded corruption, an unrecognized file, a duplicate
+  /// event id, a dangling reference, and a field with another type at a peer. It also fails for a forked peer,
+  /// and for a remote whose last exchange failed or left partitions out.
+  package var isSound: Bool
 }
 
 extension Node {
@@ -43,13 +56,16 @@ extension Node {
     return (files.reduce(0) { $0 + $1.storedBytes }, files.count)
   }
 
+  /// How many partitions are listed.
+  private static let listedPartitions = 5
+
   /// How many files a notice names.
   private static let straysInWords = 3
 
   package func status() throws(NodeError) -> NodeStatus {
     let files = try Self.wrapping { try log.filesThatAreThere() }
     let contents = try reading { try $0.partitions() }
-    let conflicts = try openConflicts()
+    let (conflicts, dangling) = try countConflicts()
     var tableBytes: UInt64 = 0
     for name in ["", "-wal"] where FileManager.default.fileExists(atPath: tablesPath + name) {
       let attributes = try Self.wrapping {
@@ -57,7 +73,7 @@ extension Node {
       }
       tableBytes += (attributes[.size] as? NSNumber)?.uint64Value ?? 0
     }
-    var notices: [String] = []
+    var notices = mark.sentences
     let records = contents.reduce(0) { $0 + $1.rows }
     if contents.count > 1000, records < UInt64(contents.count) * 2 {
       notices.append(
@@ -71,16 +87,21 @@ extension Node {
         "the journal grows and is not sealed as long as the log is damaged; `stemma verify` says what mends it"
       )
     }
-    let strays = log.outsiders.map(\.path.fileName)
-    if !strays.isEmpty {
-      let names = strays.prefix(Self.straysInWords).joined(separator: ", ")
+    let unrecognized = log.outsiders.map(\.path.fileName)
+    if !unrecognized.isEmpty {
+      let names = unrecognized.prefix(Self.straysInWords).joined(separator: ", ")
       notices.append(
-        "\(counted(UInt64(strays.count), "file")) in log/ \(strays.count == 1 ? "is" : "are") none of the log's "
-          + "(\(names)\(strays.count > Self.straysInWords ? " and so on" : "")); `stemma verify` says what "
-          + (strays.count == 1 ? "it is" : "they are"))
+        "log/ contains \(counted(UInt64(unrecognized.count), "unrecognized file")): \(names)"
+          + (unrecognized.count > Self.straysInWords ? " and so on" : "") + "; `stemma verify` describes "
+          + (unrecognized.count == 1 ? "it" : "them"))
     }
-    notices += mark.givenUp.map(\.sentence)
-    notices += mark.peerTypes.compactMap { $0.sentence(schema) }
+    if dangling > 0 {
+      notices.append(
+        "\(counted(dangling, "reference")) \(dangling == 1 ? "leads" : "lead") to a record that is missing; "
+          + "`stemma conflicts --kind dangling` lists \(dangling == 1 ? "it" : "them")")
+    }
+    let differing = mark.peerTypes.compactMap { $0.difference(from: schema) }
+    notices += mark.givenUp.map(\.sentence) + differing.map(\.sentence)
     var clock = HybridClock()
     clock.observe(try reading { try $0.clock() })
     if let lag = clock.lag(wall: ports.clock.milliseconds()) {
@@ -88,27 +109,50 @@ extension Node {
         "events were seen whose times lie \(Explanations.duration(lag)) ahead of this machine's clock; check it, and those "
           + "of the peers (what wins a merge is decided by versions, not by such a time)")
     }
+    var hasDoubledNames = false
     do throws(NodeError) { try checkNames() } catch {
       guard case .doubledNames = error else { throw error }
+      hasDoubledNames = true
       notices.append(Explanations.text(of: error))
     }
+    let largest = Array(
+      contents.sorted { ($1.events, $0.partition) < ($0.events, $1.partition) }.prefix(Self.listedPartitions))
     let events = try contents.reduce(0) { $0 + $1.events } - lostEvents()
     let logBytes = files.reduce(0) { $0 + $1.storedBytes }
     let peers = try mark.remotes.map { (remote) throws(NodeError) in try lag(behind: remote) }
+    let isSound =
+      mark.damage == nil && unrecognized.isEmpty && dangling == 0 && differing.isEmpty && !hasDoubledNames
+      && !peers.contains { $0.isForked || $0.lastExchange?.problem != nil }
     return NodeStatus(
       json: .object([
         ("directory", .string(directory)), ("name", .string(mark.name)),
         ("origin", .string(mark.origin.description)),
         ("scope", .array(mark.scope.patterns.map { .string($0) })),
         ("models", .array(schema.models.map { .string($0.name) })), ("events", .int(Int64(clamping: events))),
-        ("partitions", .int(Int64(contents.count))), ("files", .int(Int64(files.count))),
+        ("partitions", .int(Int64(contents.count))), ("largestPartitions", .array(largest.map(\.json))),
+        ("files", .int(Int64(files.count))),
         ("logBytes", .int(Int64(clamping: logBytes))), ("tableBytes", .int(Int64(clamping: tableBytes))),
         ("records", .int(Int64(clamping: records))), ("conflicts", .int(Int64(clamping: conflicts))),
+        ("danglingReferences", .int(Int64(clamping: dangling))),
+        ("corruption", .array((mark.damage?.places ?? []).map(\.json))),
+        ("missing", .array((mark.damage?.losses ?? []).map(\.json))),
+        ("unrecognizedFiles", .array(unrecognized.map { .string($0) })),
+        ("schemaDifferences", .array(differing.map(\.json))), ("isSound", .bool(isSound)),
         ("peers", .array(peers.map(\.json))), ("notices", .array(notices.map { .string($0) })),
       ]),
-      events: events, partitions: contents.count, files: files.count, logBytes: logBytes,
+      events: events, partitions: contents.count, largestPartitions: largest, files: files.count,
+      logBytes: logBytes,
       tableBytes: tableBytes,
-      records: records, conflicts: conflicts, peers: peers, notices: notices)
+      records: records, conflicts: conflicts, peers: peers, notices: notices, isSound: isSound)
+  }
+
+  /// How many conflicts wait for a decision, as `openConflicts` counts them, and how many references dangle.
+  private func countConflicts() throws(NodeError) -> (open: UInt64, dangling: UInt64) {
+    var (open, dangling): (UInt64, UInt64) = (0, 0)
+    try openConflicts(ConflictFilter()) { conflict in
+      if conflict.kind == .dangling { dangling += 1 } else { open += 1 }
+    }
+    return (open, dangling)
   }
 
   /// How many events that the tables have taken in the log has lost.
@@ -135,18 +179,19 @@ extension Node {
     } catch {
       return NodeStatus.Peer(
         name: remote.name, address: remote.address, lag: nil,
-        problem: "cannot be read: \(Explanations.text(of: error))")
+        problem: "cannot be read: \(Explanations.text(of: error))", lastExchange: remote.lastExchange)
     }
     let scope = mark.scope
     let lag = own.lag(against: theirs).filter {
       scope.contains($0.partition) && theirScope.contains($0.partition)
     }
+    let isForked = lag.contains { !$0.forked.isEmpty }
     return NodeStatus.Peer(
       name: remote.name, address: remote.address,
       lag: lag.filter { $0.behind > 0 || $0.ahead > 0 }
         .map { ($0.partition.description, $0.behind, $0.ahead) },
-      problem: lag.contains { !$0.forked.isEmpty }
-        ? "forked: it holds other events under one of the shared origins" : nil)
+      problem: isForked ? "forked: it holds other events under one of the shared origins" : nil,
+      lastExchange: remote.lastExchange, isForked: isForked)
   }
 }
 
@@ -169,6 +214,49 @@ extension NodeStatus.Peer {
           })
       ),
       ("problem", problem.map { .string($0) } ?? .null),
+      ("lastExchange", lastExchange?.json ?? .null),
+    ])
+  }
+}
+
+extension PartitionContents {
+  package var json: JSON {
+    .object([
+      ("partition", .string(partition.description)), ("events", .int(Int64(clamping: events))),
+      ("records", .int(Int64(clamping: rows))),
+    ])
+  }
+}
+
+extension LastExchange {
+  private var timeText: String { Timestamp(milliseconds: time).utcText }
+
+  fileprivate var text: String {
+    "last exchange \(timeText)" + (problem.map { ": \($0)" } ?? "")
+  }
+
+  fileprivate var json: JSON {
+    func count(_ events: UInt64?) -> JSON { events.map { .int(Int64(clamping: $0)) } ?? .null }
+    return .object([
+      ("time", .string(timeText)), ("pulled", count(pulled)), ("pushed", count(pushed)),
+      ("problem", problem.map { .string($0) } ?? .null),
+    ])
+  }
+}
+
+extension FieldDifference {
+  fileprivate var json: JSON {
+    .object([
+      ("field", .string(field)), ("type", .string(type)), ("peer", .string(node)),
+      ("peerType", .string(nodeType)),
+    ])
+  }
+}
+
+extension RecordedDamage.Place {
+  fileprivate var json: JSON {
+    .object([
+      ("file", .string(file)), ("offset", .int(Int64(clamping: offset))), ("what", .string(what)),
     ])
   }
 }

@@ -103,10 +103,50 @@ package struct NodeMark: Sendable, Equatable {
 package struct RemotePeer: Sendable, Equatable, Encodable {
   package var name: String
   package var address: String
+  /// Nil: none since the remote was added.
+  package var lastExchange: LastExchange?
 
-  package init(name: String, address: String) {
+  package init(name: String, address: String, lastExchange: LastExchange? = nil) {
     self.name = name
     self.address = address
+    self.lastExchange = lastExchange
+  }
+
+  init(_ stored: MarkReader) throws(NodeError) {
+    name = try stored.text("name")
+    address = try stored.text("address")
+    if stored.has("lastExchange") { lastExchange = try LastExchange(try stored.member("lastExchange")) }
+  }
+}
+
+/// The time and the result of the last exchange with a remote. One that found a node in use is not recorded.
+package struct LastExchange: Sendable, Equatable, Encodable {
+  /// Of its end, in milliseconds since 1970.
+  package var time: UInt64
+  /// Events that came; nil: none were asked for, or the exchange failed.
+  package var pulled: UInt64?
+  /// Events that went; nil as above.
+  package var pushed: UInt64?
+  /// Why it failed, or left partitions out; in words.
+  package var problem: String?
+
+  init(at time: UInt64, _ report: Node.ExchangeReport) {
+    self.time = time
+    pulled = report.pulled?.events
+    pushed = report.pushed?.events
+    problem = report.missing.map { Explanations.text(of: $0) }
+  }
+
+  init(at time: UInt64, _ error: NodeError) {
+    self.time = time
+    problem = Explanations.text(of: error)
+  }
+
+  fileprivate init(_ stored: MarkReader) throws(NodeError) {
+    time = try stored.number("time")
+    if stored.has("pulled") { pulled = try stored.number("pulled") }
+    if stored.has("pushed") { pushed = try stored.number("pushed") }
+    if stored.has("problem") { problem = try stored.text("problem") }
   }
 }
 
@@ -120,12 +160,28 @@ package struct PeerType: Sendable, Equatable, Encodable {
   package var field: String
   package var fieldType: String
 
-  /// A notice about the field. Nil if the schema declares it with the peer's type, or not at all.
-  func sentence(_ schema: Schema) -> String? {
+  /// Nil if the schema declares the field with the peer's type, or not at all.
+  func difference(from schema: Schema) -> FieldDifference? {
     let theirs = PeerFieldType(type: type, field: field, fieldType: fieldType)
-    guard let own = schema.ownField(of: theirs) else { return nil }
-    return
-      "\(own.name) is \(own.type) here and \(fieldType) at \(node): each node shows the values of the other as they "
+    return schema.ownField(of: theirs).map {
+      FieldDifference(field: $0.name, type: $0.type, node: node, nodeType: fieldType)
+    }
+  }
+}
+
+/// A field that this node and a peer declare with different types.
+struct FieldDifference {
+  /// `Note.color`.
+  var field: String
+  /// Here, as SDL.
+  var type: String
+  /// The peer's name.
+  var node: String
+  /// There, as SDL.
+  var nodeType: String
+
+  var sentence: String {
+    "\(field) is \(type) here and \(nodeType) at \(node): each node shows the values of the other as they "
       + "were written. Declare one type on both, under a new stored name"
   }
 }
@@ -237,9 +293,7 @@ extension NodeMark {
     if mark.has("pendingScope") { pendingScope = try scope(try mark.texts("pendingScope")) }
     if mark.has("pendingFork") { pendingFork = try PendingFork(try mark.member("pendingFork")) }
     if mark.has("retired") { retired = try mark.branches("retired") }
-    for remote in try mark.members("remotes") {
-      remotes.append(RemotePeer(name: try remote.text("name"), address: try remote.text("address")))
-    }
+    for remote in try mark.members("remotes") { remotes.append(try RemotePeer(remote)) }
     if mark.has("unfinishedClone") {
       unfinishedClone = LogID(try mark.origin(try mark.text("unfinishedClone")).rawValue)
     }

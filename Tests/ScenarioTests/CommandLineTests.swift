@@ -31,7 +31,7 @@ struct CommandLineTests {
       ["log", "--op", "create", "--op", "update", "--json", "--json"], ["-C", ".", "status", "-C", "."],
       ["log", "-C", ".", "-C", ".", "--partition", "Team", "--partition=Post"],
       ["list", "Team", "--where", "name=Red", "--where", "id=red"],
-      ["create", "Team", "id=x", "name=X", "--by", "ann"], ["get", "Team", "--", "red"],
+      ["create", "Team", "id=x", "name=X", "--author", "ann"], ["get", "Team", "--", "red"],
     ])
   func repeatedOption(words: [String]) throws {
     let work = try Shop.open()
@@ -144,13 +144,13 @@ struct CommandLineTests {
     }
   }
 
-  @Test("who and why: --by, STEMMA_BY and -m stand in the log")
+  @Test("who and why: --author, STEMMA_AUTHOR and -m stand in the log")
   func notesAreKept() throws {
     let work = try Shop.open()
-    try work.stemma("-C", "shop", "create", "Team", "id=a", "name=A", "--by", "ann", "-m", "at the desk")
-    try work.stemma("-C", "shop", "update", "Team", "a", "name=B", environment: ["STEMMA_BY": "bob"])
+    try work.stemma("-C", "shop", "create", "Team", "id=a", "name=A", "--author", "ann", "-m", "at the desk")
+    try work.stemma("-C", "shop", "update", "Team", "a", "name=B", environment: ["STEMMA_AUTHOR": "bob"])
     try work.stemma(
-      "-C", "shop", "update", "Team", "a", "name=C", "--by", "ann", environment: ["STEMMA_BY": "bob"])
+      "-C", "shop", "update", "Team", "a", "name=C", "--author", "ann", environment: ["STEMMA_AUTHOR": "bob"])
     try work.stemma("-C", "shop", "update", "Team", "a", "name=D")
     let events = try work.stemma("-C", "shop", "log", "--reverse", "--json").array()
     #expect(events.map { $0.text("by") } == ["ann", "bob", "ann", nil])

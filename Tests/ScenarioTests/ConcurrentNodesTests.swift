@@ -72,7 +72,7 @@ struct ConcurrentNodesTests {
       decoding: try JSONSerialization.data(withJSONObject: key, options: [.sortedKeys]), as: UTF8.self)
     #expect(try work.attempt("-C", "b", "conflicts", "--check").status == 1)
     let before = try work.stemma("-C", "b", "conflicts", "--ndjson").lines.count
-    try work.stemma("-C", "a", "resolve", "Doc", text, field, "--take", "2", "--by", "ann")
+    try work.stemma("-C", "a", "resolve", "Doc", text, field, "--take", "2", "--author", "ann")
     try work.stemma("-C", "b", "sync")
     #expect(try work.stemma("-C", "b", "conflicts", "--ndjson").lines.count == before - 1)
     let row = try #require(try work.stemma("-C", "b", "get", "Doc", text, "--ndjson").objects().first)

@@ -14,8 +14,8 @@ struct ConflictCommandTests {
     try work.stemma("clone", "shop", "field", "--name", "field")
     try work.stemma("-C", "field", "create", "Cart", "id=k1", "customer=ada")
     try work.stemma("-C", "shop", "create", "Cart", "id=k2", "customer=ada")
-    try work.stemma("-C", "field", "update", "Customer", "ada", "name=Field", "--by", "bob")
-    try work.stemma("-C", "shop", "update", "Customer", "ada", "name=Shop", "--by", "ann")
+    try work.stemma("-C", "field", "update", "Customer", "ada", "name=Field", "--author", "bob")
+    try work.stemma("-C", "shop", "update", "Customer", "ada", "name=Shop", "--author", "ann")
     try work.stemma("-C", "field", "delete", "Team", "blue")
     try work.stemma("-C", "shop", "update", "Team", "blue", "name=Bleu")
     try work.stemma("-C", "field", "sync")
@@ -181,7 +181,7 @@ struct ConflictCommandTests {
       wanted = "Field"
     }
     let result = try Tool.run(
-      Tool.path, ["-C", "field", "resolve", "Customer", "ada", "name", "--by", "eve", "--json"] + how,
+      Tool.path, ["-C", "field", "resolve", "Customer", "ada", "name", "--author", "eve", "--json"] + how,
       in: work.path)
     #expect(result.status == 0, "\(result.errors)")
     #expect(try result.object().members == ["resolved"])
@@ -651,7 +651,7 @@ struct ConflictCommandTests {
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: work.file("editor"))
     // dangling: skip; value: nonsense, then edit; cardinality: the first; delete: leave.
     let said = try Pseudoterminal.run(
-      ["-C", "field", "resolve", "--by", "eve"], in: work.path, typing: "s\nx\n\(Int.min)\ne\n1\nq\n",
+      ["-C", "field", "resolve", "--author", "eve"], in: work.path, typing: "s\nx\n\(Int.min)\ne\n1\nq\n",
       environment: ["EDITOR": work.file("editor"), "NO_COLOR": "1", "COLUMNS": "100"])
     #expect(said.contains("(1 of 4)"))
     #expect(said.contains("`x` is none of these"))

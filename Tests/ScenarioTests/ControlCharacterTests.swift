@@ -15,7 +15,7 @@ struct ControlCharacterTests {
     let work = try Workplace()
     try work.write("shop.graphql", Shop.schema)
     try work.stemma("init", "shop", "--schema", "shop.graphql", "--name", "sh\u{1B}[1mop")
-    let remarks = ["--by", by, "-m", note]
+    let remarks = ["--author", by, "-m", note]
     func write(_ words: String...) throws {
       let result = try Tool.run(Tool.path, words + remarks, in: work.path)
       #expect(result.status == 0, "\(words): \(result.errors)")

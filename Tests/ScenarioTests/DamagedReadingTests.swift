@@ -332,6 +332,20 @@ struct DamagedReadingTests {
     }
   }
 
+  /// It printed `"notices":[]`, and exited with 0.
+  @Test("status --json lists recorded corruption and lost events, and --check exits with 1")
+  func statusOfCorruption() throws {
+    let pair = try Pair()
+    #expect(try pair.work.attempt("-C", "hurt", "verify").status == 1)
+    let result = try pair.work.attempt("-C", "hurt", "status", "--check", "--json")
+    let status = try result.object()
+    #expect(result.status == 1 && status["isSound"] as? Bool == false)
+    #expect(status.array("corruption").first?.members == ["file", "offset", "what"])
+    #expect(status.array("missing").first?.text("partition") == "site=s")
+    #expect((status["notices"] as? [String])?.isEmpty == false)
+    #expect(try pair.work.attempt("-C", "hurt", "status", "--json").status == 0)
+  }
+
   @Test(
     "whoever meets damage records it: every command says it from then on, and nobody builds on what is lost",
     arguments: [

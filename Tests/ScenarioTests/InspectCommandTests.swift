@@ -14,7 +14,7 @@ struct InspectCommandTests {
         #"{"model":"Visit","key":{"site":"s","number":\#(number)},"fields":{"room":"\#(room)"}}"# + "\n"
     }
     try work.stemma("-C", "shop", "import", "-", "--segment-size", "50000", "--batch", "1200", input: lines)
-    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red", "--by", "ann")
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red", "--author", "ann")
     return work
   }
 

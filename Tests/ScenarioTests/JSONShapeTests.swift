@@ -12,10 +12,10 @@ struct JSONShapeTests {
   /// had lost its trailer.
   private static let story = """
     stemma init shop --schema shop.graphql --name shop --json
-    stemma -C shop import visits.ndjson --segment-size 20000 --batch 200 --by ann --json
+    stemma -C shop import visits.ndjson --segment-size 20000 --batch 200 --author ann --json
     stemma -C shop create Customer id=ada name=Ada --json
     stemma -C shop upsert Customer bob name=Bob --json
-    stemma -C shop create Team id=blue name=Blue -m first --by ann
+    stemma -C shop create Team id=blue name=Blue -m first --author ann
     stemma -C shop create Team id=red name=Red
     stemma -C shop create Badge id=lost team=nosuch
     stemma -C shop create Badge id=b team=red
@@ -32,7 +32,7 @@ struct JSONShapeTests {
     stemma clone shop field --name field --json
     stemma -C field create Cart id=k1 customer=ada
     stemma -C shop create Cart id=k2 customer=ada
-    stemma -C field update Customer ada name=Field --by bob
+    stemma -C field update Customer ada name=Field --author bob
     stemma -C shop update Customer ada name=Shop
     stemma -C field delete Team blue
     stemma -C shop update Team blue name=Bleu
@@ -51,7 +51,18 @@ struct JSONShapeTests {
     stemma -C field pull source
     stemma clone field gone --name gone
     stemma -C field remote add gone gone
+    stemma clone gone lonely --name lonely
+    stemma clone gone other --name other
+    stemma -C lonely remote add other other
     rm -r gone
+    stemma -C lonely sync --json || test $? = 69
+    stemma -C lonely pull --json || test $? = 69
+    stemma clone shop badges --name badges --partition Badge
+    echo 'type Note @model { id: ID! color: Int }' > int.graphql
+    echo 'type Note @model { id: ID! color: String }' > text.graphql
+    stemma init int --schema int.graphql --name int
+    stemma init text --schema text.graphql --name text
+    stemma -C int sync text
     stemma -C field export Customer
 
     stemma init many --schema shop.graphql --name many
@@ -98,6 +109,9 @@ struct JSONShapeTests {
     stemma -C cut verify --json
     stemma -C cut segments --json
     stemma -C cut status --json
+    cp -a shop extra
+    echo nonsense > extra/log/00000099.segment
+    stemma -C extra status --check --json
     tail -c +2 shop/log/00000001.segment > lacking.segment
     stemma inspect lacking.segment --json
     (printf x; cat shop/log/00000001.segment) > surplus.segment
@@ -111,6 +125,9 @@ struct JSONShapeTests {
   private static let reading = """
     stemma -C field status
     stemma -C many status
+    stemma -C lonely status
+    stemma -C int status
+    stemma -C badges get Badge b --include team
     stemma -C field get Customer ada --include cart
     stemma -C field get Customer bob --include cart
     stemma -C field get Team red --include members.posts
@@ -150,6 +167,7 @@ struct JSONShapeTests {
     stemma -C shop remote list
     stemma -C field remote list
     stemma -C field scope list
+    stemma -C field scope list --partitions
     """
 
   /// What the page says and the story does not bring about: events of which a cause is lost, events that were lost

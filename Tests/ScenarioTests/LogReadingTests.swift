@@ -14,7 +14,7 @@ struct LogReadingTests {
     ]
     for (index, line) in lines.enumerated() {
       try work.stemma(
-        "-C", "shop", "import", "-", "--by", index == 1 ? "bob" : "ann", input: line + "\n")
+        "-C", "shop", "import", "-", "--author", index == 1 ? "bob" : "ann", input: line + "\n")
     }
     return work
   }
@@ -251,7 +251,7 @@ struct LogReadingTests {
   @Test("show finds an event by position, name and digest; blame and history know a deleted record")
   func events() throws {
     let work = try shop()
-    try work.stemma("-C", "shop", "delete", "Team", "red", "--by", "eve")
+    try work.stemma("-C", "shop", "delete", "Team", "red", "--author", "eve")
     let event = try #require(try work.stemma("-C", "shop", "log", "-n", "1", "--json").array().first)
     let names = ["@" + (event.text("position") ?? ""), event.text("event") ?? "", event.text("digest") ?? ""]
     for name in names {
@@ -287,7 +287,7 @@ struct LogReadingTests {
       try work.stemma("-C", "shop", "restore", "Team", "red", "--as-of", "@1.0", "-n").lines.first
         == "~ Team[red]")
     #expect(try positions(work).count == 3)
-    let undone = try work.stemma("-C", "shop", "undo", "@1.1", "--by", "eve", "--json").object()
+    let undone = try work.stemma("-C", "shop", "undo", "@1.1", "--author", "eve", "--json").object()
     #expect(undone.number("events") == 1)
     #expect(
       try work.stemma("-C", "shop", "get", "Team", "red", "--json").object().object("fields").text("name")

@@ -16,12 +16,15 @@ struct NodeCommandTests {
     let status = try work.stemma("-C", "copy", "status", "--json").object()
     #expect(
       status.members == [
-        "directory", "name", "origin", "scope", "models", "events", "partitions", "files", "logBytes",
+        "directory", "name", "origin", "scope", "models", "events", "partitions", "largestPartitions",
+        "files", "logBytes",
         "tableBytes",
-        "records", "conflicts", "peers", "notices",
+        "records", "conflicts", "danglingReferences", "corruption", "missing", "unrecognizedFiles",
+        "schemaDifferences", "isSound", "peers", "notices",
       ])
     let peer = try #require(status.array("peers").first)
-    #expect(peer.members == ["name", "address", "behind", "ahead", "partitions", "problem"])
+    #expect(
+      peer.members == ["name", "address", "behind", "ahead", "partitions", "problem", "lastExchange"])
     #expect(peer.number("behind") == 1)
     #expect(peer.object("partitions").object("site=a").members == ["behind", "ahead"])
     let pulled = try work.stemma("-C", "copy", "pull", "--json").object()
@@ -29,8 +32,9 @@ struct NodeCommandTests {
     #expect(pulled["partitions"] as? [String] == ["site=a"])
     #expect(pulled.number("events") == 1)
     #expect(try work.stemma("-C", "copy", "push", "--json").object().members == transfer)
-    let synced = try work.stemma("-C", "copy", "sync", "--json").object()
-    #expect(synced.members == ["pulled", "pushed"])
+    let syncs = try work.stemma("-C", "copy", "sync", "--json").array()
+    let synced = try #require(syncs.first)
+    #expect(syncs.count == 1 && synced.members == ["peer", "pulled", "pushed"])
     #expect(synced.object("pulled").members == transfer)
     #expect(synced.object("pushed").members == transfer)
     try work.stemma("clone", "copy", "third", "--name", "third")
@@ -61,6 +65,88 @@ struct NodeCommandTests {
     #expect(try work.attempt("-C", "shop", "remote", "remove", "office").status == 66)
   }
 
+  @Test("status --check exits with 1 for a dangling reference and for an unrecognized file")
+  func statusCheck() throws {
+    let work = try Shop.open()
+    func check() throws -> [String: Any] {
+      let result = try work.attempt("-C", "shop", "status", "--check", "--json")
+      let status = try result.object()
+      #expect(result.status == (status["isSound"] as? Bool == true ? 0 : 1), "\(result)")
+      let quiet = try work.attempt("-C", "shop", "status", "--check")
+      #expect(quiet.status == result.status && quiet.output.hasPrefix("node "))
+      #expect(try work.attempt("-C", "shop", "status").status == 0)
+      return status
+    }
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    try work.stemma("-C", "shop", "create", "Badge", "id=b", "team=red")
+    #expect(try check()["isSound"] as? Bool == true)
+
+    try work.stemma("-C", "shop", "create", "Badge", "id=lost", "team=nosuch")
+    let dangling = try check()
+    #expect(dangling["isSound"] as? Bool == false)
+    #expect(dangling.number("danglingReferences") == 1 && dangling.number("conflicts") == 0)
+    try work.stemma("-C", "shop", "delete", "Badge", "lost")
+    #expect(try check()["isSound"] as? Bool == true)
+
+    try work.write("shop/log/00000099.segment", "nonsense")
+    let unrecognized = try check()
+    #expect(unrecognized["isSound"] as? Bool == false)
+    #expect(unrecognized["unrecognizedFiles"] as? [String] == ["00000099.segment"])
+  }
+
+  @Test("status reports time and result of the last exchange with each remote, and --check one that failed")
+  func lastExchange() throws {
+    let work = try Shop.open()
+    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
+    try work.stemma("clone", "shop", "copy", "--name", "copy")
+    func last() throws -> [String: Any]? {
+      try work.stemma("-C", "copy", "status", "--json").object().array("peers").first?["lastExchange"]
+        as? [String: Any]
+    }
+    let cloned = try #require(try last())
+    #expect(cloned.members == ["time", "pulled", "pushed", "problem"])
+    #expect(cloned.number("pulled") == 1 && cloned.number("pushed") == nil && cloned.text("problem") == nil)
+    try work.stemma("-C", "copy", "create", "Team", "id=blue", "name=Blue")
+    try work.stemma("-C", "copy", "sync")
+    let synced = try #require(try last())
+    #expect(synced.number("pulled") == 0 && synced.number("pushed") == 1)
+    #expect(cloned.text("time") != synced.text("time"))
+    #expect(try work.attempt("-C", "copy", "status", "--check").status == 0)
+
+    // The directory of a remote is the remote, too.
+    try FileManager.default.moveItem(atPath: work.file("shop"), toPath: work.file("away"))
+    #expect(try work.attempt("-C", "copy", "pull").status == 69)
+    let failed = try #require(try last())
+    #expect(failed.number("pulled") == nil && failed.text("problem") != nil)
+    #expect(try work.attempt("-C", "copy", "status", "--check").status == 1)
+    try FileManager.default.moveItem(atPath: work.file("away"), toPath: work.file("shop"))
+    try work.stemma("-C", "copy", "pull", "shop")
+    #expect(try last()?.number("pulled") == 0)
+    #expect(try work.attempt("-C", "copy", "status", "--check").status == 0)
+
+    try work.stemma("-C", "copy", "remote", "remove", "source")
+    try work.stemma("-C", "copy", "remote", "add", "source", "shop")
+    #expect(try last() == nil)
+  }
+
+  @Test("status --json lists the fields that a peer declares with another type")
+  func schemaDifferences() throws {
+    let work = try Workplace()
+    for (name, type) in [("here", "Int"), ("there", "String")] {
+      try work.write("\(name).graphql", "type Note @model { id: ID! color: \(type) }")
+      try work.stemma("init", name, "--schema", "\(name).graphql", "--name", name)
+    }
+    #expect(try work.attempt("-C", "here", "status", "--check").status == 0)
+    try work.stemma("-C", "here", "sync", "there")
+    let checked = try work.attempt("-C", "here", "status", "--check", "--json")
+    #expect(checked.status == 1)
+    let difference = try #require(try checked.object().array("schemaDifferences").first)
+    #expect(
+      difference as? [String: String] == [
+        "field": "Note.color", "type": "Int", "peer": "there", "peerType": "String",
+      ])
+  }
+
   /// It ended the run, and with --json nothing was told of what had been done.
   @Test("a remote that fails keeps the others waiting no more than it takes, and they are told")
   func failingRemotes() throws {
@@ -74,8 +160,9 @@ struct NodeCommandTests {
     let synced = try work.attempt("-C", "shop", "sync", "--json")
     #expect(synced.status == 69, "\(synced)")
     let told = try synced.array()
-    #expect(told.map { $0.text("peer") } == ["first", "last"])
-    #expect(told.map { $0.object("pushed").number("events") } == [1, 1])
+    #expect(told.map { $0.text("peer") } == ["first", "gone", "last"])
+    #expect(told.map { $0.object("pushed").number("events") } == [1, nil, 1])
+    #expect(told[1].members == ["peer", "error"])
     #expect(synced.errors.hasPrefix("stemma: gone: "), "\(synced.errors)")
     #expect(synced.errors.contains("`stemma remote remove`"), "\(synced.errors)")
     #expect(synced.errors.split(separator: "\n").count == 1, "\(synced.errors)")
@@ -85,7 +172,7 @@ struct NodeCommandTests {
     let pulled = try work.attempt("-C", "shop", "pull")
     #expect(pulled.status == 69)
     #expect(pulled.lines == ["pulled nothing new from first", "pulled nothing new from last"])
-    #expect(try work.attempt("-C", "shop", "push", "--ndjson").objects().count == 2)
+    #expect(try work.attempt("-C", "shop", "push", "--ndjson").objects().count == 3)
     // The first failure gives the exit code, and each one is told.
     for name in ["stemma.json", "stemma.json.copy"] {
       try FileManager.default.removeItem(atPath: work.file("first/" + name))
@@ -93,12 +180,14 @@ struct NodeCommandTests {
     let two = try work.attempt("-C", "shop", "push", "--json")
     #expect(two.status == 66 && two.errors.contains("stemma: first: "), "\(two)")
     #expect(two.errors.contains("stemma: gone: "), "\(two.errors)")
-    #expect(try two.array().map { $0.text("peer") } == ["last"])
+    #expect(try two.array().map { $0.members.contains("error") } == [true, true, false])
     try FileManager.default.removeItem(atPath: work.file("last"))
-    #expect(try work.attempt("-C", "shop", "push", "--json").array().isEmpty)
+    #expect(try work.attempt("-C", "shop", "push", "--json").array().count == 3)
     // One that was named alone says no more than what is wrong.
     let one = try work.attempt("-C", "shop", "sync", "gone", "--json")
-    #expect(one.status == 69 && one.output.isEmpty, "\(one)")
+    #expect(one.status == 69, "\(one)")
+    #expect(try one.array().map(\.members) == [["peer", "error"]])
+    #expect(try work.attempt("-C", "shop", "pull", "gone", "--json").output.isEmpty)
     #expect(!one.errors.contains("remote remove"), "\(one.errors)")
   }
 
@@ -112,12 +201,12 @@ struct NodeCommandTests {
     func held() throws -> [String] {
       try work.stemma("-C", "copy", "digest", "--json").array().compactMap { $0.text("partition") }
     }
-    #expect(try work.stemma("-C", "copy", "scope", "list", "--json").texts() == ["site=paris"])
+    func patterns() throws -> [String] {
+      try work.stemma("-C", "copy", "scope", "list", "--json").array().compactMap { $0.text("pattern") }
+    }
+    #expect(try patterns() == ["site=paris"])
     try work.stemma("-C", "copy", "scope", "add", "site=b*", "!site=bonn")
-    #expect(
-      try Set(work.stemma("-C", "copy", "scope", "list", "--json").texts()) == [
-        "site=paris", "site=b*", "!site=bonn",
-      ])
+    #expect(try Set(patterns()) == ["site=paris", "site=b*", "!site=bonn"])
     #expect(try held() == ["site=paris"])
     try work.stemma("-C", "copy", "pull")
     #expect(try held() == ["site=berlin", "site=paris"])

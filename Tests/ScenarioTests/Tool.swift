@@ -60,7 +60,9 @@ struct Tool {
     process.arguments = arguments
     process.currentDirectoryURL = URL(fileURLWithPath: directory)
     var variables = ProcessInfo.processInfo.environment
-    for name in ["STEMMA_NODE", "STEMMA_BY"] { variables[name] = nil }
+    variables["STEMMA_NODE"] = nil
+    // What is printed does not depend on the login name.
+    variables["STEMMA_AUTHOR"] = ""
     process.environment = variables.merging(environment) { $1 }
     // Files, not pipes: nothing can fill up, and no thread has to read along.
     let scratch = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(

@@ -99,7 +99,7 @@ struct WayOutTests {
     #expect(try work.export("node") == export)
     #expect(try work.stemma("-C", "node", "log", "--oneline").lines.count == log)
     #expect(try work.stemma("-C", "node", "verify").output.contains("all good"))
-    try work.stemma("-C", "node", "create", "Row", "tenant=x", "n=1", "text=x", "--by", "ann")
+    try work.stemma("-C", "node", "create", "Row", "tenant=x", "n=1", "text=x", "--author", "ann")
     try work.stemma("-C", "peer", "create", "Row", "tenant=x", "n=2", "text=x")
     try work.stemma("-C", "node", "sync", "peer")
     #expect(try work.export("node") == work.export("peer"))

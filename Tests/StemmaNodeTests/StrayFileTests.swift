@@ -85,7 +85,7 @@ import Testing
     let before = try pair.verify()
     #expect(before.damage.map(\.file) == [pair.path(stray)] && !before.isDamaged)
     let notices = try pair.bench.open("a", .read).status().notices
-    #expect(notices == ["1 file in log/ is none of the log's (\(stray)); `stemma verify` says what it is"])
+    #expect(notices == ["log/ contains 1 unrecognized file: \(stray); `stemma verify` describes it"])
     do {
       let a = try pair.bench.open("a")
       for number in 10..<16 {

@@ -16,6 +16,7 @@ struct Diff: ParsableCommand {
       Examples:
         stemma diff yesterday
         stemma diff @3.17 @4.0 --model Book --stat
+        stemma diff office --exit-code && echo 'equal'
         stemma diff ../berlin --json
         stemma diff /mnt/monday/shop /mnt/tuesday/shop --stat
       """)
@@ -23,6 +24,7 @@ struct Diff: ParsableCommand {
   @Argument(help: "The new one.") var b: String?
   @Option(help: "Only this model.", completion: .modelNames) var model: String?
   @Flag(help: "For each model how many records differ.") var stat = false
+  @Flag(help: "Exit with 1 if there are differences.") var exitCode = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -40,6 +42,7 @@ struct Diff: ParsableCommand {
     } thenAlways: {
       writer.finish()
     }
+    if exitCode, writer.hasDifferences { throw ExitCode.no }
   }
 
   private func model(of node: Node) throws -> Model? {
@@ -113,6 +116,7 @@ final class DifferenceWriter {
   private let stat: Bool
   private var counts = ModelCounts()
   private var array: [JSON] = []
+  private(set) var hasDifferences = false
 
   init(_ node: Node, _ format: FormatOptions, stat: Bool = false, pages: Bool = true) {
     description = node.description
@@ -123,6 +127,7 @@ final class DifferenceWriter {
 
   func write(_ difference: RecordDifference) {
     counts.add(difference.kind, difference.model.name)
+    hasDifferences = true
     if stat { return }
     if format.json {
       array.append(difference.json(description))

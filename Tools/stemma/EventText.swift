@@ -79,7 +79,16 @@ struct EventText {
     // That a record exists is no change of a field.
     let decisions = event.assignments.filter { $0.field == Event.existenceField }
     return decisions.map { "\(fieldName($0, event)): " + Output.styled(Self.short($0.value.json), .green) }
-      + changes.map(Self.text)
+      + changes.map(Self.text) + kept(event, changes)
+  }
+
+  /// Of a decision the values that were shown before it: they changed nothing, and ended a conflict.
+  private func kept(_ event: Event, _ changes: [ChangeDescription]) -> [String] {
+    guard event.isDecision else { return [] }
+    let changed = Set(changes.map { printable($0.field) })
+    return event.assignments.filter {
+      $0.field != Event.existenceField && !changed.contains(fieldName($0, event))
+    }.map { "\(fieldName($0, event)): " + Output.styled(Self.short($0.value.json), .green) + " (kept)" }
   }
 
   private func context(_ context: Context) -> String {

@@ -22,7 +22,7 @@ struct LogCommand: ParsableCommand {
       """)
   @Option(
     name: .customShort("n", allowingJoined: true),
-    help: ArgumentHelp("Stop after this many events.", valueName: "count"))
+    help: ArgumentHelp("Stop after this many events; -5 means -n 5.", valueName: "count"))
   var n: Int?
   @Flag(help: "Oldest first.") var reverse = false
   @OptionGroup(title: "Which events") var selection: EventSelection
@@ -51,10 +51,18 @@ struct LogCommand: ParsableCommand {
   var mutations = false
   @Flag(help: "Show the newest ten (or -n), oldest first, and go on with what is appended until interrupted.")
   var follow = false
+  /// Refused, with the right spelling of what was meant.
+  @Argument(help: .hidden) var words: [String] = []
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
   func validate() throws {
+    if let model = words.first {
+      let keys = words.dropFirst()
+      let options = (["--model \(model)"] + keys.map { "--key \($0)" }).joined(separator: " ")
+      let history = keys.isEmpty ? "" : ", or `stemma history \(words.joined(separator: " "))`"
+      throw ValidationError("a record is named by options: `stemma log \(options)`\(history)")
+    }
     if let n, n < 0 { throw ValidationError("-n takes a number of events") }
     let forms = [oneline, stat, template != nil, mutations].count { $0 }
     if forms > 1 { throw ValidationError("--oneline, --stat, --format and --mutations exclude each other") }
@@ -233,6 +241,10 @@ struct EventSelection: ParsableArguments {
   var origin: [String] = []
   @Option(
     parsing: .singleValue,
+    help: ArgumentHelp("Only events of this author's commits; may be repeated.", valueName: "name"))
+  var author: [String] = []
+  @Option(
+    parsing: .singleValue,
     help: ArgumentHelp("create, update, delete, link, unlink or resolve; may be repeated.", valueName: "op"),
     completion: .operations)
   var op: [String] = []
@@ -263,6 +275,7 @@ struct EventSelection: ParsableArguments {
   func filter(_ node: Node) throws -> LogFilter {
     var filter = LogFilter()
     filter.texts = grep
+    filter.authors = Set(author)
     for model in model {
       let words = try RecordWords(node, model: model)
       filter.models.append(words.model)

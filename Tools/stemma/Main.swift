@@ -63,12 +63,12 @@ struct Stemma: ParsableCommand {
     // Nothing here waits for a thread of libdispatch.
     stemma_keep_queues()
     do {
-      arguments = joiningNegativeNumbers(arguments)
       if let script = try Completions.script(arguments) {
         Output.line(script)
         return Output.flush()
       }
-      var command = try parse(arguments)
+      var command: any ParsableCommand
+      (command, arguments) = try parseNumbers(arguments)
       try DoubledOptions.refuse(arguments, of: type(of: command))
       if command is NodelessCommand, NodeOptions.leadingDirectory != nil {
         let name = type(of: command)._commandName
@@ -98,14 +98,49 @@ struct Stemma: ParsableCommand {
 }
 
 extension Stemma {
+  /// Reads the arguments, negative numbers among them; gives them as they were read.
+  private static func parseNumbers(_ arguments: [String]) throws -> (any ParsableCommand, [String]) {
+    let joined = joiningNegativeNumbers(arguments)
+    do { return (try parse(joined), joined) } catch {
+      let options = arguments.prefix { $0 != "--" }
+      guard let number = options.first(where: isNegative), exitCode(for: error) != .success else {
+        throw error
+      }
+      if arguments.first == "log" {
+        let mistake = fullMessage(for: error)
+        guard options.contains(where: { isNegative($0) && mistake.contains($0) }) else { throw error }
+        let spelled = joiningNegativeNumbers(spellingCounts(arguments))
+        return (try parse(spelled), spelled)
+      }
+      let behind = arguments[options.endIndex...].dropFirst()
+      let moved = options.filter { !isNegative($0) } + ["--"] + options.filter(isNegative) + behind
+      // Where that does not help, something else is wrong.
+      do { _ = try parse(moved) } catch _ { throw error }
+      throw Failure(
+        "`\(number)` is read as an option; write it behind `--` and all options, as in `\(arguments[0]) … -- \(number)`, "
+          + "or with the name of its part of the key, as in `id=\(number)`", .usage)
+    }
+  }
+
+  private static func isNegative(_ word: String) -> Bool {
+    word.hasPrefix("-") && Double(word.dropFirst()) != nil
+  }
+
+  /// `-5` as `-n 5`.
+  private static func spellingCounts(_ arguments: [String]) -> [String] {
+    let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
+    return arguments[..<end].flatMap { word in
+      UInt(word.dropFirst()) != nil && word.hasPrefix("-") ? ["-n", String(word.dropFirst())] : [word]
+    } + arguments[end...]
+  }
+
   /// `-n -1` as `-n=-1`: the parser would take the number for an option, and say that the value is missing; so the
   /// command says what it takes.
   private static func joiningNegativeNumbers(_ arguments: [String]) -> [String] {
     let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
     var joined: [String] = []
     for argument in arguments[..<end] {
-      let isNumber = argument.hasPrefix("-") && Double(argument.dropFirst()) != nil
-      if isNumber, let option = joined.last, option.hasPrefix("-"), !option.contains("=") {
+      if isNegative(argument), let option = joined.last, option.hasPrefix("-"), !option.contains("=") {
         joined[joined.count - 1] = "\(option)=\(argument)"
       } else {
         joined.append(argument)

@@ -110,7 +110,13 @@ struct Status: ParsableCommand {
       Examples:
         stemma status
         stemma -C shop status --json
+        stemma status --check --json > status.json || echo 'look at it'
       """)
+  @Flag(
+    help: ArgumentHelp(
+      "Exit with 1 if corruption, an unrecognized file, a duplicate event id, a dangling reference, a field of another type "
+        + "at a peer, a forked peer, or a last exchange that failed or left partitions out is known."))
+  var check = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -137,15 +143,28 @@ struct Status: ParsableCommand {
       }
       let status = try found.get()
       Output.line("events      \(grouped(status.events)) in \(counted(status.partitions, "partition"))")
+      for partition in status.largestPartitions {
+        Output.line(
+          printable(
+            "partition   \(partition.partition.description): \(counted(partition.events, "event")), "
+              + counted(partition.rows, "record")))
+      }
+      if status.largestPartitions.count < status.partitions {
+        let others = status.partitions - status.largestPartitions.count
+        Output.line("partition   … and \(grouped(others)) more; `stemma scope list --partitions` lists them")
+      }
       Output.line("log         \(size(status.logBytes)) in \(counted(status.files, "file"))")
       Output.line("tables      \(size(status.tableBytes)), \(counted(Int(status.records), "record"))")
       Output.line("conflicts   \(status.conflicts == 0 ? "none" : grouped(status.conflicts))")
       for peer in status.peers {
         Output.line(printable("peer        \(peer.name) at \(peer.address): \(peer.text)"))
       }
-      for notice in status.notices { Output.line(printable("note        \(notice)")) }
+      for notice in status.notices where !node.notices.contains(notice) {
+        Output.line(printable("note        \(notice)"))
+      }
     }
     Output.flush()
+    if check, !(try found.get().isSound) { throw ExitCode.no }
     try node.checkTablesAreWhole()
   }
 }

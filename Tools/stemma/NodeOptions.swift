@@ -132,15 +132,18 @@ struct PastOptions: ParsableArguments {
 
 /// Who makes a change, and why.
 struct NoteOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Who makes the change (default: STEMMA_BY).", valueName: "name"))
-  var by: String?
+  @Option(
+    help: ArgumentHelp(
+      "The author of the change (default: STEMMA_AUTHOR, or your login name where that is not set; empty: none).",
+      valueName: "name"))
+  var author: String?
 
   @Option(name: .short, help: ArgumentHelp("Why the change is made.", valueName: "note"))
   var message: String?
 
   var note: CommitNote {
-    let environment = ProcessInfo.processInfo.environment["STEMMA_BY"] ?? ""
-    return CommitNote(by: by ?? (environment.isEmpty ? nil : environment), note: message)
+    let author = author ?? ProcessInfo.processInfo.environment["STEMMA_AUTHOR"] ?? NSUserName()
+    return CommitNote(by: author.isEmpty ? nil : author, note: message)
   }
 }
 

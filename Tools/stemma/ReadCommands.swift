@@ -41,7 +41,7 @@ struct Get: ParsableCommand {
       if format.isJSON {
         Output.line(row)
       } else {
-        write(row, indent: "")
+        try RecordText(node, isOfThePast: past.asOf != nil).write(row)
       }
       Output.flush()
     }
@@ -55,32 +55,101 @@ struct Get: ParsableCommand {
     if include.isEmpty { return body(try node.row(model, key, asOf: moment)) }
     try node.withTables(asOf: moment) { body(try $0.row(model, key, including: include)) }
   }
+}
 
-  private func write(_ row: JSON, indent: String) {
-    guard case .object(let members) = row else { return }
-    func member(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
+/// How a record looks to people, a line for each field.
+struct RecordText {
+  private let node: Node
+  /// Whether it is shown as it was: then no command shows its conflicts.
+  private let isOfThePast: Bool
+
+  init(_ node: Node, isOfThePast: Bool) {
+    self.node = node
+    self.isOfThePast = isOfThePast
+  }
+
+  /// `fields`: the names of those that are shown, in this order; nil: all, and the revision.
+  func write(_ row: JSON, fields: [String]? = nil, indent: String = "") throws {
+    let conflicts = RowConflicts(row)
     var table = TextTable()
-    for group in ["key", "fields"] {
-      guard case .object(let fields)? = member(group) else { continue }
-      for (name, value) in fields { table.append([name, printable(plain(value))]) }
+    var values: [(name: String, value: JSON)] = []
+    for group in ["key", "fields"] { if case .object(let members)? = row[group] { values += members } }
+    for name in fields ?? values.map(\.name) {
+      guard let value = values.first(where: { $0.name == name })?.value else { continue }
+      table.append([conflicts.marked(name, name), printable(plain(value))])
     }
-    if let revision = member("revision") { table.append(["revision", plain(revision)]) }
+    if fields == nil, let revision = row["revision"] { table.append(["revision", plain(revision)]) }
     table.write(indent: indent)
-    guard case .object(let included)? = member("included") else { return }
+    if !conflicts.names.isEmpty {
+      Output.line("\(indent)! in conflict: \(try advice(row, conflicts.names))")
+    }
+    try writeIncluded(row, indent)
+  }
+
+  private func writeIncluded(_ row: JSON, _ indent: String) throws {
+    guard case .object(let included)? = row["included"] else { return }
     for (name, value) in included {
       switch value {
       case .array(let rows):
         Output.line("\(indent)\(name): \(counted(rows.count, "record"))")
         for row in rows {
-          write(row, indent: indent + "  ")
+          try write(row, indent: indent + "  ")
           Output.line()
         }
-      case .null: Output.line("\(indent)\(name): none")
+      case .null: Output.line("\(indent)\(name): \(try outsider(row, name) ?? "none")")
       default:
         Output.line("\(indent)\(name):")
-        write(value, indent: indent + "  ")
+        try write(value, indent: indent + "  ")
       }
     }
+  }
+
+  /// The fields in conflict, and the command that shows their values.
+  private func advice(_ row: JSON, _ names: [String]) throws -> String {
+    let fields = names.joined(separator: ", ")
+    guard !isOfThePast, let model = model(of: row), let key = row["key"] else { return fields }
+    return "\(fields); `stemma conflicts show \(try self.name(model, key))` shows the values"
+  }
+
+  /// The record that a relationship leads to where that is outside of the scope.
+  private func outsider(_ row: JSON, _ relationship: String) throws -> String? {
+    guard let key = row["outsideScope"]?[relationship],
+      let target = model(of: row)?.relationship(named: relationship)?.target,
+      let model = node.schema.model(named: target)
+    else { return nil }
+    return "\(try name(model, key)), outside of this node's scope"
+  }
+
+  private func model(of row: JSON) -> Model? {
+    guard case .string(let name)? = row["model"] else { return nil }
+    return node.schema.model(named: name)
+  }
+
+  private func name(_ model: Model, _ key: JSON) throws -> String {
+    "\(model.name) \(KeyWords.text(try node.key(key, of: model), of: model))"
+  }
+}
+
+/// The conflicts of a row of `get` or `list`.
+struct RowConflicts {
+  /// Of fields, and of the existence of the record.
+  let names: [String]
+  /// The names of the columns that have a mark: what is no field of the row marks the key.
+  private let marks: Set<String>
+
+  init(_ row: JSON) {
+    var names: [String] = []
+    if case .array(let conflicts)? = row["conflicts"] { names = conflicts.map(plain) }
+    var marks = Set(names)
+    if names.contains(where: { row["fields"]?[$0] == nil }), case .object(let key)? = row["key"] {
+      marks.formUnion(key.prefix(1).map(\.name))
+    }
+    (self.names, self.marks) = (names, marks)
+  }
+
+  /// A text of a column, with ` !` behind it if the column is in conflict.
+  func marked(_ text: String, _ column: String) -> String {
+    marks.contains(column) ? Output.styled(text.isEmpty ? "!" : text + " !", .red) : text
   }
 }
 
@@ -98,7 +167,8 @@ struct List: ParsableCommand {
       Examples:
         stemma list Track --where 'milliseconds>600000' --limit 5
         stemma list File --where partition=Tests --ndjson
-        stemma list Book --as-of yesterday
+        stemma list Book --as-of yesterday --fields isbn,title
+        stemma list Book --limit 3 --vertical
       """)
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Option(
@@ -112,6 +182,12 @@ struct List: ParsableCommand {
   var order: [String] = []
   @Option(help: "At most so many.") var limit: Int?
   @Option(help: "Leave out so many first.") var offset: Int = 0
+  @Option(
+    help: ArgumentHelp(
+      "Show only these fields, in this order; JSON has the whole key besides.", valueName: "field,field"),
+    completion: .fieldNames)
+  var fields: String?
+  @Flag(help: "A line for each field, as `get` shows a record.") var vertical = false
   @OptionGroup var past: PastOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
@@ -119,6 +195,7 @@ struct List: ParsableCommand {
   func validate() throws {
     if let limit, limit < 0 { throw ValidationError("--limit takes a number of records, 0 or more") }
     if offset < 0 { throw ValidationError("--offset takes a number of records, 0 or more") }
+    if vertical, format.isJSON { throw ValidationError("--vertical is for people; leave it or JSON out") }
   }
 
   func run() throws {
@@ -130,40 +207,72 @@ struct List: ParsableCommand {
         ? Listing.Order(String(name.dropFirst()), isDescending: true) : Listing.Order(name)
     }
     var array: [JSON] = []
-    var table: [[String]] = []
-    let fields = words.model.fields
+    let fields = try shownFields(words)
+    var table = TextTable(fields.map { Output.styled($0.name, .bold) })
+    var shown = 0
+    var hasConflicts = false
     let listing = Listing(model, where: conditions, order: ordering, limit: limit, offset: offset)
-    let show: (JSON) -> Void = { row in
-      if format.json {
-        array.append(row)
-      } else if format.ndjson {
-        Output.line(row)
+    let show: (JSON) throws -> Void = { row in
+      if format.isJSON {
+        let row = self.fields == nil ? row : Self.narrowed(row, to: fields)
+        if format.json { array.append(row) } else { Output.line(row) }
+        return
+      }
+      let conflicts = RowConflicts(row)
+      if vertical {
+        if shown > 0 { Output.line() }
+        try RecordText(node, isOfThePast: past.asOf != nil).write(
+          row, fields: self.fields == nil ? nil : fields.map(\.name))
       } else {
-        var values: [String: String] = [:]
-        if case .object(let members) = row {
-          for case (_, .object(let group)) in members {
-            for (name, value) in group { values[name] = plain(value) }
-          }
-        }
+        hasConflicts = hasConflicts || !conflicts.names.isEmpty
         table.append(
-          fields.map {
-            let text = printable(values[$0.name] ?? "")
-            return text.count > 60 ? text.prefix(59) + "…" : text
+          fields.map { field in
+            let value = row["key"]?[field.name] ?? row["fields"]?[field.name]
+            let text = printable(value.map(plain) ?? "")
+            return conflicts.marked(text.count > 60 ? text.prefix(59) + "…" : text, field.name)
           })
       }
+      shown += 1
     }
     try goingAroundDamage {
       try past.read(node, words.model) { try $0.list(listing, show) }
       if past.asOf == nil { try node.checkTablesAreWhole() }
     } thenAlways: {
       if format.json { Output.line(.array(array)) }
-      if !format.isJSON {
-        var text = TextTable(fields.map { Output.styled($0.name, .bold) })
-        for row in table { text.append(row) }
-        text.write()
+      if !format.isJSON, !vertical {
+        table.write()
+        if hasConflicts {
+          let command = past.asOf == nil ? "; `stemma conflicts --model \(model)` lists all" : ""
+          Output.line("! in conflict\(command)")
+        }
       }
       Output.flush()
     }
+  }
+
+  /// Those of --fields, or all.
+  private func shownFields(_ words: RecordWords) throws -> [Field] {
+    guard let fields else { return words.model.fields }
+    return try fields.split(separator: ",").map { name in
+      guard let field = words.model.field(named: String(name)) else {
+        throw MutationError.unknownField(
+          model: model, field: String(name), known: words.model.fields.map(\.name))
+      }
+      return field
+    }
+  }
+
+  /// A row with some of its fields.
+  private static func narrowed(_ row: JSON, to fields: [Field]) -> JSON {
+    guard case .object(let members) = row else { return row }
+    return .object(
+      members.map { (member) -> (name: String, value: JSON) in
+        guard member.name == "fields" else { return member }
+        let values: [(name: String, value: JSON)] = fields.compactMap { field in
+          member.value[field.name].map { (field.name, $0) }
+        }
+        return (member.name, .object(values))
+      })
   }
 
   /// The signs of conditions, those first that begin with another one.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import StemmaEvents
 import StemmaNode
+import StemmaTables
 
 struct Clone: ParsableCommand, NodelessCommand {
   static let configuration = CommandConfiguration(
@@ -128,8 +129,10 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
   for notice in node.notices { Output.warning(notice) }
   let peers = try node.peers(options.peer)
   let isOne = peers.count == 1
+  let isArray = !isOne || (pulls && pushes)
   var results: [JSON] = []
-  var missing: NodeError?
+  /// Of the only peer: thrown at the end.
+  var error: NodeError?
   var failure: ExitCode?
   for peer in peers {
     let bar = ProgressBar(peer.name)
@@ -139,14 +142,24 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
       }
     }
     bar.finish()
-    if !isOne, case .failure(let error) = outcome {
-      let code = tell(error, of: peer.name)
-      failure = failure ?? code
+    func note(_ met: NodeError) {
+      if isOne {
+        error = met
+      } else {
+        let code = tell(met, of: peer.name)
+        failure = failure ?? code
+      }
+    }
+    var members: [(name: String, value: JSON)] = []
+    if isArray { members.append(("peer", .string(peer.name))) }
+    let report: Node.ExchangeReport
+    switch outcome {
+    case .success(let made): report = made
+    case .failure(let met):
+      note(met)
+      if isArray { results.append(.object(members + [("error", .string(Explanation(met).message))])) }
       continue
     }
-    let report = try outcome.get()
-    var members: [(name: String, value: JSON)] = []
-    if !isOne { members.append(("peer", .string(peer.name))) }
     if pulls && pushes {
       members.append(("pulled", report.pulled?.json ?? .null))
       members.append(("pushed", report.pushed?.json ?? .null))
@@ -159,21 +172,15 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
       if let pushed = report.pushed { Output.line("pushed \(pushed.text) to \(peer.name)") }
     }
     for notice in report.notices { Output.warning(notice) }
-    guard let lost = report.missing else { continue }
-    if isOne {
-      missing = lost
-    } else {
-      let code = tell(lost, of: peer.name)
-      failure = failure ?? code
-    }
+    if let lost = report.missing { note(lost) }
   }
   if options.format.json {
-    Output.line(isOne ? results[0] : .array(results))
+    if isArray { Output.line(.array(results)) } else { results.forEach { Output.line($0) } }
   } else if options.format.ndjson {
     for result in results { Output.line(result) }
   }
   Output.flush()
-  if let missing { throw missing }
+  if let error { throw error }
   if let failure { throw failure }
 }
 
@@ -195,7 +202,8 @@ struct Remote: ParsableCommand {
         stemma remote add office ../office
         stemma remote list --json
       """,
-    subcommands: [RemoteAdd.self, RemoteList.self, RemoteRemove.self], defaultSubcommand: RemoteList.self)
+    subcommands: [RemoteAdd.self, RemoteList.self, RemoteSetURL.self, RemoteRemove.self],
+    defaultSubcommand: RemoteList.self)
 }
 
 struct RemoteAdd: ParsableCommand {
@@ -216,10 +224,32 @@ struct RemoteAdd: ParsableCommand {
 
   func run() throws {
     let node = try options.openForWriting()
-    if let place = FilePlace(address), place == FilePlace(node.directory) {
-      throw Failure("\(address) is this node itself; name another node's directory", .usage)
-    }
+    try refuseItself(address, node)
     try node.addRemote(name, address)
+  }
+}
+
+private func refuseItself(_ address: String, _ node: Node) throws {
+  guard let place = FilePlace(address), place == FilePlace(node.directory) else { return }
+  throw Failure("\(address) is this node itself; name another node's directory", .usage)
+}
+
+struct RemoteSetURL: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set-url", abstract: "Change the directory of a peer.",
+    discussion: """
+      Examples:
+        stemma remote set-url office ../moved/office
+        stemma -C shop remote set-url backup /mnt/backup/shop
+      """)
+  @Argument(help: "The name.", completion: .remoteNames) var name: String
+  @Argument(help: "The other node's directory.", completion: .directory) var address: String
+  @OptionGroup var options: NodeOptions
+
+  func run() throws {
+    let node = try options.openForWriting()
+    try refuseItself(address, node)
+    try node.setRemote(name, address)
   }
 }
 
@@ -280,26 +310,91 @@ struct ScopeCommand: ParsableCommand {
 
 struct ScopeList: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List the patterns of this node's scope.",
+    commandName: "list", abstract: "List the patterns of this node's scope, and what it holds of each.",
     discussion: """
       Examples:
         stemma scope list
-        stemma scope list --json
+        stemma scope list --partitions --json
       """)
+  @Flag(help: "The partitions that this node holds instead of the patterns.") var partitions = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
   func run() throws {
     let node = try options.open()
-    if format.json {
-      Output.line(.array(node.mark.scope.patterns.map { .string($0) }))
-    } else {
-      for pattern in node.mark.scope.patterns {
-        if format.ndjson { Output.line(.string(pattern)) } else { Output.line(pattern) }
+    let contents = try node.partitions()
+    var array: [JSON] = []
+    var table: TextTable
+    if partitions {
+      table = TextTable(["partition", "events", "records"], numeric: [1, 2])
+      for content in contents {
+        table.append([
+          printable(content.partition.description), grouped(content.events), grouped(content.rows),
+        ])
+        array.append(content.json)
       }
+    } else {
+      table = TextTable(["pattern", "partitions", "events", "records"], numeric: [1, 2, 3])
+      for pattern in node.mark.scope.patterns {
+        // Of an exclusion what it names, which is held while a purge is unfinished.
+        let scope = try node.scope([pattern.hasPrefix("!") ? String(pattern.dropFirst()) : pattern])
+        let fitting = contents.filter { scope.contains($0.partition) }
+        let counts = [UInt64(fitting.count), fitting.events, fitting.records]
+        table.append([printable(pattern)] + counts.map { grouped($0) })
+        let members = zip(["partitions", "events", "records"], counts).map { name, count in
+          (name: name, value: JSON.int(Int64(clamping: count)))
+        }
+        array.append(.object([("pattern", .string(pattern))] + members))
+      }
+    }
+    if format.json {
+      Output.line(.array(array))
+    } else if format.ndjson {
+      array.forEach { Output.line($0) }
+    } else {
+      table.write()
     }
     Output.flush()
   }
+}
+
+extension [PartitionContents] {
+  fileprivate var events: UInt64 { reduce(0) { $0 + $1.events } }
+  fileprivate var records: UInt64 { reduce(0) { $0 + $1.rows } }
+
+  /// `3 partitions, 120 events and 40 records`.
+  fileprivate var text: String {
+    "\(counted(count, "partition")), \(counted(events, "event")) and \(counted(records, "record"))"
+  }
+}
+
+/// What `scope add` and `scope remove` share.
+private func changeScope(
+  _ options: NodeOptions, adding: [String], removing: [String], discards: Bool, rehearses: Bool
+) throws {
+  let node = try rehearses ? options.openForRehearsal() : options.openForWriting()
+  let purged = try node.contentsPurged(adding: adding, removing: removing)
+  let idle = try node.idlePatternsAnywhere(adding)
+  if rehearses {
+    Output.line(purged.isEmpty ? "would purge nothing" : "would purge \(purged.text):")
+    for content in purged {
+      Output.line(
+        printable(
+          "  \(content.partition.description): \(counted(content.events, "event")), \(counted(content.rows, "record"))"
+        ))
+    }
+  } else {
+    let names = try node.changeScope(adding: adding, removing: removing, discards: discards)
+    let counts = purged.filter { names.contains($0.partition.description) }.text
+    Output.line(
+      printable(
+        "scope \(node.mark.scope.patterns.joined(separator: " "))"
+          + (names.isEmpty ? "" : "; purged \(counts): \(names.joined(separator: " "))")))
+  }
+  for pattern in idle {
+    Output.warning("no partition here, or of a remote that can be read, fits `\(pattern)`")
+  }
+  Output.flush()
 }
 
 struct ScopeAdd: ParsableCommand {
@@ -307,22 +402,19 @@ struct ScopeAdd: ParsableCommand {
     commandName: "add", abstract: "Hold more partitions; the next pull fetches them.",
     discussion: """
       A pattern with ! before it leaves partitions out: these are purged, and that is refused while one has events of \
-      this node that no peer has acknowledged.
+      this node that no peer has acknowledged. -n asks no peer.
       Examples:
         stemma scope add partition=Documentation
         stemma scope add 'tenantId=ac*' '!tenantId=acid'
+        stemma scope add '!tenantId=acid' -n
       """)
   @Argument(help: "Patterns.") var patterns: [String]
   @Flag(help: "Purge also what no peer has, where a pattern leaves partitions out.") var discard = false
+  @Flag(name: .short, help: "Only show what would be purged.") var n = false
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try options.openForWriting()
-    let purged = try node.changeScope(adding: patterns, removing: [], discards: discard)
-    Output.line(
-      "scope \(node.mark.scope.patterns.joined(separator: " "))"
-        + (purged.isEmpty ? "" : "; purged \(purged.joined(separator: " "))"))
-    Output.flush()
+    try changeScope(options, adding: patterns, removing: [], discards: discard, rehearses: n)
   }
 }
 
@@ -331,22 +423,18 @@ struct ScopeRemove: ParsableCommand {
     commandName: "remove",
     abstract: "Hold fewer partitions; what no other pattern covers is purged.",
     discussion: """
-      Refused while a partition has events of this node that no peer has acknowledged.
+      Refused while a partition has events of this node that no peer has acknowledged. -n asks no peer.
       Examples:
-        stemma scope remove partition=Documentation
+        stemma scope remove partition=Documentation -n
         stemma scope remove 'tenantId=ac*' --discard
       """)
   @Argument(help: "Patterns, as `scope list` shows them.") var patterns: [String]
   @Flag(help: "Purge also what no peer has.") var discard = false
+  @Flag(name: .short, help: "Only show what would be purged.") var n = false
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    let node = try options.openForWriting()
-    let purged = try node.changeScope(adding: [], removing: patterns, discards: discard)
-    Output.line(
-      "scope \(node.mark.scope.patterns.joined(separator: " "))"
-        + (purged.isEmpty ? "" : "; purged \(purged.joined(separator: " "))"))
-    Output.flush()
+    try changeScope(options, adding: [], removing: patterns, discards: discard, rehearses: n)
   }
 }
 

@@ -217,7 +217,8 @@ extension Store {
             name: $0.name, address: $0.address, behind: $0.lag == nil ? nil : $0.behind,
             ahead: $0.lag == nil ? nil : $0.ahead, problem: $0.problem.map(StoreError.words))
         },
-        notices: (status.notices + node.notices).map(StoreError.words))
+        notices: (status.notices + node.notices.filter { !status.notices.contains($0) }).map(StoreError.words)
+      )
     }
   }
 }

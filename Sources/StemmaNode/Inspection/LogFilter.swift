@@ -20,6 +20,8 @@ package struct LogFilter: Sendable {
   /// Of which one occurs in the note, in who or what made the commit, in the key or in a value; empty: whatever stands
   /// there.
   package var texts: [String] = []
+  /// Of which one made the commit; empty: whoever made it.
+  package var authors: Set<String> = []
   /// The first and the last one, both included.
   package var since: Moment?
   package var until: Moment?
@@ -43,10 +45,13 @@ package struct LogFilter: Sendable {
     if let since, !isSince(since, event.timestamp, stored.position) { return false }
     if let until, !until.includes(stored) { return false }
     if !scope.isEverything, !scope.contains(event.partition) { return false }
-    if texts.isEmpty { return true }
+    if readsNoNotes { return true }
     let note = note()
-    return texts.contains { contains(event, note, $0) }
+    if !authors.isEmpty, !(note.by.map(authors.contains) ?? false) { return false }
+    return texts.isEmpty || texts.contains { contains(event, note, $0) }
   }
+
+  private var readsNoNotes: Bool { texts.isEmpty && authors.isEmpty }
 
   private func isSince(_ moment: Moment, _ timestamp: Timestamp, _ position: Position) -> Bool {
     switch moment {
@@ -58,12 +63,12 @@ package struct LogFilter: Sendable {
 
   /// Whether of a partition's events on one record some may pass and others not.
   package var dividesRecords: Bool {
-    origins != nil || operations != nil || commits != nil || !fields.isEmpty || !texts.isEmpty || since != nil
+    origins != nil || operations != nil || commits != nil || !fields.isEmpty || !readsNoNotes || since != nil
       || until != nil
   }
 
   /// Whether events can be told apart without making them: nothing is asked of key, fields and notes.
-  package var needsNoEvents: Bool { key == nil && fields.isEmpty && texts.isEmpty }
+  package var needsNoEvents: Bool { key == nil && fields.isEmpty && readsNoNotes }
 
   /// As `contains`, of a filter that `needsNoEvents`. The scope is left to the reader.
   func contains(_ event: ScannedEvent) -> Bool {

@@ -13,14 +13,16 @@ extension Node {
     let life = try life(of: key, in: model, asOf: moment)
     let state = try life.state()
     guard state.exists(life.rules) else { return nil }
-    return .object([
+    let members: [(name: String, value: JSON)] = [
       ("model", .string(model.name)), ("key", schema.json(of: key, model: model)),
       (
         "fields",
         .object(life.fields.map { ($0.name, state.value(of: $0.storedName, life.rules).json) })
       ),
       ("revision", .string(state.revision)),
-    ])
+    ]
+    let fields = state.fieldsInConflict(life.rules).map { description.fieldName($0, model) }
+    return .object(members + Self.conflictMember(fields, model))
   }
 
   /// Lets `body` read this node as it was: tables of then are made for it beside the system's other temporary

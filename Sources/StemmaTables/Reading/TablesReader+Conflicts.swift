@@ -250,7 +250,7 @@ extension TableLayout {
     }?.name ?? names.first
   }
 
-  private func declaredName(_ stored: String) -> String {
+  func declaredName(_ stored: String) -> String {
     columns.first { $0.field.storedName == stored }?.field.name ?? stored
   }
 }

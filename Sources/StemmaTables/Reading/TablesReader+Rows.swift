@@ -12,6 +12,9 @@ package struct Row: Hashable, Sendable {
   package let version: Version
   /// Names this exact state of the record.
   package let revision: String
+  /// The declared names of the fields whose value is in conflict. `Event.existenceField` comes first if the
+  /// existence of the record is in conflict.
+  package let fieldsInConflict: [String]
 
   package func value(of field: String) -> Value? { fields.first { $0.field == field }?.value }
 }
@@ -96,7 +99,8 @@ extension TableLayout {
     let state = try state(statement, key)
     return Row(
       model: model.name, key: key, fields: fields(statement),
-      version: Version(UInt64(clamping: statement.int(versionColumn))), revision: state.revision)
+      version: Version(UInt64(clamping: statement.int(versionColumn))), revision: state.revision,
+      fieldsInConflict: state.fieldsInConflict(rules).map(declaredName))
   }
 
   func fields(_ statement: Statement) -> [Assignment] {
