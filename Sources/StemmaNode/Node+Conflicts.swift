@@ -73,10 +73,18 @@ extension Node {
 
   /// Gives the open conflicts that pass a filter, one after the other: by model, of each first those of values
   /// and deletions by key, then cardinality, then dangling references.
+  ///
+  /// The events of the candidates are read for a batch of conflicts at a time, so the time is in proportion to the
+  /// number of conflicts. Memory: one batch.
   package func conflicts(
     _ filter: ConflictFilter = ConflictFilter(), _ body: (ConflictDescription) throws -> Void
   ) throws(NodeError) {
-    try openConflicts(filter) { try body(try describe($0)) }
+    var batch = ConflictBatch()
+    try openConflicts(filter) { conflict in
+      batch.append(conflict)
+      if batch.isFull { try describe(&batch, body) }
+    }
+    try Self.wrapping { try describe(&batch, body) }
   }
 
   /// As `conflicts`, from the tables alone: reads no events. For counts.
@@ -109,23 +117,31 @@ extension Node {
   /// it, and whether that was a decision.
   package func takeInOthers() throws(NodeError) { try locked { () throws(NodeError) in } }
 
-  private func describe(_ conflict: OpenConflict) throws -> ConflictDescription {
+  /// Gives the conflicts of a batch, and empties it.
+  private func describe(_ batch: inout ConflictBatch, _ body: (ConflictDescription) throws -> Void) throws {
+    let events = try events(of: batch)
+    for conflict in batch.conflicts { try body(try describe(conflict, events)) }
+    batch = ConflictBatch()
+  }
+
+  private func describe(
+    _ conflict: OpenConflict, _ events: [EventName: CandidateEvent]
+  ) throws -> ConflictDescription {
     guard let model = schema.model(named: conflict.model) else {
       throw MutationError.unknownModel(conflict.model, known: [])
     }
-    let events = try events(of: conflict, model)
     let description = description
     let deletions = conflict.choices.filter(\.isDeletion).map { ($0.event.dot, $0.version) }
     let candidates = conflict.choices.enumerated().map { index, choice in
       ConflictDescription.Candidate(
         number: index + 1, value: json(choice.value), dot: choice.event.dot,
-        isResolution: events[choice.event]?.event.isDecision ?? (choice.operation == .resolve),
+        isResolution: events[choice.event]?.isDecision ?? (choice.operation == .resolve),
         event: description.name(choice.event.dot),
         version: choice.version.rawValue, timestamp: choice.timestamp,
         time: description.time(choice.timestamp), origin: mark.displayName(of: choice.event.dot.origin),
-        by: events[choice.event]?.note.by,
+        by: events[choice.event]?.by,
         saw: choice.isDeletion
-          ? [] : (events[choice.event]?.event.seen(of: deletions) ?? []).map(description.name))
+          ? [] : (events[choice.event]?.seen(of: deletions) ?? []).map(description.name))
     }
     return ConflictDescription(
       kind: conflict.kind, model: conflict.model, key: schema.json(of: conflict.key, model: model),
@@ -147,33 +163,35 @@ extension Node {
     }
   }
 
-  /// The events of the candidates. Reads the blocks of the log in which the records stand.
-  private func events(of conflict: OpenConflict, _ model: Model) throws -> [EventName: NotedEvent] {
+  /// The events of the candidates. Reads the blocks of the log in which the records stand, each once.
+  private func events(of batch: ConflictBatch) throws -> [EventName: CandidateEvent] {
+    var wanted: Set<EventName> = []
+    var records: [RecordKey] = []
+    for conflict in batch.conflicts {
+      wanted.formUnion(conflict.choices.map(\.event))
+      records += self.records(of: conflict)
+    }
+    guard !records.isEmpty else { return [:] }
+    var events: [EventName: CandidateEvent] = [:]
     // Who wrote what cannot be read stays unnamed.
-    let omissions = Omissions()
-    var events: [EventName: NotedEvent] = [:]
-    let wanted = Set(conflict.choices.map(\.event))
-    for record in records(of: conflict, model) {
-      var reader = log.events(of: record, around: omissions)
-      while let stored = try reader.next() {
-        guard wanted.contains(stored.event.name) else { continue }
-        events[stored.event.name] = NotedEvent(stored: stored, note: reader.note ?? CommitNote())
-      }
+    var reader = log.events(of: records, around: Omissions())
+    while let stored = try reader.next() {
+      guard wanted.contains(stored.event.name) else { continue }
+      events[stored.event.name] = CandidateEvent(stored.event, by: reader.note?.by)
     }
     return events
   }
 
   /// The records that wrote the candidates: the record itself, or its children.
-  private func records(of conflict: OpenConflict, _ model: Model) -> [RecordKey] {
-    func record(_ model: Model, _ key: Key) -> RecordKey {
-      RecordKey(partition: Partition(model: model, key: key), model: model.storedName, key: key)
-    }
-    guard conflict.kind == .cardinality else { return [record(model, conflict.key)] }
-    return conflict.choices.compactMap { choice in
-      guard case .record(let name, let key) = choice.value, let child = schema.model(named: name) else {
-        return nil
+  private func records(of conflict: OpenConflict) -> [RecordKey] {
+    func record(_ name: String, _ key: Key) -> RecordKey? {
+      schema.model(named: name).map { model in
+        RecordKey(partition: Partition(model: model, key: key), model: model.storedName, key: key)
       }
-      return record(child, key)
+    }
+    guard conflict.kind == .cardinality else { return record(conflict.model, conflict.key).map { [$0] } ?? [] }
+    return conflict.choices.compactMap { choice in
+      if case .record(let name, let key) = choice.value { record(name, key) } else { nil }
     }
   }
 
