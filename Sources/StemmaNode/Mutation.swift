@@ -15,6 +15,10 @@ package struct Mutation: Sendable {
   package var fields: [(name: String, value: JSON)]
   /// Milliseconds since 1970.
   package var milliseconds: UInt64?
+  /// Of an upsert: the key that the record had before. If it is another one, that record is deleted.
+  package var previousKey: JSON?
+  /// Whether deleting a record that does not exist changes nothing.
+  package var toleratesAbsence = false
 
   package init(
     _ operation: Operation, model: String, key: JSON? = nil, fields: [(name: String, value: JSON)] = [],
@@ -30,9 +34,14 @@ package struct Mutation: Sendable {
   /// Reads one line. A line without `op` is an upsert, so that what `export` writes can be imported.
   /// `defaultModel` is taken for a line that names none.
   package init(line: UnsafeRawBufferPointer, defaultModel: String? = nil) throws(MutationError) {
-    let json: JSON
-    do { json = try JSON.parse(line) } catch { throw .notJSON(error) }
-    guard case .object(let members) = json else { throw .wrongShape("the line is not a JSON object") }
+    try self.init(members: try JSON.members(of: line), defaultModel: defaultModel)
+  }
+
+  /// The members that a line can have.
+  static let memberNames = ["op", "model", "key", "fields", "ts", "revision"]
+
+  /// The members of a line's object.
+  init(members: [(name: String, value: JSON)], defaultModel: String?) throws(MutationError) {
     operation = .upsert
     fields = []
     var model: String?
@@ -65,15 +74,28 @@ package struct Mutation: Sendable {
     return .object(members)
   }
 
-  private static func milliseconds(_ value: JSON) throws(MutationError) -> UInt64? {
+  /// The least number of milliseconds: as seconds it would be in the year 5138, as milliseconds it is in 1973.
+  private static let leastMilliseconds = 100_000_000_000.0
+
+  /// Reads a time: seconds or milliseconds since 1970, which differ in their size, or an ISO 8601 text (UTC unless it
+  /// has an offset).
+  static func milliseconds(_ value: JSON) throws(MutationError) -> UInt64? {
+    let number: Double?
     switch value {
     case .null: return nil
-    case .int(let seconds) where seconds >= 0 && seconds < 1 << 38: return UInt64(seconds) * 1000
-    case .number(let text):
-      if let seconds = Double(text), seconds >= 0, seconds < 0x1p38 { return UInt64(seconds * 1000) }
-    default: break
+    case .int(let whole): number = Double(whole)
+    case .number(let text): number = Double(text)
+    case .string(let text):
+      if text.utf8.count >= 10, let time = Moment.dateTime(text)?.millisecondsSince1970, time >= 0 {
+        return UInt64(time)
+      }
+      number = nil
+    default: number = nil
     }
-    throw .wrongShape("`ts` is not a number of seconds since 1970")
+    if let number, number >= 0, number < leastMilliseconds { return UInt64((number * 1000).rounded()) }
+    if let number, number >= 0, number < leastMilliseconds * 1000 { return UInt64(number) }
+    throw .wrongShape(
+      "`ts` is not a time. Give seconds or milliseconds since 1970, or a text like 2026-11-21T05:14:01Z.")
   }
 }
 

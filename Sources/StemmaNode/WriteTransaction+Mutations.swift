@@ -24,6 +24,7 @@ extension WriteTransaction {
     case .create: try create(model, key, mutation)
     case .update: try update(model, key, try existing(model, key), mutation)
     case .upsert:
+      try move(model, mutation.previousKey, key, milliseconds: mutation.milliseconds)
       let state = try state(model, key)
       if state.exists(rules(model)) {
         try update(model, key, state, mutation)
@@ -33,11 +34,23 @@ extension WriteTransaction {
     case .delete:
       // Fields do not matter here, but one that is not there is a mistake.
       _ = try assignments(model, key, mutation.fields, current: nil)
+      if mutation.toleratesAbsence, try !state(model, key).exists(rules(model)) { break }
       try delete(model, key, milliseconds: mutation.milliseconds)
     case .link: try link(model, key, mutation)
     case .unlink: try unlink(model, key, mutation)
     }
     return Outcome(model: model.name, key: key, isChanged: events.count > before)
+  }
+
+  /// Deletes the record that a source calls by another key now.
+  private func move(
+    _ model: Model, _ previous: JSON?, _ key: Key, milliseconds: UInt64?
+  ) throws(NodeError) {
+    guard let previous else { return }
+    let old = try self.key(previous, of: model)
+    guard old != key, try state(model, old).exists(rules(model)) else { return }
+    try delete(model, old, milliseconds: milliseconds)
+    counts.moved += 1
   }
 
   /// - Throws: `revisionMismatch` with the current revision, `notFound`.

@@ -35,6 +35,7 @@ package final class WriteTransaction {
   /// Tells the partitions that lost events to damage: their records can only be read.
   var isDamaged: (Partition) -> Bool = { _ in false }
   package private(set) var events: [Event] = []
+  package internal(set) var counts = WriteCounts()
   /// That of the tables that a reader or the body met, whatever became of the error.
   private(set) var tableDamage: TablesError?
 
@@ -120,6 +121,7 @@ package final class WriteTransaction {
     var timestamp: Timestamp?
     if let milliseconds {
       timestamp = HybridClock.imported(milliseconds: milliseconds, wall: wall, above: state.latest)
+      counts.note(requested: milliseconds, given: timestamp)
     }
     var assignments = assignments
     maintainTimes(&assignments, operation, model, (timestamp ?? Timestamp(milliseconds: wall)).milliseconds)
@@ -195,11 +197,40 @@ package final class WriteTransaction {
   /// As `separately`. Returns how many events there are more than before; `body` returns how many there are.
   func nested(_ body: (WriteTransaction) throws(NodeError) -> Int) throws(NodeError) -> Int {
     let before = events.count
+    let countsBefore = counts
     do throws(NodeError) {
       return try tables.savepoint(NodeError.tables) { () throws(NodeError) in try body(self) } - before
     } catch {
       events.removeSubrange(before...)
+      counts = countsBefore
       throw error
     }
+  }
+}
+
+/// Effects of a commit that differ from the request of its source.
+package struct WriteCounts: Equatable, Sendable {
+  /// Events whose requested time was before the last event of the record: each is just after that one.
+  package private(set) var early = 0
+  /// Events whose requested time was in the future: each has the time of the import.
+  package private(set) var future = 0
+  /// Records that were deleted under one key and made under another one.
+  package internal(set) var moved = 0
+  package init() {}
+
+  mutating func note(requested: UInt64, given: Timestamp?) {
+    guard let given else { return future += 1 }
+    if given.milliseconds != requested { early += 1 }
+  }
+
+  package static func + (a: WriteCounts, b: WriteCounts) -> WriteCounts { a.adding(b, 1) }
+  static func - (a: WriteCounts, b: WriteCounts) -> WriteCounts { a.adding(b, -1) }
+
+  private func adding(_ other: WriteCounts, _ sign: Int) -> WriteCounts {
+    var sum = self
+    sum.early += sign * other.early
+    sum.future += sign * other.future
+    sum.moved += sign * other.moved
+    return sum
   }
 }

@@ -49,18 +49,19 @@ struct KillTests {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: Tool.path)
     process.arguments = [
-      "-C", name, "import", "--batch", "\(Self.batch)", "--from-line", "\(line)", Self.pipe,
+      "-C", name, "import", "--ndjson", "--batch", "\(Self.batch)", "--from-line", "\(line)", Self.pipe,
     ]
     process.currentDirectoryURL = URL(fileURLWithPath: work.path)
-    let errors = Pipe()
-    process.standardError = errors
-    process.standardOutput = FileHandle.nullDevice
+    // JSON has a report for each commit; text has at most one a second.
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
     try feeder.begin()
     try process.begin()
     var text = Data()
     var seen = 0
     while seen < reports {
-      let piece = errors.fileHandleForReading.availableData
+      let piece = output.fileHandleForReading.availableData
       if piece.isEmpty { break }
       text += piece
       seen += piece.count { $0 == 10 }
@@ -69,15 +70,15 @@ struct KillTests {
     for turn in 0..<turns { sum = sum &* 31 &+ turn ^ UInt64(seen) }
     withExtendedLifetime(sum) {}
     kill(process.processIdentifier, SIGKILL)
-    text += try errors.fileHandleForReading.readToEnd() ?? Data()
+    text += try output.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
     try held.fileHandleForWriting.close()
     feeder.waitUntilExit()
     #expect(process.terminationReason == .uncaughtSignal)
     // What follows the last line end was cut off by the kill, and says nothing.
     let told = String(decoding: text, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-    return told.dropLast().last { $0.hasPrefix("durable through line ") }
-      .flatMap { Int($0.dropFirst("durable through line ".count)) }
+    return told.dropLast().compactMap { $0.firstMatch(of: /"durableThroughLine":(\d+)/) }.last
+      .flatMap { Int($0.1) }
   }
 
   @Test("killed at 20 moments: whole commits, all that was reported, and the way on")

@@ -6,6 +6,11 @@ struct FilePlace: Equatable {
   private let inode: UInt64
   /// Whether it is a file, and no directory, pipe or device.
   let isFile: Bool
+  /// In bytes.
+  let size: Int64
+
+  /// The size is no part of what a path leads to: it can differ between two looks.
+  static func == (a: FilePlace, b: FilePlace) -> Bool { a.device == b.device && a.inode == b.inode }
 
   /// Nil if nothing is there, or it cannot be looked at.
   init?(_ path: String) {
@@ -24,6 +29,7 @@ struct FilePlace: Equatable {
   private init(_ status: stat) {
     device = UInt64(truncatingIfNeeded: status.st_dev)
     inode = UInt64(truncatingIfNeeded: status.st_ino)
+    size = Int64(status.st_size)
     isFile = status.st_mode & S_IFMT == S_IFREG
   }
 }

@@ -8,15 +8,19 @@ struct Import: ParsableCommand {
     commandName: "import",
     abstract: "Bring mutations or rows into the node.",
     discussion: """
-      Reads NDJSON, one mutation a line ({"op","model","key","fields","ts"}); a line without `op` is an upsert,
-      so it reads what `export` writes. Rows of CSV and TSV (the first line names the fields; an empty cell is null,
-      "" the empty text) and of SQLite files (tables go by the models' names) are upserts too. Files that
-      are gzip are inflated. Each commit of --batch lines is all or nothing; `durable through line N` follows
-      on standard error.
+      Reads NDJSON, one mutation a line ({"op","model","key","fields","ts"}), or a JSON array of mutations. A line
+      without `op` is an upsert, so it reads what `export` writes. With --model, flat rows ({"id":1,"name":"x"})
+      are upserts. Rows of CSV and TSV (the first line names the fields; an empty cell is null, "" the empty text)
+      and of SQLite files (tables go by the models' names) are upserts too. Change feeds of Debezium and CouchDB are
+      read with --format, and with --offset a change that comes again writes nothing. Files that are gzip are
+      inflated. Each commit of --batch lines is all or nothing; `durable through line N` follows on standard error,
+      at most once a second.
       Examples:
         stemma import mutations.ndjson.gz
         stemma import --batch 100 --from-line 5001 mutations.ndjson
         stemma import books.csv --model Book --reject refused.csv
+        stemma import list.csv --model Book --delimiter ';' --encoding latin1 --map Titel=title
+        stemma import changes.ndjson --format debezium --offset changes.offset
         stemma -C a export | stemma -C b import -
       """)
   @Argument(help: "Files; `-` is standard input.", completion: .file()) var files: [String]
@@ -35,6 +39,29 @@ struct Import: ParsableCommand {
       "Write refused lines here and go on; rows of SQLite files as NDJSON.", valueName: "file"),
     completion: .file())
   var reject: String?
+  @Option(help: ArgumentHelp("The separator of cells: one ASCII character, or `tab`.", valueName: "character"))
+  var delimiter: String?
+  @Flag(help: "The first row is data: its cells are the fields in the order of the schema.") var noHeader =
+    false
+  @Option(
+    name: .customLong("null"), parsing: .unconditionalSingleValue,
+    help: ArgumentHelp(
+      "A cell with this text, without quotes, is null (repeatable; default: the empty cell).",
+      valueName: "text"))
+  var nulls: [String] = []
+  @Option(help: "The encoding of CSV and TSV files.") var encoding: CSV.Encoding = .utf8
+  @Option(
+    name: .customLong("map"),
+    help: ArgumentHelp(
+      "The field of a column (repeatable); with --no-header the columns are 1, 2, 3.",
+      valueName: "column=field"))
+  var maps: [String] = []
+  @Flag(help: "Leave out columns that are no fields.") var ignoreUnknown = false
+  @Option(
+    help: ArgumentHelp(
+      "Keep here how far a change feed is durable, and skip the changes before that.", valueName: "file"),
+    completion: .file())
+  var offset: String?
   @Flag(help: "Refuse references to records that are not there.") var strict = false
   @Flag(help: "Let a line that states the shown value close the conflict of its field.") var resolve = false
   @Option(help: ArgumentHelp("Seal a segment after so many raw bytes of events.", valueName: "bytes"))
@@ -47,7 +74,62 @@ struct Import: ParsableCommand {
     if batch < 1 { throw ValidationError("--batch takes 1 or more lines") }
     if fromLine < 1 { throw ValidationError("--from-line takes a line's number, 1 or more") }
     if files.count > 1 && fromLine > 1 { throw ValidationError("--from-line goes with one file") }
+    _ = try columns()
+    if delimiter != nil || noHeader || !nulls.isEmpty || encoding != .utf8 {
+      let dialect = try dialect()
+      for file in files where ![.csv, .tsv].contains(format(of: file)) {
+        throw ValidationError("\(file): --no-header, --null and --encoding are for CSV. Add --format csv.")
+      }
+      if format(of: files.first ?? "") == .tsv, dialect.delimiter != UInt8(ascii: ",") {
+        throw ValidationError("--delimiter is for CSV. Add --format csv.")
+      }
+    }
+    if !maps.isEmpty || ignoreUnknown, let file = files.first(where: { format(of: $0) == .sqlite }) {
+      throw ValidationError("\(file): --map and --ignore-unknown are for text files")
+    }
+    if offset != nil, form != .debezium, form != .couchdb {
+      throw ValidationError("--offset goes with --format debezium or couchdb")
+    }
+    if form == .couchdb, model == nil { throw ValidationError("--format couchdb goes with --model") }
     if let segmentSize, segmentSize < 1 { throw ValidationError("--segment-size takes 1 or more bytes") }
+  }
+
+  /// A delimiter makes a file CSV whose name does not say what it is.
+  private func format(of file: String) -> StemmaNode.Import.Format {
+    let named = form ?? StemmaNode.Import.Format(path: file)
+    return form == nil && delimiter != nil && named == .ndjson ? .csv : named
+  }
+
+  private func dialect() throws -> CSV.Dialect {
+    var dialect = CSV.Dialect()
+    if let delimiter {
+      let text = ["tab", "\\t"].contains(delimiter) ? "\t" : delimiter
+      guard let byte = text.utf8.first, text.utf8.count == 1, byte < 128, ![0x22, 0x0A, 0x0D].contains(byte)
+      else {
+        throw ValidationError(
+          "--delimiter takes one ASCII character, no quote and no end of a line, or `tab`")
+      }
+      dialect.delimiter = byte
+    }
+    dialect.hasHeader = !noHeader
+    if !nulls.isEmpty { dialect.nulls = nulls.map { Array($0.utf8) } }
+    dialect.encoding = encoding
+    return dialect
+  }
+
+  private func columns() throws -> ColumnNames {
+    var columns = ColumnNames()
+    columns.ignoresUnknown = ignoreUnknown
+    for map in maps {
+      guard let end = map.lastIndex(of: "="), end != map.startIndex, map.index(after: end) != map.endIndex
+      else {
+        throw ValidationError("--map takes column=field, and not `\(map)`")
+      }
+      guard
+        columns.fields.updateValue(String(map[map.index(after: end)...]), forKey: String(map[..<end])) == nil
+      else { throw ValidationError("--map names the column `\(map[..<end])` twice") }
+    }
+    return columns
   }
 
   func run() throws {
@@ -59,7 +141,9 @@ struct Import: ParsableCommand {
     chosen.isUpsert = upsert
     chosen.isDryRun = dryRun
     chosen.model = model
-    chosen.format = form
+    chosen.dialect = try dialect()
+    chosen.columns = try columns()
+    chosen.offset = try offset.map { try FeedOffset($0, for: node) }
     chosen.refusesDangling = strict
     chosen.closesConflicts = resolve
     chosen.by = note.note.by
@@ -67,11 +151,15 @@ struct Import: ParsableCommand {
     var totals = StemmaNode.Import.Summary()
     let rejects = try reject.map(RejectFile.init)
     for file in files {
+      chosen.format = form ?? (delimiter == nil ? nil : format(of: file))
       var work = StemmaNode.Import(into: node, options: chosen)
       work.notice = { Output.warning("\(inputName(file)): \($0)") }
       let isQuiet = dryRun
       var lastShown = Date.distantPast
       var isUntold = false
+      var untold: StemmaNode.Import.Summary?
+      let began = Date()
+      let size = FilePlace(input: file).flatMap { $0.isFile ? $0.size : nil }
       let tell = { (summary: StemmaNode.Import.Summary) in
         if format.isJSON {
           Output.line(
@@ -85,7 +173,10 @@ struct Import: ParsableCommand {
           guard Date().timeIntervalSince(lastShown) > 0.1 else { return }
           lastShown = Date()
           FileHandle.standardError.write(
-            Data("\rdurable through line \(summary.durableThroughLine)\u{1B}[K".utf8))
+            Data(
+              ("\rdurable through line \(summary.durableThroughLine)"
+                + Self.progress(summary, of: size, after: Date().timeIntervalSince(began)) + "\u{1B}[K").utf8)
+          )
         } else {
           Output.error("durable through line \(summary.durableThroughLine)")
         }
@@ -94,7 +185,22 @@ struct Import: ParsableCommand {
         if isQuiet { return }
         // Others cannot write meanwhile: a reader who has paused is told the next one, or the last.
         isUntold = !Output.takesALine(format.isJSON ? 1 : 2)
-        if !isUntold { tell(summary) }
+        if !format.isJSON, !Output.isErrorTerminal {
+          // The first report comes at once; then there is one a second.
+          if Date().timeIntervalSince(lastShown) < 1 {
+            isUntold = true
+          } else if !isUntold {
+            lastShown = Date()
+          }
+        }
+        if isUntold { untold = summary } else { tell(summary) }
+      }
+      // A report that was held back for its time is due when no other one follows at once.
+      work.silence = {
+        guard isUntold, let summary = untold, Output.takesALine(format.isJSON ? 1 : 2) else { return }
+        isUntold = false
+        lastShown = Date()
+        tell(summary)
       }
       if let rejects {
         work.reject = { line, text, error in
@@ -107,6 +213,7 @@ struct Import: ParsableCommand {
         summary = try work.run(path: file)
       } catch {
         if Output.isErrorTerminal, !format.isJSON { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        if isUntold, let untold { tell(untold) }
         throw error
       }
       if isUntold { tell(summary) }
@@ -117,7 +224,9 @@ struct Import: ParsableCommand {
       totals.events += summary.events
       totals.commits += summary.commits
       totals.rejected += summary.rejected
+      totals.counts = totals.counts + summary.counts
     }
+    warn(of: totals.counts)
     if !dryRun {
       // All is durable, whether or not this succeeds.
       let told = node.notices.count
@@ -129,7 +238,9 @@ struct Import: ParsableCommand {
         .object([
           ("lines", .int(Int64(totals.lines))), ("events", .int(Int64(totals.events))),
           ("commits", .int(Int64(totals.commits))), ("rejected", .int(Int64(totals.rejected))),
-          ("dryRun", .bool(dryRun)),
+          ("earlyTimes", .int(Int64(totals.counts.early))),
+          ("futureTimes", .int(Int64(totals.counts.future))),
+          ("movedRecords", .int(Int64(totals.counts.moved))), ("dryRun", .bool(dryRun)),
         ]))
     } else {
       let verb = dryRun ? "would import" : "imported"
@@ -140,6 +251,32 @@ struct Import: ParsableCommand {
     }
     Output.flush()
     if totals.rejected > 0 { throw ExitCode.no }
+  }
+
+  private func warn(of counts: WriteCounts) {
+    if counts.early > 0 {
+      Output.warning(
+        "\(counted(counts.early, "event")) had a time before the record's last event, and got the time of that one"
+      )
+    }
+    if counts.future > 0 {
+      Output.warning(
+        "\(counted(counts.future, "event")) had a time in the future, and got that of the import")
+    }
+    if counts.moved > 0 {
+      Output.warning("\(counted(counts.moved, "record")) got another key: deleted and created")
+    }
+  }
+
+  /// Share, rate and time left, as far as they are known.
+  static func progress(_ summary: StemmaNode.Import.Summary, of size: Int64?, after seconds: Double) -> String
+  {
+    guard seconds > 0 else { return "" }
+    let rate = ", \(grouped(UInt64(Double(summary.lines) / seconds))) lines/s"
+    guard let size, size > 0, summary.bytesRead > 0 else { return rate }
+    let share = min(1, Double(summary.bytesRead) / Double(size))
+    let left = UInt64((seconds / share - seconds).rounded(.up))
+    return " (\(Int(share * 100)) %)\(rate), \(left / 60) min \(left % 60) s left"
   }
 
   /// The file of --reject is emptied before any other one is read.
@@ -154,6 +291,7 @@ struct Import: ParsableCommand {
 }
 
 extension StemmaNode.Import.Format: ExpressibleByArgument {}
+extension CSV.Encoding: ExpressibleByArgument {}
 
 /// Where refused lines go.
 private final class RejectFile {

@@ -4,9 +4,21 @@ import StemmaEvents
 /// a quote (doubled) or the end of a line; lines end with LF or CRLF. Here a cell without quotes and without text is
 /// null, and `""` is the empty text, so that what is written is read as it was.
 package enum CSV {
-  package enum Delimiter: UInt8, Sendable {
-    case comma = 0x2C
-    case tab = 0x09
+  /// How the rows of a file are written.
+  package struct Dialect: Sendable {
+    /// Between cells; neither a quote nor the end of a line.
+    package var delimiter = UInt8(ascii: ",")
+    /// Whether the first row names the fields. Without it the cells are the fields in the order of the schema; with
+    /// `--map` the columns are called 1, 2, 3.
+    package var hasHeader = true
+    /// Cells without quotes that are null.
+    package var nulls: [[UInt8]] = [[]]
+    package var encoding = Encoding.utf8
+    package init() {}
+  }
+
+  package enum Encoding: String, CaseIterable, Sendable {
+    case utf8, latin1
   }
 
   /// One row with its end, which is LF. Nil stands for null.
@@ -32,13 +44,22 @@ package enum CSV {
     /// What is wrong with it by itself.
     var flaw: String?
 
-    /// Nil for null, and for bytes that are no text.
-    func cell(_ index: Int) -> String? {
-      let start = index == 0 ? 0 : ends[index - 1]
-      return String(validating: bytes[start..<ends[index]], as: UTF8.self)
+    /// Nil for bytes that are no text.
+    func cell(_ index: Int, _ encoding: Encoding) -> String? {
+      switch encoding {
+      case .utf8: return String(validating: bytes(index), as: UTF8.self)
+      case .latin1:
+        // The first 256 code points of Unicode are those of ISO 8859-1.
+        var text = String.UnicodeScalarView()
+        for byte in bytes(index) { text.append(Unicode.Scalar(byte)) }
+        return String(text)
+      }
     }
-    func isNull(_ index: Int) -> Bool {
-      !isQuoted[index] && ends[index] == (index == 0 ? 0 : ends[index - 1])
+    func isNull(_ index: Int, _ nulls: [[UInt8]]) -> Bool {
+      !isQuoted[index] && nulls.contains { bytes(index).elementsEqual($0) }
+    }
+    private func bytes(_ index: Int) -> ArraySlice<UInt8> {
+      bytes[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
     }
   }
 
@@ -48,21 +69,17 @@ package enum CSV {
 
     private var lines: LineReader
     private let delimiter: UInt8
-    private var isFirst = true
 
-    init(_ path: String, _ delimiter: Delimiter) throws(NodeError) {
+    init(_ path: String, _ delimiter: UInt8) throws(NodeError) {
       lines = try LineReader(path: path)
       lines.keepsReturns = true
-      self.delimiter = delimiter.rawValue
+      self.delimiter = delimiter
     }
 
     var lineNumber: Int { lines.lineNumber }
+    var bytesRead: Int { lines.bytesRead }
 
-    /// Traps if a line that was read could be taken for the first one.
-    func checkInvariants() {
-      precondition(!isFirst || lines.lineNumber == 0, "there is one first line")
-      lines.checkInvariants()
-    }
+    func checkInvariants() { lines.checkInvariants() }
 
     /// The next row; nil at the end. Lines without anything are passed over.
     func next() throws(SourceError) -> Row? {
@@ -71,14 +88,9 @@ package enum CSV {
       while true {
         let number = lines.lineNumber + 1
         if state != .quoted { row.line = number }
-        let isFirst = isFirst
         let isEmpty: Bool?
         do throws(NodeError) {
           isEmpty = try lines.next { line throws(NodeError) -> Bool in
-            var line = line
-            if isFirst, line.starts(with: [0xEF, 0xBB, 0xBF]) {
-              line = UnsafeRawBufferPointer(rebasing: line[3...])
-            }
             if state != .quoted, line.isEmpty || (line.count == 1 && line[0] == 13) { return true }
             guard row.text.count + line.count < LineReader.limit else {
               throw .lineTooLong(source: "", line: row.line, limit: LineReader.limit)
@@ -87,7 +99,6 @@ package enum CSV {
             return false
           }
         } catch { throw SourceError(line: row.line, reason: error) }
-        self.isFirst = false
         switch isEmpty {
         case nil:
           guard state == .quoted else { return nil }

@@ -20,6 +20,10 @@ package struct Import {
     /// The model of lines that name none, and of rows.
     package var model: String?
     package var refusesDangling = false
+    package var dialect = CSV.Dialect()
+    package var columns = ColumnNames()
+    /// Of a change feed; nil: all its changes are written.
+    package var offset: FeedOffset?
     /// Whether a line that states the shown value closes the conflict of its field.
     package var closesConflicts = false
     package var by: String?
@@ -32,8 +36,11 @@ package struct Import {
     package var events = 0
     package var commits = 0
     package var rejected = 0
+    package var counts = WriteCounts()
     /// Everything through this line is durable.
     package var durableThroughLine = 0
+    /// Bytes of the source that were read, as they are stored; 0 where that is not known.
+    package var bytesRead = 0
     package init() {}
   }
 
@@ -41,6 +48,8 @@ package struct Import {
   package let options: Options
   /// Told after each commit.
   package var progress: (Summary) throws -> Void = { _ in }
+  /// Called when everything that came is durable and the source keeps its reader waiting.
+  package var silence: () -> Void = {}
   /// Told what a person should know about the source; one sentence each.
   package var notice: (String) -> Void = { _ in }
   /// Given a line that cannot be taken; if nil, such a line ends the import.
@@ -62,9 +71,12 @@ package struct Import {
     let reading = Reading(
       try source(path), name: name, title: path == "-" ? "standard input" : isNameless ? path : name,
       durableThroughLine: options.firstLine - 1)
+    defer { for sentence in reading.source.notices { notice(sentence) } }
     do {
       do {
-        if options.isDryRun { try rehearse(reading) } else { try write(reading) }
+        let outcome = Result { if options.isDryRun { try rehearse(reading) } else { try write(reading) } }
+        try options.offset?.write()
+        try outcome.get()
       } catch let error as SourceError { throw reading.failure(error.line, error.reason) }
     } catch NodeError.importLine(let source, let line, let reason, let resume, _) {
       // Nothing of what was only tried is there to go on from.
@@ -115,9 +127,11 @@ package struct Import {
       source.checkInvariants()
     }
 
-    func note(_ lines: [PendingLine], events: Int) {
+    func note(_ lines: [PendingLine], events: Int, _ counts: WriteCounts) {
       defer { assert(holds(checkInvariants)) }
+      summary.counts = summary.counts + counts
       summary.events += events
+      summary.bytesRead = source.bytesRead
       summary.lines += lines.count
       if events > 0 { summary.commits += 1 }
       summary.durableThroughLine = lines.last?.last ?? summary.durableThroughLine
@@ -148,17 +162,20 @@ package struct Import {
         try node.series { series in
           repeat {
             var events = 0
+            var counts = WriteCounts()
             let lines = batch
             try series.commit(
               note(lines, reading),
               durable: {
-                reading.note(lines, events: events)
+                reading.note(lines, events: events, counts)
+                try options.offset?.note(lines.compactMap(\.position))
                 try progress(reading.summary)
               }
             ) { transaction throws(NodeError) in
               refusal = perform(lines, transaction)
               if let refusal { throw refusal.reason }
               events = transaction.events.count
+              counts = transaction.counts
             }
             batch = []
             isSilent = !reading.source.isReady
@@ -167,7 +184,11 @@ package struct Import {
           } while !batch.isEmpty && !series.isFull && !isCareful
         }
         isCareful = false
-        if isSilent { batch = try self.batch(of: reading) }
+        if isSilent {
+          silence()
+          try options.offset?.write()
+          batch = try self.batch(of: reading)
+        }
       } catch NodeError.tables(.rebuilt) where !isRemade && refusal != nil {
         // That is no fault of the line: it is tried again.
         isRemade = true
@@ -189,6 +210,7 @@ package struct Import {
         while !batch.isEmpty {
           var refusal: Refusal?
           var events = 0
+          let countsBefore = transaction.counts
           do throws(NodeError) {
             events = try transaction.nested { transaction throws(NodeError) in
               refusal = perform(batch, transaction)
@@ -200,7 +222,7 @@ package struct Import {
             try refuse(refusal, in: &batch, reading)
             continue
           }
-          reading.note(batch, events: events)
+          reading.note(batch, events: events, transaction.counts - countsBefore)
           try progress(reading.summary)
           batch = try self.batch(of: reading)
         }
@@ -248,6 +270,7 @@ package struct Import {
     var mutation: Mutation
     /// Kept only where a refused line has to be written out.
     var text: [UInt8]
+    var position: FeedPosition?
   }
 
   /// The lines of the next commit; none at the end.
@@ -263,7 +286,9 @@ package struct Import {
       switch item.mutation {
       case .success(var mutation):
         if options.isUpsert, mutation.operation == .create { mutation.operation = .upsert }
-        return PendingLine(number: item.line, last: item.lastLine, mutation: mutation, text: item.text)
+        return PendingLine(
+          number: item.line, last: item.lastLine, mutation: mutation, text: item.text, position: item.position
+        )
       case .failure(let error):
         guard reject != nil else { throw SourceError(line: item.line, reason: .mutation(error)) }
         try refuse(item.line, item.text, .mutation(error), reading)

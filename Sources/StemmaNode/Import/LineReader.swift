@@ -16,6 +16,8 @@ package struct LineReader: ~Copyable {
   private var inflater: GzipInflater?
   private var started = false
   private var ended = false
+  /// Whether a byte order mark was looked for.
+  private var isMarkChecked = false
   private var buffer: [UInt8] = []
   /// Where the next line begins, and how far it was searched for an end.
   private var start = 0
@@ -30,6 +32,8 @@ package struct LineReader: ~Copyable {
   package var keepsReturns = false
   /// The number of the line that `next` gave last; the first is 1.
   package private(set) var lineNumber = 0
+  /// Bytes that were read, as they are stored.
+  package private(set) var bytesRead = 0
 
   /// Opens a file; `-` is standard input.
   package init(path: String) throws(NodeError) {
@@ -63,6 +67,7 @@ package struct LineReader: ~Copyable {
   package mutating func next<Result>(
     _ body: (UnsafeRawBufferPointer) throws(NodeError) -> Result
   ) throws(NodeError) -> Result? {
+    try skipMark()
     while true {
       if let end = findEnd() {
         lineNumber += 1
@@ -84,6 +89,106 @@ package struct LineReader: ~Copyable {
       }
       try fill()
     }
+  }
+
+  // MARK: Elements
+
+  /// Bytes that are looked at for the beginning of an array, and that may follow it.
+  private static let lookahead = 64 << 10
+
+  /// Consumes the tokens, white space before each, if the text begins with them. Reads no further than it must.
+  package mutating func consume(_ tokens: [String]) throws(NodeError) -> Bool {
+    try skipMark()
+    var offset = 0
+    for token in tokens {
+      while offset < Self.lookahead, let byte = try peek(offset), Self.isSpace(byte) { offset += 1 }
+      for wanted in token.utf8 {
+        guard try peek(offset) == wanted else { return false }
+        offset += 1
+      }
+    }
+    skip(offset)
+    return true
+  }
+
+  /// The text of the next element of an array whose `[` is consumed; nil behind its `]`. `lineNumber` counts elements.
+  /// Memory is bounded by the longest element, which may have as many bytes as a line.
+  package mutating func nextElement<Result>(
+    _ body: (UnsafeRawBufferPointer) throws(NodeError) -> Result
+  ) throws(NodeError) -> Result? {
+    try skipSpace()
+    if try peek(0) == UInt8(ascii: "]") {
+      skip(1)
+      return nil
+    }
+    if lineNumber > 0 {
+      guard let byte = try peek(0) else { throw cutShort }
+      guard byte == UInt8(ascii: ",") else {
+        throw .malformedInput(
+          source: name,
+          what: "element \(lineNumber) of the array is not followed by a comma. Correct the file.")
+      }
+      skip(1)
+      try skipSpace()
+    }
+    var scan = ElementScan()
+    while !scan.read(buffer[start...]) {
+      guard buffer.count - start <= Self.limit else {
+        throw .lineTooLong(source: name, line: lineNumber + 1, limit: Self.limit)
+      }
+      if ended { throw cutShort }
+      try fill()
+    }
+    lineNumber += 1
+    let range = start..<start + scan.length
+    skip(scan.length)
+    return try give(range, body)
+  }
+
+  /// All that is left, at most 64 KiB.
+  package mutating func rest() throws(NodeError) -> [UInt8] {
+    while !ended && buffer.count - start <= Self.lookahead { try fill() }
+    guard buffer.count - start <= Self.lookahead else {
+      throw .malformedInput(source: name, what: "text follows the array. Remove it.")
+    }
+    defer { skip(buffer.count - start) }
+    return Array(buffer[start...])
+  }
+
+  package var cutShort: NodeError {
+    .malformedInput(source: name, what: "the JSON array ends too early. Fetch the file again.")
+  }
+
+  /// The byte that is `offset` bytes ahead; nil behind the end.
+  private mutating func peek(_ offset: Int) throws(NodeError) -> UInt8? {
+    while start + offset >= buffer.count {
+      if ended { return nil }
+      try fill()
+    }
+    return buffer[start + offset]
+  }
+
+  private mutating func skip(_ count: Int) {
+    start += count
+    searched = start
+  }
+
+  private mutating func skipSpace() throws(NodeError) {
+    while let byte = try peek(0), Self.isSpace(byte) { skip(1) }
+  }
+
+  private mutating func skipMark() throws(NodeError) {
+    if isMarkChecked { return }
+    isMarkChecked = true
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    for (offset, byte) in mark.enumerated() {
+      guard try peek(offset) == byte else { return }
+    }
+    skip(3)
+  }
+
+  fileprivate static func isSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
   }
 
   /// Traps if a line was passed over, or bytes wait for nobody. Between two lines.
@@ -150,6 +255,7 @@ package struct LineReader: ~Copyable {
       started = true
       if chunk[0] == 0x1F, count < 2 || chunk[1] == 0x8B { inflater = try GzipInflater(name: name) }
     }
+    bytesRead += count
     if count == 0 {
       ended = true
       // A plain file may be empty; this is what a transfer that failed leaves behind.
@@ -166,6 +272,48 @@ package struct LineReader: ~Copyable {
     } else {
       buffer.append(contentsOf: chunk[..<count])
     }
+  }
+}
+
+/// Finds the end of a JSON value, piece by piece. Whether it is JSON is left to the parser.
+private struct ElementScan {
+  /// Bytes that belong to the value.
+  private(set) var length = 0
+  private var depth = 0
+  private var isText = false
+  private var isEscaped = false
+
+  /// `bytes`: the value from its beginning, of which `length` bytes were read before. True at its end.
+  mutating func read(_ bytes: ArraySlice<UInt8>) -> Bool {
+    for byte in bytes.dropFirst(length) {
+      if isText {
+        if isEscaped {
+          isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+          isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+          isText = false
+        }
+        length += 1
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: "\""): isText = true
+      case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+      case UInt8(ascii: "}"), UInt8(ascii: "]"):
+        if depth == 0 { return true }
+        depth -= 1
+        if depth == 0 {
+          length += 1
+          return true
+        }
+      case UInt8(ascii: ","), 0x20, 0x0A, 0x0D, 0x09:
+        if depth == 0 { return true }
+      default: break
+      }
+      length += 1
+    }
+    return false
   }
 }
 
@@ -200,6 +348,12 @@ private final class GzipInflater {
       stream.avail_in = UInt32(bytes.count)
       while stream.avail_in > 0 {
         if isAtEnd {
+          // Tapes and block devices pad with zero bytes; gzip(1) ignores them, too.
+          while stream.avail_in > 0, stream.next_in?.pointee == 0 {
+            stream.next_in += 1
+            stream.avail_in -= 1
+          }
+          if stream.avail_in == 0 { break }
           guard inflateReset(&stream) == Z_OK else { return true }
           isAtEnd = false
         }

@@ -13,14 +13,20 @@ protocol MutationSource: AnyObject {
   var isReady: Bool { get }
   /// How many lines were read, those without a mutation included.
   var lineNumber: Int { get }
+  /// How many bytes were read, as they are stored; 0 where that is not known.
+  var bytesRead: Int { get }
   /// What a file of refused lines has to begin with so that it can be imported; empty: nothing.
   var header: [UInt8] { get }
+  /// Warnings about the part of the source that was read; one sentence each.
+  var notices: [String] { get }
   /// Traps if what is left to be read contradicts itself. In debug builds behind each item, on the thread that reads.
   func checkInvariants()
 }
 
 extension MutationSource {
   var isReady: Bool { true }
+  var notices: [String] { [] }
+  var bytesRead: Int { 0 }
 }
 
 struct SourceItem: Sendable {
@@ -31,6 +37,8 @@ struct SourceItem: Sendable {
   var mutation: Result<Mutation, MutationError>
   /// As it stands in the source, without the end of its last line; empty unless it may have to be written out.
   var text: [UInt8]
+  /// Nil where the source is no feed.
+  var position: FeedPosition?
 }
 
 /// Why a source cannot be read on, and from which line.
@@ -42,10 +50,10 @@ struct SourceError: Error {
 extension Import {
   /// What an import reads.
   package enum Format: String, CaseIterable, Sendable {
-    case ndjson, csv, tsv, sqlite
+    case ndjson, csv, tsv, sqlite, debezium, couchdb
 
     /// By the extension, `.gz` aside; NDJSON if it says nothing.
-    init(path: String) {
+    package init(path: String) {
       var name = path.lowercased()
       if name.hasSuffix(".gz") { name.removeLast(3) }
       switch name.fileName.split(separator: ".").last {
@@ -59,20 +67,37 @@ extension Import {
 
   func source(_ path: String) throws(NodeError) -> any MutationSource {
     let keepsText = reject != nil
-    switch options.format ?? Format(path: path) {
-    case .ndjson:
+    let format = options.format ?? Format(path: path)
+    switch format {
+    case .ndjson, .debezium, .couchdb:
       return try ahead(
-        NDJSONSource(
-          path, firstLine: options.firstLine, defaultModel: options.model, keepsText: keepsText), path)
-    case .csv:
+        JSONSource(path, firstLine: options.firstLine, try form(format, path), keepsText: keepsText), path)
+    case .csv, .tsv:
       return try ahead(
-        CSVSource(path, .comma, model(of: path), node.schema, keepsText: keepsText), path)
-    case .tsv:
-      return try ahead(CSVSource(path, .tab, model(of: path), node.schema, keepsText: keepsText), path)
+        CSVSource(
+          path, dialect(format), options.columns, try model(of: path), node.schema, keepsText: keepsText),
+        path)
     case .sqlite:
       return try SQLiteSource(
         path, node.schema, try named(options.model), keepsText: keepsText, notice: notice)
     }
+  }
+
+  private func form(_ format: Format, _ path: String) throws(NodeError) -> any RecordForm {
+    let progress = options.offset?.progress
+    switch format {
+    case .debezium:
+      return DebeziumRecords(try named(options.model), node.schema, options.columns, progress)
+    case .couchdb:
+      return try CouchDBRecords(try model(of: path), node.schema, options.columns, progress)
+    default: return MutationRecords(try named(options.model), node.schema, options.columns)
+    }
+  }
+
+  private func dialect(_ format: Format) -> CSV.Dialect {
+    var dialect = options.dialect
+    if format == .tsv { dialect.delimiter = UInt8(ascii: "\t") }
+    return dialect
   }
 
   private func ahead(_ source: any MutationSource, _ path: String) throws(NodeError) -> ReadAhead {
@@ -99,47 +124,5 @@ extension Import {
       throw .malformedInput(source: path, what: "which model are its rows of? say --model NAME")
     }
     return found
-  }
-}
-
-/// Lines of JSON, one mutation each.
-final class NDJSONSource: MutationSource {
-  private var reader: LineReader
-  private let firstLine: Int
-  private let defaultModel: String?
-  private let keepsText: Bool
-  let header: [UInt8] = []
-
-  /// Lines before `firstLine` are not read as mutations.
-  init(_ path: String, firstLine: Int, defaultModel: String?, keepsText: Bool) throws(NodeError) {
-    reader = try LineReader(path: path)
-    self.firstLine = firstLine
-    self.defaultModel = defaultModel
-    self.keepsText = keepsText
-  }
-
-  var lineNumber: Int { reader.lineNumber }
-
-  func checkInvariants() { reader.checkInvariants() }
-
-  func next() throws(SourceError) -> SourceItem? {
-    while true {
-      let number = reader.lineNumber + 1
-      let isSkipped = number < firstLine
-      let read: SourceItem??
-      do throws(NodeError) {
-        read = try reader.next { line throws(NodeError) -> SourceItem? in
-          guard !isSkipped, line.contains(where: { $0 != 0x20 && $0 != 0x09 }) else { return nil }
-          let mutation: Result<Mutation, MutationError>
-          do throws(MutationError) {
-            mutation = .success(try Mutation(line: line, defaultModel: defaultModel))
-          } catch { mutation = .failure(error) }
-          return SourceItem(
-            line: number, lastLine: number, mutation: mutation, text: keepsText ? Array(line) : [])
-        }
-      } catch { throw SourceError(line: number, reason: error) }
-      guard let read else { return nil }
-      if let item = read { return item }
-    }
   }
 }

@@ -8,6 +8,8 @@ final class ReadAhead: MutationSource {
     var items: [SourceItem]
     /// What the source has found out by now.
     var header: [UInt8]
+    var notices: [String]
+    var bytesRead: Int
     /// What follows the last item: how many lines there are, or why there are no more.
     var end: Result<Int, SourceError>?
   }
@@ -19,6 +21,8 @@ final class ReadAhead: MutationSource {
   private static let patience = DispatchTimeInterval.milliseconds(50)
 
   private(set) var header: [UInt8] = []
+  private(set) var notices: [String] = []
+  private(set) var bytesRead = 0
   private(set) var lineNumber = 0
   private let pieces = Handoff<Piece>(ahead: 8)
   private let isStream: Bool
@@ -51,7 +55,9 @@ final class ReadAhead: MutationSource {
         assert(holds(source.checkInvariants))
       } catch { end = .failure(error) }
       guard end != nil || items.count >= atOnce else { continue }
-      if !pieces.put(Piece(items: items, header: source.header, end: end)) { return }
+      let piece = Piece(
+        items: items, header: source.header, notices: source.notices, bytesRead: source.bytesRead, end: end)
+      if !pieces.put(piece) { return }
       items = []
       items.reserveCapacity(min(atOnce, room))
     }
@@ -79,6 +85,7 @@ final class ReadAhead: MutationSource {
       let piece = peeked ?? pieces.take()
       peeked = nil
       (items, place, header, end) = (piece.items, 0, piece.header, piece.end)
+      (notices, bytesRead) = (piece.notices, piece.bytesRead)
     }
     place += 1
     assert(holds(checkInvariants))

@@ -44,6 +44,14 @@ struct RowShape {
     return field.isRequired && isText && field.defaultValue == nil ? .string("") : .null
   }
 
+  /// Null for each field without a column, where the field can be null.
+  var clearing: [(name: String, value: JSON)] {
+    let key = model.keyFields.map { model.fields[$0].name }
+    return model.fields.filter { field in
+      !key.contains(field.name) && !isFilled(field) && !fields.contains { $0.name == field.name }
+    }.map { ($0.name, .null) }
+  }
+
   func mutation(_ values: [JSON]) -> Mutation {
     var key: [(name: String, value: JSON)] = []
     var rest: [(name: String, value: JSON)] = []
@@ -65,87 +73,5 @@ struct RowShape {
   private func isFilled(_ field: Field) -> Bool {
     field.name == model.createdAt || field.name == model.updatedAt
       || (field.isRequired && field.defaultValue != nil)
-  }
-}
-
-/// Rows of one model; the first one names the fields.
-final class CSVSource: MutationSource {
-  private let reader: CSV.Reader
-  private let model: Model
-  private let schema: Schema
-  private let keepsText: Bool
-  private var shape: RowShape?
-  private(set) var header: [UInt8] = []
-
-  init(
-    _ path: String, _ delimiter: CSV.Delimiter, _ model: Model, _ schema: Schema, keepsText: Bool
-  ) throws(NodeError) {
-    reader = try CSV.Reader(path, delimiter)
-    self.model = model
-    self.schema = schema
-    self.keepsText = keepsText
-  }
-
-  var lineNumber: Int { reader.lineNumber }
-
-  func checkInvariants() {
-    precondition((shape == nil) == header.isEmpty, "the first row is the header")
-    precondition(shape.map { !$0.fields.isEmpty } ?? true, "a row has a key")
-    reader.checkInvariants()
-  }
-
-  func next() throws(SourceError) -> SourceItem? {
-    let shape: RowShape
-    if let known = self.shape {
-      shape = known
-    } else {
-      guard let row = try reader.next() else { return nil }
-      do throws(MutationError) { shape = try readHeader(row) } catch {
-        throw SourceError(line: row.line, reason: .mutation(error))
-      }
-      self.shape = shape
-      header = row.text
-    }
-    guard let row = try reader.next() else { return nil }
-    let mutation: Result<Mutation, MutationError>
-    do throws(MutationError) { mutation = .success(try read(row, shape)) } catch {
-      mutation = .failure(error)
-    }
-    return SourceItem(
-      line: row.line, lastLine: row.lastLine, mutation: mutation, text: keepsText ? row.text : [])
-  }
-
-  private func readHeader(_ row: CSV.Row) throws(MutationError) -> RowShape {
-    if let flaw = row.flaw { throw .wrongShape(flaw) }
-    var names: [String] = []
-    for index in row.ends.indices { names.append(try text(row, index)) }
-    return try RowShape(names, model, schema) { model.field(named: $0) }
-  }
-
-  private func read(_ row: CSV.Row, _ shape: RowShape) throws(MutationError) -> Mutation {
-    if let flaw = row.flaw { throw .wrongShape(flaw) }
-    guard row.ends.count == shape.fields.count else {
-      throw .wrongShape(
-        "the row has \(row.ends.count) cell\(row.ends.count == 1 ? "" : "s"), the header has \(shape.fields.count)"
-      )
-    }
-    var values: [JSON] = []
-    values.reserveCapacity(shape.fields.count)
-    for index in shape.fields.indices {
-      if row.isNull(index) {
-        values.append(shape.empty(index))
-        continue
-      }
-      let text = try text(row, index)
-      do { values.append(try schema.json(text: text, for: shape.fields[index], of: model.name)) } catch {
-        throw .value(error)
-      }
-    }
-    return shape.mutation(values)
-  }
-
-  private func text(_ row: CSV.Row, _ index: Int) throws(MutationError) -> String {
-    guard let text = row.cell(index) else { throw .wrongShape("cell \(index + 1) is not UTF-8") }
-    return text
   }
 }

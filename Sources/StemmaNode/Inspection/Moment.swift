@@ -67,7 +67,7 @@ package enum Moment: Hashable, Sendable {
     self = .time(Timestamp(milliseconds: milliseconds, counter: .max))
   }
 
-  private static func dateTime(_ text: String) -> DateText? {
+  static func dateTime(_ text: String) -> DateText? {
     var text = text
     let bytes = Array(text.utf8)
     if bytes.count > 10, bytes[10] == UInt8(ascii: " ") {
