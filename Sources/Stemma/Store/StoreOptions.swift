@@ -5,8 +5,9 @@ extension Store {
   public struct Options: Sendable {
     /// The name of a node that opening makes, by which people tell its changes from others'; nil: the host's name.
     public var name: String?
-    /// Which partitions a node that opening makes holds: names as `tenant=acme`, patterns as `tenant=a*`. Empty: all.
-    public var partitions: [String] = []
+    /// Which partitions a node that opening makes holds: `.partition(Task.self, workspace.id)`, or patterns as
+    /// `"tenant=a*"`. Empty: all. A pattern that can match no partition of the models throws, and no node is made.
+    public var partitions: [PartitionPattern] = []
     /// Whether nothing is ever written: neither the models are applied nor records changed.
     public var isReadOnly = false
     /// How long a write waits for another process's commit, in seconds; a day at most.
@@ -17,7 +18,7 @@ extension Store {
     /// What is not given is as usual: the host's name, all partitions, for reading and writing, 5 seconds of
     /// patience.
     public init(
-      name: String? = nil, partitions: [String] = [], isReadOnly: Bool = false, wait: Double = 5
+      name: String? = nil, partitions: [PartitionPattern] = [], isReadOnly: Bool = false, wait: Double = 5
     ) {
       self.name = name
       self.partitions = partitions

@@ -113,9 +113,11 @@ actor Writer {
   private static func create(
     _ directory: String, _ declared: DeclaredModels, _ settings: Store.Options, _ options: Node.OpeningOptions
   ) throws -> Node {
-    let schema = SDL.print(try declared.schema())
+    let models = try declared.schema()
+    let patterns = try settings.partitions.map { try $0.checkedText(in: models) }
+    let schema = SDL.print(models)
     do throws(NodeError) {
-      let scope = settings.partitions.isEmpty ? .everything : try Node.scope(settings.partitions)
+      let scope = patterns.isEmpty ? .everything : try Node.scope(patterns)
       return try Node.create(
         at: directory, schema: schema, name: settings.name, scope: scope, options: options)
     } catch .alreadyANode {
