@@ -108,11 +108,7 @@ extension ReadConnection {
 
 extension Table {
   /// The parts of the primary key as columns hold them.
-  var keyValues: [Value] {
-    var record = RecordWriter()
-    primaryKey.write(to: &record)
-    return record.key.map { $0?.value ?? .null }
-  }
+  var keyValues: [Value] { primaryKey.keyValues }
 
   /// The values of some columns.
   func values(of fields: [String]) -> [Value] {

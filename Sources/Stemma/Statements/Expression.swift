@@ -3,7 +3,7 @@ import StemmaSchema
 import StemmaTables
 
 /// A column or what is made of columns: something that has a value in each row of a statement.
-public protocol ExpressionProtocol<Value>: OrderingTerm {
+public protocol ExpressionProtocol<Value>: OrderingTerm, GroupingTerm, SelectionTerm where Output == Value {
   /// What it is in Swift; an optional where it can be null.
   associatedtype Value: ColumnValue
   /// The same, of which only the type of the value is known.
@@ -16,6 +16,8 @@ public struct Expression<Value: ColumnValue>: ExpressionProtocol {
 
   init(_ text: StatementText) { self.text = text }
 
+  /// As a statement selects it: the value.
+  public typealias Output = Value
   /// Itself.
   public var expression: Expression<Value> { self }
 }
@@ -29,7 +31,10 @@ public struct TableColumn<Root: Table, Value>: Sendable {
   public init(_ name: String) { self.name = name }
 }
 
-extension TableColumn: OrderingTerm, ExpressionProtocol where Value: ColumnValue {
+extension TableColumn: OrderingTerm, GroupingTerm, SelectionTerm, ExpressionProtocol
+where Value: ColumnValue {
+  /// As a statement selects it: the value.
+  public typealias Output = Value
   /// The column of the table itself. One of a joined table comes from the closures of `join`.
   public var expression: Expression<Value> { expression(of: Root.description.tableName) }
 

@@ -26,7 +26,7 @@ extension SQL where Output: ColumnValue {
   }
 }
 
-extension SQL: OrderingTerm where Output: ColumnValue {
+extension SQL: OrderingTerm, GroupingTerm, SelectionTerm where Output: ColumnValue {
   /// In ascending order, null first.
   public var ordering: Ordering { expression.ordering }
 }
