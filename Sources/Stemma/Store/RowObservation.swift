@@ -62,7 +62,7 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
           let (pending, first) = try await PendingRows.begin(observation)
           self.pending = pending
           return first
-        } catch StoreError.closed { return nil }
+        } catch StoreError.closed { return nil } catch is CancellationError { return nil }
       }
     }
   }
@@ -90,7 +90,7 @@ struct NewestRows<Output: Sendable> {
             return try found.map { ($0.digest, try $0.rows.get()) }
           }
         }
-      } catch StoreError.closed { return nil } catch {
+      } catch StoreError.closed { return nil } catch is CancellationError { return nil } catch {
         // Who asks again gets the rows, also those that it has had.
         last = nil
         throw error

@@ -261,7 +261,11 @@ public struct ConflictObservation: AsyncSequence, Sendable {
     public mutating func next() async throws -> [Conflict]? {
       while await changes.next() != nil {
         let conflicts: [Conflict]
-        do { conflicts = try await store.conflicts() } catch StoreError.closed { return nil }
+        do { conflicts = try await store.conflicts() } catch StoreError.closed {
+          return nil
+        } catch is CancellationError {
+          return nil
+        }
         let names = conflicts.map(\.identity)
         if names == last { continue }
         last = names

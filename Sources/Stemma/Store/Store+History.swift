@@ -26,8 +26,9 @@ extension Store {
       var found: [RecordEvent] = []
       try node.forEachEvent(filter, newestFirst: false) { stored, note in
         found.append(RecordEvent(stored, note, node.description))
-        return true
+        return !Task.isCancelled
       }
+      try Task.checkCancellation()
       return found
     }
   }
@@ -150,16 +151,19 @@ public struct EventObservation: AsyncSequence {
         if let event = found.popFirst() { return event }
         if isAtEnd, await changes.next() == nil { return nil }
         let start = start
-        let events = try await store.inspect { node in
-          var filter = LogFilter()
-          filter.since = .position(start)
-          var events: [RecordEvent] = []
-          try node.forEachEvent(filter, newestFirst: false) { stored, note in
-            events.append(RecordEvent(stored, note, node.description))
-            return events.count < Self.limit
+        let events: [RecordEvent]
+        do {
+          events = try await store.inspect { node in
+            var filter = LogFilter()
+            filter.since = .position(start)
+            var events: [RecordEvent] = []
+            try node.forEachEvent(filter, newestFirst: false) { stored, note in
+              events.append(RecordEvent(stored, note, node.description))
+              return events.count < Self.limit
+            }
+            return events
           }
-          return events
-        }
+        } catch is CancellationError { return nil }
         if let last = events.last { self.start = last.position.next }
         found = events[...]
         isAtEnd = events.count < Self.limit

@@ -155,7 +155,8 @@ public final class Store: Sendable {
 
   /// Makes one commit of everything that `body` does; if it throws anything but `unresolved`, nothing of it is left.
   ///
-  /// A commit that was begun is finished, also if its task is cancelled meanwhile.
+  /// A commit that was begun is finished, also if its task is cancelled meanwhile. One whose task is cancelled before is not
+  /// begun, and throws `CancellationError`.
   ///
   /// - Parameters:
   ///   - by: who makes the change.
