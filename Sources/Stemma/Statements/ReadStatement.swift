@@ -11,6 +11,9 @@ public protocol ReadStatement<Output>: Sendable {
 }
 
 extension ReadStatement {
+  /// The SQL that a store runs, with `?` for each value: for logs, and to compare what SQLite says of it.
+  public var sql: String { text.sql }
+
   // MARK: In a store, as it is now
 
   /// All rows, as one committed state has them; all of them are in memory.

@@ -12,18 +12,22 @@ extension Store {
     public var isReadOnly = false
     /// How long a write waits for another process's commit, in seconds; a day at most.
     public var wait: Double = 5
+    /// Who makes the commits of this store, where `write(by:)` names nobody else. `Store.as(_:)` makes them another's.
+    public var author: String?
     /// What commits are written through, and when and by what chance.
     var ports = Ports()
 
     /// What is not given is as usual: the host's name, all partitions, for reading and writing, 5 seconds of
-    /// patience.
+    /// patience, no author.
     public init(
-      name: String? = nil, partitions: [PartitionPattern] = [], isReadOnly: Bool = false, wait: Double = 5
+      name: String? = nil, partitions: [PartitionPattern] = [], isReadOnly: Bool = false, wait: Double = 5,
+      author: String? = nil
     ) {
       self.name = name
       self.partitions = partitions
       self.isReadOnly = isReadOnly
       self.wait = wait
+      self.author = author
     }
   }
 }
