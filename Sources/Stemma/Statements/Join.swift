@@ -83,6 +83,16 @@ extension Table {
   public static func leftJoin<Target: Table, Value>(
     _ path: (Relationships) -> RelationshipPath<Self, Target, Value>
   ) -> Query<(Columns, OptionalColumns<Target>), (Self, Target?)> { all.leftJoin(path) }
+
+  /// Pairs of rows for which a condition holds, related or not.
+  public static func join<Target: Table>(
+    _ other: Target.Type, on condition: (Columns, JoinedColumns<Target>) -> some ExpressionProtocol<Bool>
+  ) -> Query<(Columns, JoinedColumns<Target>), (Self, Target)> { all.join(other, on: condition) }
+
+  /// As `join`, but a row that fits no other is there once, with nil.
+  public static func leftJoin<Target: Table>(
+    _ other: Target.Type, on condition: (Columns, OptionalColumns<Target>) -> some ExpressionProtocol<Bool>
+  ) -> Query<(Columns, OptionalColumns<Target>), (Self, Target?)> { all.leftJoin(other, on: condition) }
 }
 
 /// Tables that are joined step by step, each to the one before it.

@@ -64,7 +64,7 @@ extension ReadStatement {
     return all
   }
 
-  private var counted: StatementText {
+  var counted: StatementText {
     var counted = StatementText("SELECT count(*) FROM (")
     counted.append(text)
     counted.append(")")
@@ -90,5 +90,5 @@ extension ReadStatement where Output: Table {
 }
 
 extension RowCursor {
-  fileprivate func number() throws -> Int { try next() ? try Int.read(row(of: nil), 0) : 0 }
+  func number() throws -> Int { try next() ? try Int.read(row(of: nil), 0) : 0 }
 }

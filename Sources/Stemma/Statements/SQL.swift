@@ -43,10 +43,13 @@ extension SQL: ExpressionProtocol where Output: ColumnValue {
 
 extension SQL where Output: Table {
   /// A statement of records, which selects `\(columns: Output.self)` first. What it selects otherwise is not
-  /// read.
+  /// read. Running one that begins with other columns, as `SELECT *`, throws `failed`.
   public init(_ text: SQLText, as type: Output.Type = Output.self) {
     self.text = text.text
-    output = { try Output($0.row(of: Output.self)) }
+    output = { cursor in
+      try cursor.checkColumns(of: Output.self)
+      return try Output(cursor.row(of: Output.self))
+    }
   }
 }
 
