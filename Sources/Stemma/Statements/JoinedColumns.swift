@@ -11,7 +11,7 @@ public struct JoinedGroup<Root: Table, Group: Sendable>: Sendable {
   /// A column of the joined table.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Group, TableColumn<Root, Value>>
-  ) -> Expression<Value> { group[keyPath: member].expression(of: table) }
+  ) -> ColumnExpression<Value> { group[keyPath: member].expression(of: table) }
 
   /// A group of columns of the joined table, or its key: `$1.address.city`.
   public subscript<Inner: ColumnGroup>(
@@ -40,12 +40,12 @@ public struct OptionalGroup<Root: Table, Group: Sendable>: Sendable {
   @_disfavoredOverload
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Group, TableColumn<Root, Value>>
-  ) -> Expression<Value?> { columns[keyPath: member].optionalExpression(of: table) }
+  ) -> ColumnExpression<Value?> { columns[keyPath: member].optionalExpression(of: table) }
 
   /// A column of the joined table; null where it is null, and where there is no row.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Group, TableColumn<Root, Value?>>
-  ) -> Expression<Value?> { columns[keyPath: member].optionalExpression(of: table) }
+  ) -> ColumnExpression<Value?> { columns[keyPath: member].optionalExpression(of: table) }
 
   /// A group of columns of the joined table, or its key.
   public subscript<Inner: ColumnGroup>(

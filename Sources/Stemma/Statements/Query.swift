@@ -91,7 +91,7 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
 
   /// How many rows there are.
   public func count() -> Query<Columns, Int> {
-    select { _ in Expression<Int>(.call("count", StatementText("*"), isAggregate: true)) }
+    select { _ in ColumnExpression<Int>(.call("count", StatementText("*"), isAggregate: true)) }
   }
 
   // MARK: Groups

@@ -33,11 +33,11 @@ extension SQL: OrderingTerm, GroupingTerm, SelectionTerm where Output: ColumnVal
 
 extension SQL: ExpressionProtocol where Output: ColumnValue {
   /// The text in brackets, so that it can stand inside of others.
-  public var expression: Expression<Output> {
+  public var expression: ColumnExpression<Output> {
     var whole = StatementText("(")
     whole.append(text)
     whole.append(")")
-    return Expression(whole)
+    return ColumnExpression(whole)
   }
 }
 

@@ -67,7 +67,7 @@ public struct GroupColumn: Sendable {
 
   /// A column of its own table.
   public init<Root: Table, Value: ColumnValue>(_ column: TableColumn<Root, Value>) {
-    self.init(Root.description.tableName) { column.expression(of: $0) as Expression<Value> }
+    self.init(Root.description.tableName) { column.expression(of: $0) as ColumnExpression<Value> }
   }
 
   /// Of a type that no column can have, which is said where it is declared.
@@ -101,28 +101,30 @@ extension ColumnGroup {
 // MARK: Keys of several parts
 
 /// Whether the key is this one.
-public func == <Key: ColumnGroup>(a: Key, b: Key.Output) -> Expression<Bool> where Key.Output: TableKey {
+public func == <Key: ColumnGroup>(a: Key, b: Key.Output) -> ColumnExpression<Bool>
+where Key.Output: TableKey {
   var text = StatementText("")
   text.append(b.conditions(on: a._columns.map(\.term.text)), "(", separator: " AND ")
   text.append(")")
-  return Expression(text)
+  return ColumnExpression(text)
 }
 
 /// Whether the key is another one.
-public func != <Key: ColumnGroup>(a: Key, b: Key.Output) -> Expression<Bool> where Key.Output: TableKey {
+public func != <Key: ColumnGroup>(a: Key, b: Key.Output) -> ColumnExpression<Bool>
+where Key.Output: TableKey {
   !(a == b)
 }
 
 extension ColumnGroup where Output: TableKey {
   /// Whether the key is among these. One statement, however many there are.
-  public func `in`(_ keys: some Swift.Sequence<Output>) -> Expression<Bool> {
-    Expression(.combination(Output.among(keys, _columns.map(\.term.text)), "", StatementText("")))
+  public func `in`(_ keys: some Swift.Sequence<Output>) -> ColumnExpression<Bool> {
+    ColumnExpression(.combination(Output.among(keys, _columns.map(\.term.text)), "", StatementText("")))
   }
 }
 
 extension Swift.Sequence where Element: TableKey {
   /// Whether a key is among these.
-  public func contains<Key: ColumnGroup>(_ key: Key) -> Expression<Bool> where Key.Output == Element {
+  public func contains<Key: ColumnGroup>(_ key: Key) -> ColumnExpression<Bool> where Key.Output == Element {
     key.in(self)
   }
 }
