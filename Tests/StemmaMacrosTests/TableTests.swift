@@ -196,6 +196,15 @@ struct TableTests {
               self.sellerId = _seller
               self.number = _customer.1
             }
+            @_disfavoredOverload
+            init(id: UUID? = nil, customer: Customer, seller: Seller) {
+              let _customer: (String, Int) = Stemma.ReferenceParts.of(customer)
+              let _seller: Int = Stemma.ReferenceParts.of(seller)
+              self.id = id
+              self.tenant = _customer.0
+              self.number = _customer.1
+              self.sellerId = _seller
+            }
             init(_ row: Order) {
               self.tenant = row.id.tenant
               self.id = row.id.id
