@@ -79,7 +79,7 @@ struct DraftExpansion {
         \(raw: fields.map(\.access).narrowest(access))init(\(raw: fields.map(\.parameter).joined(separator: ", "))) {
           \(raw: TableDeclaration.lines(fields.map(\.assignment), 4))
         }
-        \(raw: keyed(key, others))\(raw: related(fields))\(raw: access)init(_ row: \(raw: table.name)) {
+        \(raw: keyed(key, others))\(raw: related(fields))\(raw: relatedByKey(fields))\(raw: access)init(_ row: \(raw: table.name)) {
           \(raw: TableDeclaration.lines(fields.map { "self.\($0.name.inCode) = row.\($0.source)" }, 4))
         }
         \(raw: access)func write(to record: inout Stemma.RecordWriter) {
@@ -102,7 +102,27 @@ struct DraftExpansion {
   ///
   /// Where two references share a field, or an optional one shares it with the key, it throws if they do not agree on it.
   private func related(_ fields: [Field]) -> String {
+    related(fields, table.relationships.filter { $0.kind == .belongsTo })
+  }
+
+  /// The same where an optional relationship shares parts with the key: of a record that is given, these are taken.
+  private func relatedByKey(_ fields: [Field]) -> String {
+    let keyParts = Set(table.key.columns.map(\.property))
     let parents = table.relationships.filter { $0.kind == .belongsTo }
+    let sharing = parents.filter { $0.isOptional && !keyParts.isDisjoint(with: $0.fields) }
+    guard sharing.count == 1, let shared = sharing.first else { return "" }
+    // One that only the key makes up cannot be without a record in any case.
+    guard !keyParts.isSuperset(of: shared.fields) else { return "" }
+    return related(
+      fields,
+      parents.map { parent in
+        var parent = parent
+        if parent.property == shared.property { parent.isOptional = false }
+        return parent
+      })
+  }
+
+  private func related(_ fields: [Field], _ parents: [TableDeclaration.Relationship]) -> String {
     guard !parents.isEmpty else { return "" }
     let keyParts = Set(table.key.columns.map(\.property))
     // A part of the key is there in any case, so only a record that is there in any case can give it.

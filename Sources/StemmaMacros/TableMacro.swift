@@ -118,29 +118,38 @@ extension TableDeclaration {
   }
 
   var columnsDeclaration: DeclSyntax {
-    var lines = (key.columns + self.columns).filter {
-      $0.group == nil || key.columns.map(\.path).contains($0.path)
-    }
-    .map { declaration(of: $0) }
+    // The key itself has its name, whatever one of its parts is called.
+    let parts = key.columns.filter { key.selection == nil || $0.property != key.property }
+    var lines = (parts + columns.filter { $0.group == nil }).map { declaration(of: $0) }
     var groups = stored.compactMap { stored -> Group? in
       if case .group(let group) = stored { group } else { nil }
     }
-    if let selection = key.selection, !key.columns.contains(where: { $0.property == key.property }) {
+    if let selection = key.selection {
       groups.append(
         Group(property: key.property, selection: selection, columns: key.columns, isVariable: false))
     }
-    for group in groups {
-      lines += [
-        "\(Stored.group(group).access(access))let \(group.property.inCode) = \(group.selection)()",
-        "\(access)struct \(group.selection): Stemma.ColumnGroup {",
-      ]
-      lines += group.columns.map { "  " + declaration(of: $0) } + ["  \(access)init() {}", "}"]
-    }
+    for group in groups { lines += declaration(of: group) }
     return """
       \(raw: access)struct Columns: Swift.Sendable {
         \(raw: Self.lines(lines + ["\(access)init() {}"], 2))
       }
       """
+  }
+
+  private func declaration(of group: Group) -> [String] {
+    let seen = Stored.group(group).access(access)
+    // What it is read as is seen as far as the struct that was declared for it.
+    let hidden = declaration.hiddenType(group.selection, access)?.modifiers.narrowing(access) ?? access
+    let access = [seen, hidden].narrowest(access)
+    let columns = group.columns.map { "Stemma.GroupColumn(self.\($0.property.inCode))" }
+    return [
+      "\(seen)let \(group.property.inCode) = \(group.selection)()",
+      "\(access)struct \(group.selection): Stemma.ColumnGroup {",
+      "  \(access)typealias Output = \(name).\(group.selection)",
+    ] + group.columns.map { "  " + declaration(of: $0) } + [
+      "  \(access)var _columns: [Stemma.GroupColumn] { [\(columns.joined(separator: ", "))] }",
+      "  \(access)init() {}", "}",
+    ]
   }
 
   private func declaration(of column: Column) -> String {

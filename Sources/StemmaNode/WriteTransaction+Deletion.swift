@@ -126,7 +126,7 @@ extension WriteTransaction {
         let inverse = visit.references[visit.done]
         visit.done += 1
         let children = try children(of: visit, through: inverse, deletion)
-        if inverse.isRequired {
+        if inverse.isRequired || inverse.rule == .cascade {
           visit.children = children[...]
         } else {
           for child in children { deletion.unlink(inverse.child, child, inverse.relationship) }

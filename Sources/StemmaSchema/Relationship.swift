@@ -15,6 +15,8 @@ package struct Relationship: Sendable, Equatable {
     case standard = "STANDARD"
     /// A parent with children cannot be deleted.
     case restrict = "RESTRICT"
+    /// The child is deleted, also if its reference is optional.
+    case cascade = "CASCADE"
   }
 
   package var name: String

@@ -77,7 +77,7 @@ struct ComparedTimeTests {
 
   private static func compared<Value: ColumnValue>(
     _ column: some ExpressionProtocol<Value>, _ sign: String, _ value: Value
-  ) -> Stemma.Expression<Bool> {
+  ) -> ColumnExpression<Bool> {
     switch sign {
     case "=": column == value
     case "!=": column != value

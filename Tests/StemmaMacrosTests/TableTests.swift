@@ -196,6 +196,15 @@ struct TableTests {
               self.sellerId = _seller
               self.number = _customer.1
             }
+            @_disfavoredOverload
+            init(id: UUID? = nil, customer: Customer, seller: Seller) {
+              let _customer: (String, Int) = Stemma.ReferenceParts.of(customer)
+              let _seller: Int = Stemma.ReferenceParts.of(seller)
+              self.id = id
+              self.tenant = _customer.0
+              self.number = _customer.1
+              self.sellerId = _seller
+            }
             init(_ row: Order) {
               self.tenant = row.id.tenant
               self.id = row.id.id
@@ -212,9 +221,19 @@ struct TableTests {
 
           struct Columns: Swift.Sendable {
             let tenant = Stemma.TableColumn<Order, String>("tenant")
-            let id = Stemma.TableColumn<Order, UUID>("id")
             let number = Stemma.TableColumn<Order, Int?>("number")
             let sellerId = Stemma.TableColumn<Order, Int>("sellerId")
+            let id = ID()
+            struct ID: Stemma.ColumnGroup {
+              typealias Output = Order.ID
+              let tenant = Stemma.TableColumn<Order, String>("tenant")
+              let id = Stemma.TableColumn<Order, UUID>("id")
+              var _columns: [Stemma.GroupColumn] {
+                [Stemma.GroupColumn(self.tenant), Stemma.GroupColumn(self.id)]
+              }
+              init() {
+              }
+            }
             init() {
             }
           }
@@ -416,8 +435,12 @@ struct TableTests {
             public let createdAt = Stemma.TableColumn<Note, Date>("createdAt")
             public let span = Span()
             public struct Span: Stemma.ColumnGroup {
+              public typealias Output = Note.Span
               public let start = Stemma.TableColumn<Note, Date>("start")
               public let end = Stemma.TableColumn<Note, Date?>("end")
+              public var _columns: [Stemma.GroupColumn] {
+                [Stemma.GroupColumn(self.start), Stemma.GroupColumn(self.end)]
+              }
               public init() {
               }
             }

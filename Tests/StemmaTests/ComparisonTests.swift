@@ -69,7 +69,7 @@ struct DistantTimeTests {
     }
     let date = Date(timeIntervalSince1970: seconds)
     let (all, known) = (seconds > 0 ? (3, 0) : (0, 3), seconds > 0 ? (2, 0) : (0, 2))
-    func count(_ predicate: (Stage.Columns) -> Stemma.Expression<Bool>) async throws -> Int {
+    func count(_ predicate: (Stage.Columns) -> ColumnExpression<Bool>) async throws -> Int {
       try await Stage.where(predicate).fetchCount(store)
     }
     #expect(try await count { $0.at < date } == all.0)
@@ -285,7 +285,7 @@ struct ComparisonTests {
   private func expectByValue<Row: Table, Value: ColumnValue & Comparable>(
     _ values: [Value?], _ store: Store, _ type: Row.Type,
     _ location: Testing.SourceLocation = #_sourceLocation,
-    _ column: @escaping @Sendable (Row.Columns) -> Stemma.Expression<Value?>
+    _ column: @escaping @Sendable (Row.Columns) -> ColumnExpression<Value?>
   ) async throws {
     // Null first, equal ones in the order of the ids.
     let order = values.indices.sorted { a, b in
@@ -337,11 +337,11 @@ struct ComparisonTests {
     try await write(ticks, "Tick", store)
     func decimal(_ text: String?) throws -> Decimal? { try text.map { try Decimal(datum: .text($0)) } }
     let prices = try wares.map { try decimal($0.fields["price"]) }
-    try await expectByValue(prices, store, Ware.self) { Stemma.Expression($0.price.text) }
+    try await expectByValue(prices, store, Ware.self) { ColumnExpression($0.price.text) }
     let discounts = try wares.map { try decimal($0.fields["discount"]) }
     try await expectByValue(discounts, store, Ware.self) { $0.discount.expression }
     let times = try ticks.map { try Date(datum: .text($0.fields["at"] ?? "")) }
-    try await expectByValue(times, store, Tick.self) { Stemma.Expression($0.at.text) }
+    try await expectByValue(times, store, Tick.self) { ColumnExpression($0.at.text) }
   }
 
   @Test("comparisons without a truth value are false in groups too")

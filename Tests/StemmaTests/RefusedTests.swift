@@ -15,7 +15,7 @@ struct RefusedTests {
 
   @Test(
     "each marked line is refused with its message, and nothing else is said anywhere",
-    arguments: ["Attributes", "Keys", "Members", "Public", "References", "Types"])
+    arguments: ["Attributes", "Keys", "Members", "Public", "References", "Statements", "Types"])
   func refusals(_ name: String) throws {
     let file = Self.folder.appendingPathComponent("\(name).swift")
     let expected = try Self.marks(in: file)

@@ -237,16 +237,4 @@ struct ReadStatementTests {
     #expect(both == ("five", 1))
   }
 
-  /// Swift takes a closure whose only expression is no column for one of several columns that gives none.
-  @Test("a closure that names no column, but a key of several parts or a group, traps with advice")
-  func noColumns() async throws {
-    await #expect(processExitsWith: .failure) { _ = Enrollment.order { _ = $0.id } }
-    await #expect(processExitsWith: .failure) { _ = Enrollment.all.order { _ = $0.id } }
-    await #expect(processExitsWith: .failure) { _ = Enrollment.all.group { _ = $0.id } }
-    await #expect(processExitsWith: .failure) { _ = Enrollment.select { _ = $0.id } }
-    await #expect(processExitsWith: .failure) {
-      _ = Enrollment.group { $0.id.courseID }.select { _ = $0.id }
-    }
-    #expect(Enrollment.order { ($0.id.courseID, $0.id.studentID) }.text.sql.contains("ORDER BY"))
-  }
 }

@@ -16,6 +16,8 @@ struct LoadedRecord: Sendable {
   }
 
   var store: Store { group.store }
+  /// Whether it was read in the tables of an earlier time: it belongs to no store then.
+  var isPast: Bool { group.isPast }
 
   /// Traps if it contradicts itself. For tests.
   func checkInvariants() {
@@ -60,6 +62,8 @@ final class LoadedRecords: Sendable {
   let store: Store
   /// The commit that had events already when the rows were read in it. Nil: what they show is durable.
   let commit: RecordedSettings?
+  /// Whether the rows were read in the tables of an earlier time.
+  let isPast: Bool
   private let state = Mutex(State())
 
   /// How many rows share an object. Whoever keeps one of them keeps what the others remember.
@@ -71,9 +75,10 @@ final class LoadedRecords: Sendable {
     var related: [Int32: [String: RecordsReadAlong]] = [:]
   }
 
-  init(_ store: Store, _ commit: RecordedSettings?) {
+  init(_ store: Store, _ commit: RecordedSettings?, isPast: Bool) {
     self.store = store
     self.commit = commit
+    self.isPast = isPast
   }
 
   /// Traps if something is remembered of a row that is not there. For tests, on any thread.

@@ -250,7 +250,7 @@ extension ModelDescription {
     let isMany = relationship.kind == .hasMany
     return "  \(relationship.name): \(isMany ? "[\(target)]" : target)\(relationship.isRequired ? "!" : "")"
       + " @\(relationship.kind.rawValue)(references: \(Self.list(relationship.fields))"
-      + (relationship.deleteRule == .restrict ? ", onDelete: RESTRICT)" : ")")
+      + (relationship.deleteRule == .standard ? ")" : ", onDelete: \(relationship.deleteRule.word))")
   }
 
   private static func list(_ names: some Collection<String>) -> String {

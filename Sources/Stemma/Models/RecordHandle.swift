@@ -10,6 +10,9 @@ public struct RecordHandle: Sendable, Hashable {
   /// The columns that were set since the value was read, in no order.
   private var settings: [Setting] = []
 
+  /// What was read, unless it was read in the tables of an earlier time: nothing can be changed, or asked, of that.
+  private var current: LoadedRecord? { loaded.flatMap { $0.isPast ? nil : $0 } }
+
   /// The handle of a value that no store made.
   public init() { loaded = nil }
 
@@ -18,14 +21,14 @@ public struct RecordHandle: Sendable, Hashable {
 
   /// Notes that a column was set, counted without the key, which held `old` before.
   public mutating func noteSet<Content: ColumnValue>(_ column: Int, from old: Content) {
-    if loaded != nil { note(column, old.datum.value) }
+    if current != nil { note(column, old.datum.value) }
   }
 
   /// Notes that a column was set which is stored as a representation of the property.
   public mutating func noteSet<Representation: ColumnRepresentation>(
     _ column: Int, from old: Representation.Represented, as type: Representation.Type
   ) {
-    if loaded != nil { note(column, Representation(representing: old).datum.value) }
+    if current != nil { note(column, Representation(representing: old).datum.value) }
   }
 
   private mutating func note(_ column: Int, _ old: Value) {
@@ -40,14 +43,14 @@ public struct RecordHandle: Sendable, Hashable {
   ///
   /// Counted without the key, in their order. Nil for a value that no store made: all may differ.
   func unrecorded(_ values: [Value]) -> [Setting.Difference]? {
-    guard loaded != nil else { return nil }
+    guard current != nil else { return nil }
     return settings.compactMap { $0.difference(of: values[$0.column]) }.sorted { $0.column < $1.column }
   }
 
   /// What this value has seen of its record: what was read, and what was recorded from it since. Nil for a value that no
   /// store made.
   var view: RecordView? {
-    guard let loaded else { return nil }
+    guard let loaded = current else { return nil }
     let recorded = settings.flatMap(\.marks).compactMap { mark in mark.view.map { (mark.number, $0) } }
     return recorded.max { $0.0 < $1.0 }?.1 ?? loaded.view
   }
@@ -82,7 +85,7 @@ public struct RecordHandle: Sendable, Hashable {
   public func hash(into hasher: inout Hasher) {}
 
   func store(of model: String) throws(StoreError) -> Store {
-    guard let loaded else { throw .notFromStore(model: model) }
+    guard let loaded = current else { throw .notFromStore(model: model) }
     return loaded.store
   }
 }

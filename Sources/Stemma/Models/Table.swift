@@ -56,4 +56,11 @@ public protocol TableKey: Hashable, Sendable {
   var parts: Parts { get }
   /// Gives the parts, in the order of the key.
   func write(to record: inout RecordWriter)
+  /// Reads the parts from the columns of a row, in the order of the key.
+  static func readKey(_ row: RowReader) throws(StoreError) -> Self
+}
+
+extension TableKey where Self: Selection {
+  /// Reads the properties in order of declaration.
+  public static func readKey(_ row: RowReader) throws(StoreError) -> Self { try Self(row) }
 }

@@ -4,4 +4,15 @@ public enum DeleteRule: Sendable, Hashable {
   case standard
   /// As long as there are any, deleting it is refused.
   case restrict
+  /// All of them are deleted, in the same commit.
+  case cascade
+
+  /// As the schema spells it.
+  var word: String {
+    switch self {
+    case .standard: "STANDARD"
+    case .restrict: "RESTRICT"
+    case .cascade: "CASCADE"
+    }
+  }
 }

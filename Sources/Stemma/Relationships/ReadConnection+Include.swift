@@ -5,7 +5,9 @@ extension ReadConnection {
   /// Reads the records of a way of relationships along with `rows`, which are of one type: one query for each step of the
   /// way, whatever the number of rows. A step that was read before is not read again, so that several ways can share their
   /// beginning; cycles of references end where the way ends.
-  func include(_ path: ArraySlice<String>, in rows: [any Table], _ store: Store) throws {
+  func include(
+    _ path: ArraySlice<String>, in rows: [any Table], _ store: Store, isPast: Bool = false
+  ) throws {
     guard let name = path.first, let first = rows.first else { return }
     var owners: [(row: any Table, record: LoadedRecord)] = []
     var isOpen = false
@@ -15,13 +17,14 @@ extension ReadConnection {
       owners.append((row, record))
       if record.related(name) == nil { isOpen = true }
     }
-    if isOpen { try load(name, of: type(of: first).description, owners, store) }
-    try include(path.dropFirst(), in: owners.flatMap { $0.record.related(name)?.rows ?? [] }, store)
+    if isOpen { try load(name, of: type(of: first).description, owners, store, isPast) }
+    try include(
+      path.dropFirst(), in: owners.flatMap { $0.record.related(name)?.rows ?? [] }, store, isPast: isPast)
   }
 
   private func load(
     _ name: String, of description: ModelDescription, _ owners: [(row: any Table, record: LoadedRecord)],
-    _ store: Store
+    _ store: Store, _ isPast: Bool
   ) throws {
     let (relationship, route) = try description.route(name)
     let target = relationship.target()
@@ -29,7 +32,7 @@ extension ReadConnection {
       if case .parent(let fields) = route { return owner.row.values(of: fields) }
       return owner.row.keyValues
     }
-    var found = try related(target, route, keys, store)
+    var found = try related(target, route, keys, store, isPast)
     if relationship.kind == .hasOne {
       for (key, rows) in found where rows.count > 1 {
         found[key] = try shown(of: rows, relationship.fields, key, store)
@@ -42,7 +45,7 @@ extension ReadConnection {
 
   /// The rows that belong to each of several keys, in the order of their own.
   private func related<Target: Table>(
-    _ type: Target.Type, _ route: Route, _ keys: [[Value]], _ store: Store
+    _ type: Target.Type, _ route: Route, _ keys: [[Value]], _ store: Store, _ isPast: Bool = false
   ) throws -> [[Value]: [any Table]] {
     let description = Target.description
     let wanted = Set(keys).filter { !$0.contains(where: \.isNull) }
@@ -55,10 +58,10 @@ extension ReadConnection {
     case .parent:
       let columns = description.key.map(\.name)
       let sql = "\(description.selection) WHERE \(Self.isAmong(list, description.tableName, columns))"
-      for row in try rows(type, sql, bindings, store) { found[row.keyValues] = [row] }
+      for row in try rows(type, sql, bindings, store, isPast) { found[row.keyValues] = [row] }
     case .children(let fields):
       let sql = "\(description.selection) WHERE \(Self.isAmong(list, description.tableName, fields))\(order)"
-      for row in try rows(type, sql, bindings, store) {
+      for row in try rows(type, sql, bindings, store, isPast) {
         found[row.values(of: fields), default: []].append(row)
       }
     case .joined(let join, let near, let far):
@@ -69,7 +72,7 @@ extension ReadConnection {
         + "FROM \(StatementText.quoted(join.tableName)) JOIN \(StatementText.quoted(description.tableName)) "
         + "ON \(matches.joined(separator: " AND ")) WHERE \(Self.isAmong(list, join.tableName, near))\(order)"
       let types = near.map { name in join.columns.first { $0.name == name }?.type ?? .text }
-      try statement(sql).read(StatementText(sql, bindings), store) { cursor in
+      try statement(sql).read(StatementText(sql, bindings), store, isPast: isPast) { cursor in
         while try cursor.next() {
           let key = cursor.row(of: nil)
           found[types.indices.map { key.datum($0, types[$0]).value }, default: []]
@@ -108,11 +111,7 @@ extension ReadConnection {
 
 extension Table {
   /// The parts of the primary key as columns hold them.
-  var keyValues: [Value] {
-    var record = RecordWriter()
-    primaryKey.write(to: &record)
-    return record.key.map { $0?.value ?? .null }
-  }
+  var keyValues: [Value] { primaryKey.keyValues }
 
   /// The values of some columns.
   func values(of fields: [String]) -> [Value] {

@@ -29,7 +29,8 @@ extension RecordHandle {
   func dangling<Owner: Table>(_ name: String, of owner: Owner) throws(StoreError) -> StoreError {
     let relationship = try Owner.description.route(name).relationship
     let key = owner.values(of: relationship.fields).compactMap { KeyPart($0) }
-    let target = try store(of: Owner.modelName).model(of: relationship.target())
+    guard let loaded else { throw .notFromStore(model: Owner.modelName) }
+    let target = try loaded.store.model(of: relationship.target())
     return .dangling(
       model: Owner.modelName, relationship: name,
       target: "\(target.name) \(KeyWords.text(Key(key), of: target))")

@@ -7,21 +7,23 @@ import struct Foundation.Date
 // third truth value counts as false, and its negation as true.
 
 extension ExpressionProtocol {
-  fileprivate func compared(_ operation: String, with value: Value) -> Expression<Bool> {
+  fileprivate func compared(_ operation: String, with value: Value) -> ColumnExpression<Bool> {
     let (bound, datum) = (StatementText(value: value), value.datum)
     let time = value.unstorableTime
     // SQLite takes it for null.
     if datum.isNaN || time?.isNaN ?? false {
-      return Expression(StatementText(operation == " IS NOT " ? "TRUE" : "FALSE"))
+      return ColumnExpression(StatementText(operation == " IS NOT " ? "TRUE" : "FALSE"))
     }
-    if let time { return Expression(.combination(comparedText, operation, Value.unstorable(time))) }
+    if let time { return ColumnExpression(.combination(comparedText, operation, Value.unstorable(time))) }
     // Whether there is a value shows as it is stored, whatever that stands for.
-    if datum.isNull { return Expression(.combination(text, operation, bound)) }
-    return Expression(.combination(comparedText, operation, Self.compared(bound)))
+    if datum.isNull { return ColumnExpression(.combination(text, operation, bound)) }
+    return ColumnExpression(.combination(comparedText, operation, Self.compared(bound)))
   }
 
-  fileprivate func compared(_ operation: String, with other: some ExpressionProtocol) -> Expression<Bool> {
-    Expression(.combination(comparedText, operation, other.comparedText))
+  fileprivate func compared(_ operation: String, with other: some ExpressionProtocol) -> ColumnExpression<
+    Bool
+  > {
+    ColumnExpression(.combination(comparedText, operation, other.comparedText))
   }
 }
 
@@ -50,32 +52,32 @@ extension ColumnValue {
 // MARK: With values
 
 /// Null equals null, and nil stands for it. Times are equal as points in time, whatever their zone.
-public func == <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+public func == <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" IS ", with: b)
 }
 
 /// The opposite of `==`: null differs from every value, and not from null.
-public func != <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+public func != <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" IS NOT ", with: b)
 }
 
 /// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
-public func < <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+public func < <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" < ", with: b)
 }
 
 /// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
-public func <= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+public func <= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" <= ", with: b)
 }
 
 /// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
-public func > <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+public func > <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" > ", with: b)
 }
 
 /// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
-public func >= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Bool> {
+public func >= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" >= ", with: b)
 }
 
@@ -84,135 +86,139 @@ public func >= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value)
 /// Whether both have the same value, or both have none.
 public func == <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
-) -> Expression<Bool> { a.compared(" IS ", with: b) }
+) -> ColumnExpression<Bool> { a.compared(" IS ", with: b) }
 
 /// Whether both have the same value; null equals no value of an expression that is never null.
 public func == <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: some ExpressionProtocol<Value>
-) -> Expression<Bool> { a.compared(" IS ", with: b) }
+) -> ColumnExpression<Bool> { a.compared(" IS ", with: b) }
 
 /// Whether both have the same value; null equals no value of an expression that is never null.
 public func == <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value?>
-) -> Expression<Bool> { a.compared(" IS ", with: b) }
+) -> ColumnExpression<Bool> { a.compared(" IS ", with: b) }
 
 /// Whether the values differ; null differs from every value, and not from null.
 public func != <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
-) -> Expression<Bool> { a.compared(" IS NOT ", with: b) }
+) -> ColumnExpression<Bool> { a.compared(" IS NOT ", with: b) }
 
 /// Whether the values differ; null differs from every value.
 public func != <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: some ExpressionProtocol<Value>
-) -> Expression<Bool> { a.compared(" IS NOT ", with: b) }
+) -> ColumnExpression<Bool> { a.compared(" IS NOT ", with: b) }
 
 /// Whether the values differ; null differs from every value.
 public func != <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value?>
-) -> Expression<Bool> { a.compared(" IS NOT ", with: b) }
+) -> ColumnExpression<Bool> { a.compared(" IS NOT ", with: b) }
 
 /// Never holds where one of them is null.
 public func < <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
-) -> Expression<Bool> { a.compared(" < ", with: b) }
+) -> ColumnExpression<Bool> { a.compared(" < ", with: b) }
 
 /// Never holds where one of them is null.
 public func <= <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
-) -> Expression<Bool> { a.compared(" <= ", with: b) }
+) -> ColumnExpression<Bool> { a.compared(" <= ", with: b) }
 
 /// Never holds where one of them is null.
 public func > <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
-) -> Expression<Bool> { a.compared(" > ", with: b) }
+) -> ColumnExpression<Bool> { a.compared(" > ", with: b) }
 
 /// Never holds where one of them is null.
 public func >= <Value: ColumnValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
-) -> Expression<Bool> { a.compared(" >= ", with: b) }
+) -> ColumnExpression<Bool> { a.compared(" >= ", with: b) }
 
 // MARK: Logic
 
 /// Holds where both sides do; SQL's `AND`.
-public func && (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Bool>) -> Expression<Bool> {
-  Expression(.combination(a.text, " AND ", b.text))
+public func && (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Bool>) -> ColumnExpression<Bool>
+{
+  ColumnExpression(.combination(a.text, " AND ", b.text))
 }
 
 /// Holds where at least one side does, whatever null the other compares with; SQL's `OR`.
-public func || (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Bool>) -> Expression<Bool> {
-  Expression(.combination(a.text, " OR ", b.text))
+public func || (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Bool>) -> ColumnExpression<Bool>
+{
+  ColumnExpression(.combination(a.text, " OR ", b.text))
 }
 
 /// Holds wherever the expression does not: also where it has no truth value, because it compares with null.
-public prefix func ! (a: some ExpressionProtocol<Bool>) -> Expression<Bool> {
-  Expression(.combination(a.text, " IS NOT ", StatementText("TRUE")))
+public prefix func ! (a: some ExpressionProtocol<Bool>) -> ColumnExpression<Bool> {
+  ColumnExpression(.combination(a.text, " IS NOT ", StatementText("TRUE")))
 }
 
 // MARK: Among values
 
 extension ExpressionProtocol {
   /// Whether the value is among these, null too if nil is; times as points in time. One statement, however many there are.
-  public func `in`(_ values: some Swift.Sequence<Value>) -> Expression<Bool> {
+  public func `in`(_ values: some Swift.Sequence<Value>) -> ColumnExpression<Bool> {
     // The values are one parameter, so that the statement's text does not depend on how many there are.
     let values = values.map(\.datum).filter { !$0.isNaN }.map(\.value)
     let listed = ValueList(values.map { [$0] }).text(Self.compared)
-    let isListed = Expression<Bool>(.combination(comparedText, " IN ", listed))
+    let isListed = ColumnExpression<Bool>(.combination(comparedText, " IN ", listed))
     // Null equals null here as it does with `==`; in SQL it is among no list.
     guard values.contains(where: \.isNull) else { return isListed }
-    return isListed || Expression<Bool>(.combination(text, " IS ", StatementText("NULL")))
+    return isListed || ColumnExpression<Bool>(.combination(text, " IS ", StatementText("NULL")))
   }
 
   /// Whether the value is among those that a statement reads.
-  public func `in`<Columns>(_ query: Query<Columns, Value>) -> Expression<Bool> { among(query.text) }
+  public func `in`<Columns>(_ query: Query<Columns, Value>) -> ColumnExpression<Bool> { among(query.text) }
 
   /// Whether the value is among those that a statement reads; null is among none.
-  public func `in`<Columns, Wrapped>(_ query: Query<Columns, Wrapped>) -> Expression<Bool>
+  public func `in`<Columns, Wrapped>(_ query: Query<Columns, Wrapped>) -> ColumnExpression<Bool>
   where Value == Wrapped? { among(query.text) }
 
   /// Whether the value is among those that a statement reads, some of which may be null.
-  public func `in`<Columns>(_ query: Query<Columns, Value?>) -> Expression<Bool> { among(query.text) }
+  public func `in`<Columns>(_ query: Query<Columns, Value?>) -> ColumnExpression<Bool> { among(query.text) }
 
-  private func among(_ query: StatementText) -> Expression<Bool> {
+  private func among(_ query: StatementText) -> ColumnExpression<Bool> {
     let compared = Self.compared(StatementText("value"))
     var listed = StatementText("(WITH listed(value) AS (")
     listed.append(query)
     listed.append(") SELECT ")
     listed.append(compared)
     listed.append(" FROM listed)")
-    return Expression(.combination(comparedText, " IN ", listed))
+    return ColumnExpression(.combination(comparedText, " IN ", listed))
   }
 
   /// From `lower` up to and including `upper`.
-  public func between(_ lower: Value, and upper: Value) -> Expression<Bool> { self >= lower && self <= upper }
+  public func between(_ lower: Value, and upper: Value) -> ColumnExpression<Bool> {
+    self >= lower && self <= upper
+  }
 }
 
 extension Swift.Sequence where Element: ColumnValue {
   /// Whether an expression's value is among these.
-  public func contains(_ expression: some ExpressionProtocol<Element>) -> Expression<Bool> {
+  public func contains(_ expression: some ExpressionProtocol<Element>) -> ColumnExpression<Bool> {
     expression.in(self)
   }
 }
 
 extension ClosedRange where Bound: ColumnValue {
   /// Whether an expression's value lies in the range, both bounds included. Null does not.
-  public func contains(_ expression: some ExpressionProtocol<Bound>) -> Expression<Bool> {
+  public func contains(_ expression: some ExpressionProtocol<Bound>) -> ColumnExpression<Bool> {
     expression.between(lowerBound, and: upperBound)
   }
 
   /// Whether an expression's value lies in the range, both bounds included. Null does not.
-  public func contains(_ expression: some ExpressionProtocol<Bound?>) -> Expression<Bool> {
+  public func contains(_ expression: some ExpressionProtocol<Bound?>) -> ColumnExpression<Bool> {
     expression.between(lowerBound, and: upperBound)
   }
 }
 
 extension Range where Bound: ColumnValue {
   /// Whether an expression's value lies in the range, its upper bound left out. Null does not.
-  public func contains(_ expression: some ExpressionProtocol<Bound>) -> Expression<Bool> {
+  public func contains(_ expression: some ExpressionProtocol<Bound>) -> ColumnExpression<Bool> {
     expression >= lowerBound && expression < upperBound
   }
 
   /// Whether an expression's value lies in the range, its upper bound left out. Null does not.
-  public func contains(_ expression: some ExpressionProtocol<Bound?>) -> Expression<Bool> {
+  public func contains(_ expression: some ExpressionProtocol<Bound?>) -> ColumnExpression<Bool> {
     expression >= lowerBound && expression < upperBound
   }
 }
@@ -222,12 +228,12 @@ extension Range where Bound: ColumnValue {
 /// The second value where the first is null. A time that no column can hold is compared as what it is, and cannot be selected.
 public func ?? <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: Value
-) -> Expression<Value> {
+) -> ColumnExpression<Value> {
   let bound = b.unstorableTime.map(Value.unstorable) ?? StatementText(value: b)
-  return Expression(.call("ifnull", a.text, bound))
+  return ColumnExpression(.call("ifnull", a.text, bound))
 }
 
 /// The second expression's value where the first has none.
 public func ?? <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: some ExpressionProtocol<Value>
-) -> Expression<Value> { Expression(.call("ifnull", a.text, b.text)) }
+) -> ColumnExpression<Value> { ColumnExpression(.call("ifnull", a.text, b.text)) }

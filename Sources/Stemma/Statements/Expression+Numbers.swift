@@ -32,79 +32,79 @@ extension Optional: NumberValue where Wrapped: NumberValue {
 }
 
 extension ExpressionProtocol {
-  fileprivate func calculated(_ operation: String, _ other: StatementText) -> Expression<Value> {
-    Expression(.combination(text, operation, other))
+  fileprivate func calculated(_ operation: String, _ other: StatementText) -> ColumnExpression<Value> {
+    ColumnExpression(.combination(text, operation, other))
   }
 }
 
 /// The sum; null for null.
-public func + <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value> {
+public func + <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Value> {
   a.calculated(" + ", StatementText(value: b))
 }
 /// The difference; null for null.
-public func - <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value> {
+public func - <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Value> {
   a.calculated(" - ", StatementText(value: b))
 }
 /// The product; null for null.
-public func * <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value> {
+public func * <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Value> {
   a.calculated(" * ", StatementText(value: b))
 }
 /// The sum; null where one of them is.
 public func + <Value: NumberValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
-) -> Expression<Value> { a.calculated(" + ", b.text) }
+) -> ColumnExpression<Value> { a.calculated(" + ", b.text) }
 /// The difference; null where one of them is.
 public func - <Value: NumberValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
-) -> Expression<Value> { a.calculated(" - ", b.text) }
+) -> ColumnExpression<Value> { a.calculated(" - ", b.text) }
 /// The product; null where one of them is.
 public func * <Value: NumberValue>(
   a: some ExpressionProtocol<Value>, b: some ExpressionProtocol<Value>
-) -> Expression<Value> { a.calculated(" * ", b.text) }
+) -> ColumnExpression<Value> { a.calculated(" * ", b.text) }
 
 /// Null where the divisor is 0.
-public func / <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> Expression<Value?> {
-  Expression(.combination(a.text, " / ", StatementText(value: b)))
+public func / <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Value?> {
+  ColumnExpression(.combination(a.text, " / ", StatementText(value: b)))
 }
 
 // MARK: Over many rows
 
 extension ExpressionProtocol {
   /// In how many rows there is a value, or how many different ones.
-  public func count(distinct: Bool = false) -> Expression<Int> {
-    guard distinct else { return Expression(.call("count", text, isAggregate: true)) }
+  public func count(distinct: Bool = false) -> ColumnExpression<Int> {
+    guard distinct else { return ColumnExpression(.call("count", text, isAggregate: true)) }
     var different = StatementText("DISTINCT ")
     different.append(groupedText)
-    return Expression(.call("count", different, isAggregate: true))
+    return ColumnExpression(.call("count", different, isAggregate: true))
   }
 }
 
 extension ExpressionProtocol where Value: NumberValue {
   /// Null if there is no value.
-  public func sum() -> Expression<Value.Sum> { Expression(.call("sum", text, isAggregate: true)) }
+  public func sum() -> ColumnExpression<Value.Sum> { ColumnExpression(.call("sum", text, isAggregate: true)) }
   /// The mean; null if there is no value.
-  public func avg() -> Expression<Double?> { Expression(.call("avg", text, isAggregate: true)) }
+  public func avg() -> ColumnExpression<Double?> { ColumnExpression(.call("avg", text, isAggregate: true)) }
 }
 
 extension ExpressionProtocol {
-  fileprivate func extreme<Result>(_ operation: String) -> Expression<Result> {
+  fileprivate func extreme<Result>(_ operation: String) -> ColumnExpression<Result> {
     let type = Value.columnType
     guard type.scalar == .awsDateTime, !type.isList else {
-      return Expression<Result>(.call(operation, comparedText, isAggregate: true))
+      return ColumnExpression<Result>(.call(operation, comparedText, isAggregate: true))
     }
-    return Expression<Result>(
+    return ColumnExpression<Result>(
       .call(
         SQLFunction.dateTime.rawValue, .call(operation, comparedText, isAggregate: true)))
   }
 
   /// The lowest value; null if there is none.
-  public func min<Wrapped>() -> Expression<Value> where Value == Wrapped? { extreme("min") }
+  public func min<Wrapped>() -> ColumnExpression<Value> where Value == Wrapped? { extreme("min") }
   /// The highest value; null if there is none. A point in time comes in UTC, with milliseconds.
-  public func max<Wrapped>() -> Expression<Value> where Value == Wrapped? { extreme("max") }
+  public func max<Wrapped>() -> ColumnExpression<Value> where Value == Wrapped? { extreme("max") }
   /// The lowest value; null if there is no row. A point in time comes in UTC, with milliseconds.
   @_disfavoredOverload
-  public func min() -> Expression<Value?> { extreme("min") }
+  public func min() -> ColumnExpression<Value?> { extreme("min") }
   /// The highest value; null if there is no row. A point in time comes in UTC, with milliseconds.
   @_disfavoredOverload
-  public func max() -> Expression<Value?> { extreme("max") }
+  public func max() -> ColumnExpression<Value?> { extreme("max") }
 }

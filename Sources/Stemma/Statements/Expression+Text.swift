@@ -8,47 +8,48 @@ extension Optional: TextValue where Wrapped == String {}
 /// Text is compared byte by byte, so that case counts. Null has no text in it.
 extension ExpressionProtocol where Value: TextValue {
   /// Whether the text has this part anywhere. Every text has the empty one. Reads each row: no index helps.
-  public func contains(_ part: String) -> Expression<Bool> {
-    Expression(.combination(.call("instr", text, StatementText(value: part)), " > ", StatementText("0")))
+  public func contains(_ part: String) -> ColumnExpression<Bool> {
+    ColumnExpression(
+      .combination(.call("instr", text, StatementText(value: part)), " > ", StatementText("0")))
   }
 
   /// Can be looked up in an index, unless there is a U+0000 in it.
-  public func hasPrefix(_ start: String) -> Expression<Bool> {
+  public func hasPrefix(_ start: String) -> ColumnExpression<Bool> {
     // Patterns end there.
     if start.utf8.contains(0) {
-      return Expression(
+      return ColumnExpression(
         .combination(.call("instr", text, StatementText(value: start)), " = ", StatementText("1")))
     }
     return glob(Self.escaped(start) + "*")
   }
 
   /// Whether the text ends like this; every text ends with the empty one. Reads each row: no index helps.
-  public func hasSuffix(_ end: String) -> Expression<Bool> {
+  public func hasSuffix(_ end: String) -> ColumnExpression<Bool> {
     if end.isEmpty { return hasPrefix(end) }
     // As bytes, because SQLite looks for the end of a text no further than to U+0000.
     let last = StatementText.call("substr", text.bytes, StatementText("\(-end.utf8.count)"))
-    return Expression(.combination(last, " = ", StatementText(value: end).bytes))
+    return ColumnExpression(.combination(last, " = ", StatementText(value: end).bytes))
   }
 
   /// `*` stands for any text, `?` for one character, `[abc]` for one of several. Up to 50 000 bytes. Of a text or a pattern with
   /// U+0000, what stands in front of that counts.
-  public func glob(_ pattern: String) -> Expression<Bool> {
-    Expression(.combination(text, " GLOB ", StatementText(value: pattern)))
+  public func glob(_ pattern: String) -> ColumnExpression<Bool> {
+    ColumnExpression(.combination(text, " GLOB ", StatementText(value: pattern)))
   }
 
   /// `%` stands for any text, `_` for one character; Latin letters match in upper and lower case. Up to 50 000
   /// bytes. Behind `escape`, `%` and `_` stand for themselves. Of a text or a pattern with U+0000, what stands in front of that
   /// counts.
-  public func like(_ pattern: String, escape: Character? = nil) -> Expression<Bool> {
+  public func like(_ pattern: String, escape: Character? = nil) -> ColumnExpression<Bool> {
     var pattern = StatementText(value: pattern)
     if let escape { pattern.append(.escape(escape)) }
-    return Expression(.combination(text, " LIKE ", pattern))
+    return ColumnExpression(.combination(text, " LIKE ", pattern))
   }
 
   /// Of Latin letters only.
-  public func lowercased() -> Expression<Value> { Expression(.call("lower", text)) }
+  public func lowercased() -> ColumnExpression<Value> { ColumnExpression(.call("lower", text)) }
   /// Of Latin letters only, without accents.
-  public func uppercased() -> Expression<Value> { Expression(.call("upper", text)) }
+  public func uppercased() -> ColumnExpression<Value> { ColumnExpression(.call("upper", text)) }
 
   private static func escaped(_ text: String) -> String {
     var escaped = ""
@@ -81,20 +82,22 @@ extension StatementText {
 
 extension ExpressionProtocol where Value == String {
   /// How many Unicode scalars it has.
-  public var length: Expression<Int> { Expression(.call(SQLFunction.scalarCount.rawValue, text)) }
+  public var length: ColumnExpression<Int> { ColumnExpression(.call(SQLFunction.scalarCount.rawValue, text)) }
 }
 
 /// Both texts, one behind the other.
-public func + (a: some ExpressionProtocol<String>, b: some ExpressionProtocol<String>) -> Expression<String> {
-  Expression(.combination(a.text, " || ", b.text))
+public func + (a: some ExpressionProtocol<String>, b: some ExpressionProtocol<String>) -> ColumnExpression<
+  String
+> {
+  ColumnExpression(.combination(a.text, " || ", b.text))
 }
 
 /// The column's text and another behind it.
-public func + (a: some ExpressionProtocol<String>, b: String) -> Expression<String> {
-  Expression(.combination(a.text, " || ", StatementText(value: b)))
+public func + (a: some ExpressionProtocol<String>, b: String) -> ColumnExpression<String> {
+  ColumnExpression(.combination(a.text, " || ", StatementText(value: b)))
 }
 
 /// A text and the column's behind it.
-public func + (a: String, b: some ExpressionProtocol<String>) -> Expression<String> {
-  Expression(.combination(StatementText(value: a), " || ", b.text))
+public func + (a: String, b: some ExpressionProtocol<String>) -> ColumnExpression<String> {
+  ColumnExpression(.combination(StatementText(value: a), " || ", b.text))
 }

@@ -3,21 +3,23 @@ import StemmaSchema
 import StemmaTables
 
 /// A column or what is made of columns: something that has a value in each row of a statement.
-public protocol ExpressionProtocol<Value>: OrderingTerm {
+public protocol ExpressionProtocol<Value>: OrderingTerm, GroupingTerm, SelectionTerm where Output == Value {
   /// What it is in Swift; an optional where it can be null.
   associatedtype Value: ColumnValue
   /// The same, of which only the type of the value is known.
-  var expression: Expression<Value> { get }
+  var expression: ColumnExpression<Value> { get }
 }
 
 /// An expression of which only the type of its value is known.
-public struct Expression<Value: ColumnValue>: ExpressionProtocol {
+public struct ColumnExpression<Value: ColumnValue>: ExpressionProtocol {
   let text: StatementText
 
   init(_ text: StatementText) { self.text = text }
 
+  /// As a statement selects it: the value.
+  public typealias Output = Value
   /// Itself.
-  public var expression: Expression<Value> { self }
+  public var expression: ColumnExpression<Value> { self }
 }
 
 /// A column of a table.
@@ -29,24 +31,27 @@ public struct TableColumn<Root: Table, Value>: Sendable {
   public init(_ name: String) { self.name = name }
 }
 
-extension TableColumn: OrderingTerm, ExpressionProtocol where Value: ColumnValue {
+extension TableColumn: OrderingTerm, GroupingTerm, SelectionTerm, ExpressionProtocol
+where Value: ColumnValue {
+  /// As a statement selects it: the value.
+  public typealias Output = Value
   /// The column of the table itself. One of a joined table comes from the closures of `join`.
-  public var expression: Expression<Value> { expression(of: Root.description.tableName) }
+  public var expression: ColumnExpression<Value> { expression(of: Root.description.tableName) }
 
   /// The column in a table that a statement calls so, as rows are read: one that is older than the column shows its
   /// default.
-  func expression<Result>(of table: String) -> Expression<Result> {
+  func expression<Result>(of table: String) -> ColumnExpression<Result> {
     let column = StatementText(Route.column(table, name))
-    return Expression<Result>(
+    return ColumnExpression<Result>(
       valueOfOlderRows.map { .call("ifnull", column, StatementText("?", [$0])) } ?? column)
   }
 
   /// The same where there may be no row: then it is null.
-  func optionalExpression<Result>(of table: String) -> Expression<Result> {
+  func optionalExpression<Result>(of table: String) -> ColumnExpression<Result> {
     guard valueOfOlderRows != nil, let key = Root.description.key.first else { return expression(of: table) }
     let isMissing = StatementText("\(Route.column(table, key.name)) IS NULL")
-    let shown: Expression<Result> = expression(of: table)
-    return Expression<Result>(.call("iif", isMissing, StatementText("NULL"), shown.text))
+    let shown: ColumnExpression<Result> = expression(of: table)
+    return ColumnExpression<Result>(.call("iif", isMissing, StatementText("NULL"), shown.text))
   }
 
   private var valueOfOlderRows: StemmaEvents.Value? {

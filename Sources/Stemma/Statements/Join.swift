@@ -7,7 +7,7 @@ extension Query where Output: Table, Columns == Output.Columns {
     _ path: (Output.Relationships) -> RelationshipPath<Output, Target, Value>
   ) -> Query<(Output.Columns, JoinedColumns<Target>), (Output, Target)> {
     let (parts, table) = joining(path(Output.relationships).names, Target.self, " JOIN ")
-    return paired(parts, JoinedColumns<Target>(table: table, columns: Target.columns))
+    return paired(parts, JoinedColumns<Target>(table: table, group: Target.columns))
   }
 
   /// As `join`, but a row without a related one is there once, with nil; on a way of several steps, each row of the
@@ -25,7 +25,7 @@ extension Query where Output: Table, Columns == Output.Columns {
   ) -> Query<(Output.Columns, JoinedColumns<Target>), (Output, Target)> {
     var joined = JoinedTables(parts, Output.description)
     let table = joined.name(Target.description)
-    let right = JoinedColumns<Target>(table: table, columns: Target.columns)
+    let right = JoinedColumns<Target>(table: table, group: Target.columns)
     joined.add(Target.description, " JOIN ", on: condition(columns, right).text)
     return paired(joined.selecting(Target.description), right)
   }
@@ -83,6 +83,16 @@ extension Table {
   public static func leftJoin<Target: Table, Value>(
     _ path: (Relationships) -> RelationshipPath<Self, Target, Value>
   ) -> Query<(Columns, OptionalColumns<Target>), (Self, Target?)> { all.leftJoin(path) }
+
+  /// Pairs of rows for which a condition holds, related or not.
+  public static func join<Target: Table>(
+    _ other: Target.Type, on condition: (Columns, JoinedColumns<Target>) -> some ExpressionProtocol<Bool>
+  ) -> Query<(Columns, JoinedColumns<Target>), (Self, Target)> { all.join(other, on: condition) }
+
+  /// As `join`, but a row that fits no other is there once, with nil.
+  public static func leftJoin<Target: Table>(
+    _ other: Target.Type, on condition: (Columns, OptionalColumns<Target>) -> some ExpressionProtocol<Bool>
+  ) -> Query<(Columns, OptionalColumns<Target>), (Self, Target?)> { all.leftJoin(other, on: condition) }
 }
 
 /// Tables that are joined step by step, each to the one before it.

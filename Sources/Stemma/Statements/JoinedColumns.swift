@@ -1,6 +1,3 @@
-/// Columns of a table that belong together: what `@Table` makes of a nested `@Selection`, a group of columns or a key.
-public protocol ColumnGroup: Sendable {}
-
 /// The columns of a table that a statement joins to another.
 public typealias JoinedColumns<Root: Table> = JoinedGroup<Root, Root.Columns>
 
@@ -9,17 +6,24 @@ public typealias JoinedColumns<Root: Table> = JoinedGroup<Root, Root.Columns>
 public struct JoinedGroup<Root: Table, Group: Sendable>: Sendable {
   /// As the statement calls the table.
   let table: String
-  let columns: Group
+  let group: Group
 
   /// A column of the joined table.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Group, TableColumn<Root, Value>>
-  ) -> Expression<Value> { columns[keyPath: member].expression(of: table) }
+  ) -> ColumnExpression<Value> { group[keyPath: member].expression(of: table) }
 
   /// A group of columns of the joined table, or its key: `$1.address.city`.
   public subscript<Inner: ColumnGroup>(
     dynamicMember member: KeyPath<Group, Inner>
-  ) -> JoinedGroup<Root, Inner> { JoinedGroup<Root, Inner>(table: table, columns: columns[keyPath: member]) }
+  ) -> JoinedGroup<Root, Inner> { JoinedGroup<Root, Inner>(table: table, group: group[keyPath: member]) }
+}
+
+extension JoinedGroup: OrderingTerm, GroupingTerm, SelectionTerm, ColumnGroup where Group: ColumnGroup {
+  /// The struct that the columns are read as.
+  public typealias Output = Group.Output
+  /// As the group has them, of the joined table.
+  public var _columns: [GroupColumn] { group._columns.map { $0.joined(as: table) } }
 }
 
 /// The columns of a joined table of which there may be no row: then all of them are null.
@@ -36,12 +40,12 @@ public struct OptionalGroup<Root: Table, Group: Sendable>: Sendable {
   @_disfavoredOverload
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Group, TableColumn<Root, Value>>
-  ) -> Expression<Value?> { columns[keyPath: member].optionalExpression(of: table) }
+  ) -> ColumnExpression<Value?> { columns[keyPath: member].optionalExpression(of: table) }
 
   /// A column of the joined table; null where it is null, and where there is no row.
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Group, TableColumn<Root, Value?>>
-  ) -> Expression<Value?> { columns[keyPath: member].optionalExpression(of: table) }
+  ) -> ColumnExpression<Value?> { columns[keyPath: member].optionalExpression(of: table) }
 
   /// A group of columns of the joined table, or its key.
   public subscript<Inner: ColumnGroup>(

@@ -3,6 +3,9 @@ import StemmaEvents
 /// Which rows to read, and what of them. A value; nothing happens until a store runs it.
 ///
 /// `Columns` is what its closures get, `Output` what each row gives.
+///
+/// A closure that names several terms names two at least: Swift takes any closure of one expression for one that returns an
+/// empty pack.
 public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
   var parts: QueryParts
   let columns: Columns
@@ -41,12 +44,10 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
   }
 
   /// Several terms at once, the most significant first.
-  public func order<each Term: OrderingTerm>(_ terms: (Columns) -> (repeat each Term)) -> Query {
-    with { parts in
-      let before = parts.ordering.count
-      for term in repeat each terms(columns) { parts.ordering.append(term.ordering.text) }
-      QueryParts.demandColumns(parts.ordering.count - before)
-    }
+  public func order<First: OrderingTerm, Second: OrderingTerm, each Other: OrderingTerm>(
+    _ terms: (Columns) -> (First, Second, repeat each Other)
+  ) -> Query {
+    with { $0.order(by: terms, columns) }
   }
 
   /// The first rows of the order, wherever in the chain it stands; a limit that is said later takes its
@@ -73,16 +74,16 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
 
   // MARK: Columns
 
-  /// One value of each row.
-  public func select<Value: ColumnValue>(
-    _ column: (Columns) -> some ExpressionProtocol<Value>
-  ) -> Query<Columns, Value> { parts.selecting(column(columns), columns) }
+  /// One value of each row: that of an expression, of a key or a group of columns, or a `@Selection` struct.
+  public func select<Term: SelectionTerm>(_ term: (Columns) -> Term) -> Query<Columns, Term.Output> {
+    parts.selecting(term(columns), columns)
+  }
 
   /// Several values of each row.
-  public func select<each Column: ExpressionProtocol>(
-    _ selected: (Columns) -> (repeat each Column)
-  ) -> Query<Columns, (repeat (each Column).Value)> {
-    parts.selecting(repeat each selected(columns), in: columns)
+  public func select<First: SelectionTerm, Second: SelectionTerm, each Other: SelectionTerm>(
+    _ terms: (Columns) -> (First, Second, repeat each Other)
+  ) -> Query<Columns, (First.Output, Second.Output, repeat (each Other).Output)> {
+    parts.selecting(all: terms, columns)
   }
 
   /// Leaves out rows that were there already. Points in time come in UTC, with milliseconds.
@@ -90,28 +91,21 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
 
   /// How many rows there are.
   public func count() -> Query<Columns, Int> {
-    select { _ in Expression<Int>(.call("count", StatementText("*"), isAggregate: true)) }
+    select { _ in ColumnExpression<Int>(.call("count", StatementText("*"), isAggregate: true)) }
   }
 
   // MARK: Groups
 
   /// One row for all that have the same value, however it is spelled: times of one point in time, equal decimal numbers.
-  public func group<Key: ColumnValue>(_ key: (Columns) -> some ExpressionProtocol<Key>) -> Groups<Columns> {
-    Groups(parts, columns).by(key(columns).groupedText)
+  public func group(_ term: (Columns) -> some GroupingTerm) -> Groups<Columns> {
+    Groups(parts, columns).by(term(columns).grouping)
   }
 
   /// One row for all that have the same values.
-  public func group<each Key: ExpressionProtocol>(
-    _ keys: (Columns) -> (repeat each Key)
+  public func group<First: GroupingTerm, Second: GroupingTerm, each Other: GroupingTerm>(
+    _ terms: (Columns) -> (First, Second, repeat each Other)
   ) -> Groups<Columns> {
-    var groups = Groups(parts, columns)
-    var count = 0
-    for key in repeat each keys(columns) {
-      groups = groups.by(key.groupedText)
-      count += 1
-    }
-    QueryParts.demandColumns(count)
-    return groups
+    Groups(parts, columns).by(all: terms)
   }
 }
 
@@ -125,10 +119,16 @@ public struct Groups<Columns: Sendable>: Sendable {
     self.columns = columns
   }
 
-  func by(_ key: StatementText) -> Groups {
+  fileprivate func by(_ grouping: Grouping) -> Groups {
     var copy = self
-    copy.parts.grouping.append(key)
+    copy.parts.grouping.append(grouping.text)
     return copy
+  }
+
+  fileprivate func by<each Term: GroupingTerm>(all terms: (Columns) -> (repeat each Term)) -> Groups {
+    var groups = self
+    for term in repeat each terms(columns) { groups = groups.by(term.grouping) }
+    return groups
   }
 
   /// Only groups for which this holds.
@@ -146,14 +146,14 @@ public struct Groups<Columns: Sendable>: Sendable {
   }
 
   /// One value of each group: of its key, or an aggregate such as `count()` of its rows.
-  public func select<Value: ColumnValue>(
-    _ column: (Columns) -> some ExpressionProtocol<Value>
-  ) -> Query<Columns, Value> { parts.selecting(column(columns), columns) }
+  public func select<Term: SelectionTerm>(_ term: (Columns) -> Term) -> Query<Columns, Term.Output> {
+    parts.selecting(term(columns), columns)
+  }
 
   /// Several values of each group, each of its key or an aggregate of its rows.
-  public func select<each Column: ExpressionProtocol>(
-    _ selected: (Columns) -> (repeat each Column)
-  ) -> Query<Columns, (repeat (each Column).Value)> {
-    parts.selecting(repeat each selected(columns), in: columns)
+  public func select<First: SelectionTerm, Second: SelectionTerm, each Other: SelectionTerm>(
+    _ terms: (Columns) -> (First, Second, repeat each Other)
+  ) -> Query<Columns, (First.Output, Second.Output, repeat (each Other).Output)> {
+    parts.selecting(all: terms, columns)
   }
 }

@@ -93,38 +93,40 @@ struct QueryParts: Sendable {
     return .call("iif", isText, .call("hex", part), .call("quote", part))
   }
 
-  func selecting<Columns, Column: ExpressionProtocol>(
-    _ column: Column, _ columns: Columns
-  ) -> Query<Columns, Column.Value> {
-    var copy = self
-    copy.select([SelectedColumn(column)])
-    return Query(copy, columns) { try Column.Value.read($0.row(of: nil), 0) }
+  mutating func order<Columns, each Term: OrderingTerm>(
+    by terms: (Columns) -> (repeat each Term), _ columns: Columns
+  ) {
+    for term in repeat each terms(columns) { ordering.append(term.ordering.text) }
   }
 
-  /// Traps if a closure gives no columns. Swift takes one whose only expression is none for one of several columns that gives
-  /// nothing, with a warning at most, and what was to be ordered, grouped or selected would be something else.
-  static func demandColumns(_ count: Int) {
-    precondition(
-      count > 0,
-      "the closure names no column: of a group of columns, or a key of several parts, name each of them")
+  func selecting<Columns, Term: SelectionTerm>(
+    _ term: Term, _ columns: Columns
+  ) -> Query<Columns, Term.Output> {
+    var copy = self
+    copy.select(term.selected)
+    return Query(copy, columns) { try Term.read($0.row(of: nil), from: 0) }
   }
 
-  func selecting<Columns, each Column: ExpressionProtocol>(
-    _ selected: repeat each Column, in columns: Columns
-  ) -> Query<Columns, (repeat (each Column).Value)> {
+  func selecting<Columns, each Term: SelectionTerm>(
+    all terms: (Columns) -> (repeat each Term), _ columns: Columns
+  ) -> Query<Columns, (repeat (each Term).Output)> {
     var copy = self
-    var all: [SelectedColumn] = []
-    repeat all.append(SelectedColumn(each selected))
-    Self.demandColumns(all.count)
-    copy.select(all)
-    return Query(copy, columns) { cursor in
+    var selected: [SelectedColumn] = []
+    /// Where each term begins.
+    var places: [Int] = []
+    for term in repeat each terms(columns) {
+      places.append(selected.count)
+      selected += term.selected
+    }
+    copy.select(selected)
+    return Query(copy, columns) { [places] cursor in
       let row = cursor.row(of: nil)
-      var column = -1
-      func next<Value: ColumnValue>(_ type: Value.Type) throws -> Value {
-        column += 1
-        return try Value.read(row, column)
+      var index = -1
+      func next<Next: SelectionTerm>(_ type: Next.Type) throws -> Next.Output {
+        index += 1
+        return try Next.read(row, from: places[index])
       }
-      return (repeat try next((each Column).Value.self))
+      return (repeat try next((each Term).self))
     }
   }
 }

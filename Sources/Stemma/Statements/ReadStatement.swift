@@ -11,6 +11,9 @@ public protocol ReadStatement<Output>: Sendable {
 }
 
 extension ReadStatement {
+  /// The SQL that a store runs, with `?` for each value: for logs, and to compare what SQLite says of it.
+  public var sql: String { text.sql }
+
   // MARK: In a store, as it is now
 
   /// All rows, as one committed state has them; all of them are in memory.
@@ -61,7 +64,7 @@ extension ReadStatement {
     return all
   }
 
-  private var counted: StatementText {
+  var counted: StatementText {
     var counted = StatementText("SELECT count(*) FROM (")
     counted.append(text)
     counted.append(")")
@@ -87,5 +90,5 @@ extension ReadStatement where Output: Table {
 }
 
 extension RowCursor {
-  fileprivate func number() throws -> Int { try next() ? try Int.read(row(of: nil), 0) : 0 }
+  func number() throws -> Int { try next() ? try Int.read(row(of: nil), 0) : 0 }
 }

@@ -26,27 +26,30 @@ extension SQL where Output: ColumnValue {
   }
 }
 
-extension SQL: OrderingTerm where Output: ColumnValue {
+extension SQL: OrderingTerm, GroupingTerm, SelectionTerm where Output: ColumnValue {
   /// In ascending order, null first.
   public var ordering: Ordering { expression.ordering }
 }
 
 extension SQL: ExpressionProtocol where Output: ColumnValue {
   /// The text in brackets, so that it can stand inside of others.
-  public var expression: Expression<Output> {
+  public var expression: ColumnExpression<Output> {
     var whole = StatementText("(")
     whole.append(text)
     whole.append(")")
-    return Expression(whole)
+    return ColumnExpression(whole)
   }
 }
 
 extension SQL where Output: Table {
   /// A statement of records, which selects `\(columns: Output.self)` first. What it selects otherwise is not
-  /// read.
+  /// read. Running one that begins with other columns, as `SELECT *`, throws `failed`.
   public init(_ text: SQLText, as type: Output.Type = Output.self) {
     self.text = text.text
-    output = { try Output($0.row(of: Output.self)) }
+    output = { cursor in
+      try cursor.checkColumns(of: Output.self)
+      return try Output(cursor.row(of: Output.self))
+    }
   }
 }
 

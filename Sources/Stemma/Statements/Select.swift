@@ -29,8 +29,8 @@ extension Table {
   /// All rows, ordered; equal ones in key order.
   public static func order(_ term: (Columns) -> some OrderingTerm) -> Select<Self> { all.order(term) }
   /// All rows, ordered by several terms, the most significant first; equal ones in key order.
-  public static func order<each Term: OrderingTerm>(
-    _ terms: (Columns) -> (repeat each Term)
+  public static func order<First: OrderingTerm, Second: OrderingTerm, each Other: OrderingTerm>(
+    _ terms: (Columns) -> (First, Second, repeat each Other)
   ) -> Select<Self> { all.order(terms) }
 
   /// The first rows in key order, behind `offset` of them.
@@ -39,31 +39,25 @@ extension Table {
   }
 
   /// One value of each row, in key order; an aggregate such as `max()` gives one for all rows.
-  public static func select<Value: ColumnValue>(
-    _ column: (Columns) -> some ExpressionProtocol<Value>
-  ) -> Query<Columns, Value> { all.select(column) }
+  public static func select<Term: SelectionTerm>(
+    _ term: (Columns) -> Term
+  ) -> Query<Columns, Term.Output> { all.select(term) }
 
   /// Several values of each row, in key order; aggregates give one row for all.
-  public static func select<each Column: ExpressionProtocol>(
-    _ selected: (Columns) -> (repeat each Column)
-  ) -> Query<Columns, (repeat (each Column).Value)> { all.select(selected) }
+  public static func select<First: SelectionTerm, Second: SelectionTerm, each Other: SelectionTerm>(
+    _ terms: (Columns) -> (First, Second, repeat each Other)
+  ) -> Query<Columns, (First.Output, Second.Output, repeat (each Other).Output)> { all.select(terms) }
 
   /// One row for all that have the same value, in its order; null is a value here.
-  public static func group<Key: ColumnValue>(
-    _ key: (Columns) -> some ExpressionProtocol<Key>
-  ) -> Groups<Columns> { all.group(key) }
+  public static func group(_ term: (Columns) -> some GroupingTerm) -> Groups<Columns> { all.group(term) }
 
   /// How many rows there are.
   public static func count() -> Query<Columns, Int> { all.count() }
 
   /// The row with a key.
   public static func find(_ key: PrimaryKey) -> Select<Self> {
-    var record = RecordWriter()
-    key.write(to: &record)
     var select = all
-    for (column, part) in zip(description.keyColumns, record.key) {
-      select.parts.predicates.append(StatementText("\(column) = ?", [part?.value ?? .null]))
-    }
+    select.parts.predicates += key.conditions(on: select.parts.key)
     return select
   }
 
@@ -74,17 +68,8 @@ extension Table {
 
   /// The rows with these keys, in key order; a key that no row has is passed over.
   public static func find(_ keys: some Swift.Sequence<PrimaryKey>) -> Select<Self> {
-    let keys = keys.map { key in
-      var record = RecordWriter()
-      key.write(to: &record)
-      return record.key.map { $0?.value ?? .null }
-    }
-    let columns = description.keyColumns
-    let list = ValueList(keys)
     var select = all
-    select.parts.predicates.append(
-      StatementText(
-        "(\(columns.joined(separator: ", "))) IN \(list.sql(parts: columns.count))", [list.parameter]))
+    select.parts.predicates.append(PrimaryKey.among(keys, select.parts.key))
     return select
   }
 }

@@ -17,12 +17,7 @@ public protocol Selection: Sendable {
 }
 
 /// What a statement selects for each property of a `@Selection`, in order of declaration.
-public protocol SelectionColumns: Sendable {
-  /// The struct that a row becomes.
-  associatedtype Output: Selection where Output.Columns == Self
-  /// One for each property.
-  var selected: [SelectedColumn] { get }
-}
+public protocol SelectionColumns: SelectionTerm where Output: Selection, Output.Columns == Self {}
 
 /// An expression of which a statement gives the value.
 public struct SelectedColumn: Sendable {
@@ -53,40 +48,9 @@ public struct SelectedColumn: Sendable {
   }
 }
 
-extension Query {
-  /// Several values of each row, as a struct.
-  public func select<Selected: SelectionColumns>(
-    _ selected: (Columns) -> Selected
-  ) -> Query<Columns, Selected.Output> { parts.selecting(selected(columns), in: columns) }
-}
-
-extension Groups {
-  /// Several values of each group, as a struct.
-  public func select<Selected: SelectionColumns>(
-    _ selected: (Columns) -> Selected
-  ) -> Query<Columns, Selected.Output> { parts.selecting(selected(columns), in: columns) }
-}
-
-extension Table {
-  /// Several values of each row, as a struct.
-  public static func select<Selected: SelectionColumns>(
-    _ selected: (Columns) -> Selected
-  ) -> Query<Columns, Selected.Output> { all.select(selected) }
-}
-
 extension SQL where Output: Selection {
   /// A statement that selects the properties in order of declaration.
   public init(_ text: SQLText, as type: Output.Type = Output.self) {
     self.init(text: text.text) { try Output($0.row(of: nil)) }
-  }
-}
-
-extension QueryParts {
-  fileprivate func selecting<Columns, Selected: SelectionColumns>(
-    _ selected: Selected, in columns: Columns
-  ) -> Query<Columns, Selected.Output> {
-    var copy = self
-    copy.select(selected.selected)
-    return Query(copy, columns) { try Selected.Output($0.row(of: nil)) }
   }
 }

@@ -3,7 +3,7 @@ import StemmaNode
 
 /// Changes that were made without knowing of each other and do not fit. The record shows one of them; the conflict stays
 /// listed until somebody decides, or writes the field anew.
-public struct Conflict: Sendable {
+public struct Conflict: Sendable, Identifiable {
   /// What does not fit.
   public enum Kind: String, Sendable {
     /// A field, or several that are written together, has differing values.
@@ -18,7 +18,9 @@ public struct Conflict: Sendable {
   }
 
   /// One of the changes.
-  public struct Candidate: Sendable {
+  public struct Candidate: Sendable, Identifiable {
+    /// The event that made it.
+    public var id: String { event }
     /// From 1, which is the one that is shown.
     public let number: Int
     /// The event that made it, as the tool names it.
@@ -36,6 +38,29 @@ public struct Conflict: Sendable {
     public let isResolution: Bool
     let json: JSON
     let dot: Dot
+    /// The field that the conflict is about, if it is one.
+    let field: String?
+
+    /// The value that it gives the column of a property, such as `candidate.value(\.title, of: Task.self)`. Nil if the conflict
+    /// is not about that column.
+    ///
+    /// - Throws: `unreadable` if the value does not fit the property's type.
+    public func value<Row: Table, Value: ColumnValue>(
+      _ column: KeyPath<Row.Columns, TableColumn<Row, Value>>, of type: Row.Type = Row.self
+    ) throws(StoreError) -> Value? {
+      let name = Row.columns[keyPath: column].name
+      return field == name ? try value(as: Value.self) : try value(of: name, as: Value.self)
+    }
+
+    /// As above, of a property that is stored as a representation of it.
+    public func value<Row: Table, Representation: ColumnRepresentation>(
+      _ column: KeyPath<Row.Columns, TableColumn<Row, Representation>>, of type: Row.Type = Row.self
+    ) throws(StoreError) -> Representation.Represented? {
+      let name = Row.columns[keyPath: column].name
+      return field == name
+        ? try value(as: Representation.self).represented
+        : try value(of: name, as: Representation.self)?.represented
+    }
 
     /// The value that it gives the field.
     ///
@@ -71,6 +96,30 @@ public struct Conflict: Sendable {
   public let candidates: [Candidate]
   let keyJSON: JSON
 
+  /// What tells a conflict from all others that are open, whatever its candidates are.
+  public struct ID: Hashable, Sendable {
+    let model: String
+    let key: String
+    let kind: Kind
+    let field: String?
+  }
+
+  /// The same for a conflict that is listed again, also with another candidate.
+  public var id: ID { ID(model: model, key: key, kind: kind, field: field) }
+
+  /// The key of the record.
+  ///
+  /// - Throws: `models` if the record is of another model, `unreadable` if the key does not fit the type.
+  public func key<Row: Table>(of type: Row.Type) throws(StoreError) -> Row.PrimaryKey {
+    try Row.key(of: model) { columns in
+      if columns.count == 1, let column = columns.first { return [keyJSON.value(as: column.type)] }
+      guard case .object(let members) = keyJSON else { return [] }
+      return columns.compactMap { column in
+        members.first { $0.name == column.name }?.value.value(as: column.type)
+      }
+    }
+  }
+
   /// What tells it from all others, and from what it was before there was another candidate.
   var identity: [String] { [model, key, kind.rawValue, field ?? ""] + candidates.map(\.event) }
 
@@ -86,11 +135,48 @@ public struct Conflict: Sendable {
     key = conflict.keyText
     field = conflict.field
     keyJSON = conflict.key
+    // Of a reference, or a whole record, the candidates name their fields.
+    let field = conflict.fields.first { $0 == conflict.field }
     candidates = conflict.candidates.map {
       Candidate(
         number: $0.number, event: $0.event, version: $0.version,
         time: Date(timeIntervalSince1970: Double($0.timestamp.milliseconds) / 1000), origin: $0.origin,
-        by: $0.by, isResolution: $0.isResolution, json: $0.value, dot: $0.dot)
+        by: $0.by, isResolution: $0.isResolution, json: $0.value, dot: $0.dot, field: field)
+    }
+  }
+}
+
+extension Conflict: Hashable {
+  /// Whether they are one conflict with the same candidates.
+  public static func == (a: Conflict, b: Conflict) -> Bool { a.id == b.id && a.candidates == b.candidates }
+  /// By what is in conflict.
+  public func hash(into hasher: inout Hasher) { hasher.combine(id) }
+}
+
+extension Conflict.Candidate: Hashable {
+  /// Whether they are one change, in the same place of the order.
+  public static func == (a: Self, b: Self) -> Bool {
+    (a.number, a.event, a.dot, a.isResolution) == (b.number, b.event, b.dot, b.isResolution)
+      && a.json.text == b.json.text
+  }
+  /// By its event.
+  public func hash(into hasher: inout Hasher) { hasher.combine(dot) }
+}
+
+extension Table {
+  /// The key of a record of the model `name`, of which `values` gives the parts.
+  static func key(
+    of name: String, _ values: (ArraySlice<ModelDescription.Column>) -> [Value]
+  ) throws(StoreError) -> PrimaryKey {
+    guard name == modelName else { throw .models("a record of \(name) has no key of \(modelName)") }
+    let values = values(description.key)
+    guard values.count == description.keyCount else {
+      throw .models("the node's \(name) has another key than the type \(Self.self)")
+    }
+    let source = RowSource(nil)
+    source.show(values, .empty)
+    return try withExtendedLifetime(source) { () throws(StoreError) in
+      try PrimaryKey.readKey(RowReader(source, nil))
     }
   }
 }

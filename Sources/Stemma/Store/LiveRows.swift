@@ -24,7 +24,7 @@ public final class LiveRows<Output: Sendable> {
         do {
           guard let rows = try await newest.next(isolation: MainActor.shared) else { return }
           self?.take(rows)
-        } catch is CancellationError { return } catch { self?.error = error }
+        } catch { self?.error = error }
       }
     }
   }

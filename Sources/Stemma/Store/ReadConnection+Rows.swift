@@ -4,9 +4,9 @@ import StemmaTables
 extension ReadConnection {
   /// All rows of a statement that selects `Row`'s columns from its first one on.
   func rows<Row: Table>(
-    _ type: Row.Type, _ sql: String, _ bindings: [Value], _ store: Store
+    _ type: Row.Type, _ sql: String, _ bindings: [Value], _ store: Store, _ isPast: Bool
   ) throws -> [Row] {
-    try statement(sql).read(StatementText(sql, bindings), store) { cursor in
+    try statement(sql).read(StatementText(sql, bindings), store, isPast: isPast) { cursor in
       var rows: [Row] = []
       while try cursor.next() { rows.append(try Row(cursor.row(of: Row.self))) }
       return rows

@@ -68,9 +68,16 @@ final class Readers: Sendable {
   }
 
   /// Runs `body` on a thread that may wait for the disk.
+  ///
+  /// - Throws: `CancellationError` soon after the task is cancelled.
   func read<Result: Sendable>(_ body: @Sendable (ReadConnection) throws -> Result) async throws -> Result {
     let turn = nextQueue.wrappingAdd(1, ordering: .relaxed).oldValue
-    return try await queues[abs(turn % Self.queueCount)].run { try self.readHere(body) }
+    return try await queues[abs(turn % Self.queueCount)].run {
+      try Task.checkCancellation()
+      return try self.readHere { connection in
+        try connection.endingWhenCancelled { try body(connection) }
+      }
+    }
   }
 
   /// A new connection.

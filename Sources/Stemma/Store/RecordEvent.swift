@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaNode
 
 /// One change of one record, as the log has it.
-public struct RecordEvent: Sendable, Hashable {
+public struct RecordEvent: Sendable, Hashable, Identifiable {
   /// What an event does to its record.
   ///
   /// `link` and `unlink` write the fields of a reference, `resolve` decides a conflict. A deletion's cascade
@@ -37,6 +37,16 @@ public struct RecordEvent: Sendable, Hashable {
   /// What it writes, by field.
   public let fields: [String: Datum]
   let position: Position
+  private let keyValues: [Value]
+
+  /// What names an event everywhere.
+  public struct ID: Hashable, Sendable {
+    let partition: String
+    let name: String
+  }
+
+  /// Its name with its partition.
+  public var id: ID { ID(partition: partition, name: name) }
 
   init(_ stored: StoredEvent, _ note: CommitNote, _ description: EventDescription) {
     let event = stored.event
@@ -56,6 +66,32 @@ public struct RecordEvent: Sendable, Hashable {
       event.assignments.map { (description.fieldName($0.field, model), Datum($0.value)) },
       uniquingKeysWith: { first, _ in first })
     position = stored.position
+    keyValues = event.key.parts.map(\.value)
+  }
+
+  /// The key of the record.
+  ///
+  /// - Throws: `models` if the record is of another model, `unreadable` if the key does not fit the type.
+  public func key<Row: Table>(of type: Row.Type) throws(StoreError) -> Row.PrimaryKey {
+    try Row.key(of: model) { _ in keyValues }
+  }
+
+  /// What it writes to the column of a property, such as `event.value(\.title, of: Task.self)`; nil if it leaves it alone, or is
+  /// of another model.
+  ///
+  /// - Throws: `unreadable` if the value does not fit the property's type.
+  public func value<Row: Table, Value: ColumnValue>(
+    _ column: KeyPath<Row.Columns, TableColumn<Row, Value>>, of type: Row.Type = Row.self
+  ) throws(StoreError) -> Value? {
+    model == Row.modelName ? try value(of: Row.columns[keyPath: column].name, as: Value.self) : nil
+  }
+
+  /// As above, of a property that is stored as a representation of it.
+  public func value<Row: Table, Representation: ColumnRepresentation>(
+    _ column: KeyPath<Row.Columns, TableColumn<Row, Representation>>, of type: Row.Type = Row.self
+  ) throws(StoreError) -> Representation.Represented? {
+    guard model == Row.modelName else { return nil }
+    return try value(of: Row.columns[keyPath: column].name, as: Representation.self)?.represented
   }
 
   /// What it writes to a field; nil if it leaves it alone.

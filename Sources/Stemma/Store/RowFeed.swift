@@ -47,6 +47,9 @@ final class RowFeed: Sendable {
   /// Whether rows may be others than what was read last.
   var isLookDue: Bool { state.withLock { $0.isLookDue } }
 
+  /// Whether commits have rows read.
+  var hasObservers: Bool { state.withLock { !$0.observers.isEmpty } }
+
   /// Traps if rows are to be read for nobody. For tests, on any thread.
   func checkInvariants() {
     state.withLock { precondition(!$0.isLookDue || !$0.observers.isEmpty, "nobody looks for nobody") }

@@ -10,7 +10,8 @@ import StemmaTables
 ///
 /// The rows are read on the thread that writes, in each commit that writes to a table of the statement, which takes longer by
 /// that; whoever is slow to take elements keeps nobody waiting. Up to 1,000 elements wait, with up to 100,000 rows together: beyond that
-/// the oldest are left out, as each has all rows. Who wants the newest rows alone takes `live`, which costs commits nothing.
+/// the oldest are left out, as each has all rows. A commit takes longer in proportion to the rows that are observed, not to those
+/// that it changes: `newest` costs commits nothing, and fits statements of many rows.
 ///
 /// A record is changed, too, when only what is known of its history is: a peer wrote the same value. The element then
 /// looks like the last one, but its records know of both writes, and saving one of them is no conflict.
@@ -62,9 +63,37 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
           let (pending, first) = try await PendingRows.begin(observation)
           self.pending = pending
           return first
-        } catch StoreError.closed { return nil }
+        } catch StoreError.closed { return nil } catch is CancellationError { return nil }
       }
     }
+  }
+}
+
+extension RowObservation {
+  /// The newest rows alone, read beside the commits, which take no longer for it. Commits that are made while the last element is
+  /// worked on are one.
+  public var newest: NewestRowObservation<Output> { NewestRowObservation(observation: self) }
+}
+
+/// The newest rows of a statement, again and again. Made by `observe(_:).newest`.
+public struct NewestRowObservation<Output: Sendable>: AsyncSequence, Sendable {
+  /// All rows, not only those that have changed.
+  public typealias Element = [Output]
+
+  let observation: RowObservation<Output>
+
+  /// Begins an observation of its own: its first element is what is there when `next` is called.
+  public func makeAsyncIterator() -> Iterator { Iterator(rows: NewestRows(observation)) }
+
+  /// One observation of the rows, which keeps the store alive.
+  public struct Iterator: AsyncIteratorProtocol {
+    fileprivate var rows: NewestRows<Output>
+
+    /// The rows: at once the first time, then once they are others. Nil when the store is closed or the task cancelled.
+    ///
+    /// - Throws: what reading throws; `unreadable` for example. The rows are read again after the next commit, if it is
+    ///   called again.
+    public mutating func next() async throws -> [Output]? { try await rows.next(isolation: nil) }
   }
 }
 
@@ -90,7 +119,7 @@ struct NewestRows<Output: Sendable> {
             return try found.map { ($0.digest, try $0.rows.get()) }
           }
         }
-      } catch StoreError.closed { return nil } catch {
+      } catch StoreError.closed { return nil } catch is CancellationError { return nil } catch {
         // Who asks again gets the rows, also those that it has had.
         last = nil
         throw error

@@ -61,7 +61,7 @@ extension Store {
     guard !known.isEmpty else { return }
     do {
       let failures = try await writer.access { [self] node in
-        let (isChanged, failures) = try Self.decide(known, node)
+        let (isChanged, failures) = try decide(known, node)
         if isChanged {
           noteCommit()
           // Here, before anybody else writes.
@@ -78,7 +78,7 @@ extension Store {
   }
 
   /// Asks the resolvers, and makes those of their decisions that can be, in one commit.
-  private static func decide(
+  private func decide(
     _ resolvers: [Resolvers.Entry], _ node: Node
   ) throws -> (isChanged: Bool, failures: [UndecidedConflict]) {
     let models = resolvers.compactMap { node.schema.model(named: $0.model) }
@@ -87,14 +87,15 @@ extension Store {
     try node.takeInOthers()
     var decisions: [(Conflict, Resolution)] = []
     for (name, resolver) in resolvers {
-      try forEachUndecided(name, node) { conflict in
+      try Self.forEachUndecided(name, node) { conflict in
         if let decision = resolver(conflict) { decisions.append((conflict, decision)) }
       }
     }
     guard !decisions.isEmpty else { return (false, []) }
     var failures: [UndecidedConflict] = []
     var isChanged = false
-    try node.write(CommitNote(note: "decided by the program's resolver")) { write throws(NodeError) in
+    try node.write(CommitNote(by: options.author, note: "decided by the program's resolver")) {
+      write throws(NodeError) in
       // Not what an attempt before this one has left.
       var (tried, waiting) = (decisions, decisions)
       isChanged = false
@@ -121,7 +122,7 @@ extension Store {
     // A conflict of values is none any more where another decision has deleted the record.
     var open: Set<[String]> = []
     for (name, _) in resolvers where !failures.isEmpty {
-      try forEachUndecided(name, node) { open.insert($0.identity) }
+      try Self.forEachUndecided(name, node) { open.insert($0.identity) }
     }
     return (isChanged, failures.filter { open.contains($0.conflict) })
   }
@@ -261,7 +262,11 @@ public struct ConflictObservation: AsyncSequence, Sendable {
     public mutating func next() async throws -> [Conflict]? {
       while await changes.next() != nil {
         let conflicts: [Conflict]
-        do { conflicts = try await store.conflicts() } catch StoreError.closed { return nil }
+        do { conflicts = try await store.conflicts() } catch StoreError.closed {
+          return nil
+        } catch is CancellationError {
+          return nil
+        }
         let names = conflicts.map(\.identity)
         if names == last { continue }
         last = names

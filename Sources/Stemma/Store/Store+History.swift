@@ -26,8 +26,9 @@ extension Store {
       var found: [RecordEvent] = []
       try node.forEachEvent(filter, newestFirst: false) { stored, note in
         found.append(RecordEvent(stored, note, node.description))
-        return true
+        return !Task.isCancelled
       }
+      try Task.checkCancellation()
       return found
     }
   }
@@ -67,28 +68,55 @@ extension Store {
   public func asOf<Result: Sendable>(
     _ moment: Moment, _ body: @escaping @Sendable (Past) throws -> Result
   ) async throws -> Result {
-    try await inspect { node in
+    try await inspect { [self] node in
       try node.withTables(asOf: moment.position) { past in
-        try body(Past(connection: try ReadConnection(past.tablesFile)))
+        let connection = try ReadConnection(past.tablesFile)
+        return try connection.endingWhenCancelled { try body(Past(store: self, connection: connection)) }
       }
     }
   }
 
   /// The tables of an earlier time. Only valid inside of the closure that it was given to.
   public struct Past {
+    let store: Store
     let connection: ReadConnection
 
     /// All rows as they were; all of them are in memory. Records among them belong to no store.
     ///
     /// - Throws: `unreadable` for what does not fit its Swift type, which may be younger than the record.
     public func fetchAll<Statement: ReadStatement>(_ rows: Statement) throws -> [Statement.Output] {
-      let text = rows.text
-      return try connection.statement(text.sql).read(text, nil) { try rows.all($0) }
+      try read(rows.text) { try rows.all($0) }
+    }
+
+    /// All rows as they were, with the records of some relationships as these were: `loaded` gives them.
+    public func fetchAll<Statement: ReadStatement>(
+      _ rows: Statement,
+      including paths: (Statement.Output.Relationships) -> [any RelationshipPaths<Statement.Output>]
+    ) throws -> [Statement.Output] where Statement.Output: Table {
+      let found = try fetchAll(rows)
+      for path in paths(Statement.Output.relationships) {
+        try connection.include(path.names[...], in: found, store, isPast: true)
+      }
+      return found
+    }
+
+    /// The first row as it was; nil if there was none.
+    public func fetchOne<Statement: ReadStatement>(_ rows: Statement) throws -> Statement.Output? {
+      try read(rows.text) { try $0.next() ? try rows.read($0) : nil }
+    }
+
+    /// How many rows there were, without reading them.
+    public func fetchCount<Statement: ReadStatement>(_ rows: Statement) throws -> Int {
+      try read(rows.counted) { try $0.number() }
+    }
+
+    private func read<Result>(_ text: StatementText, _ body: (RowCursor) throws -> Result) throws -> Result {
+      try connection.statement(text.sql).read(text, store, isPast: true, body)
     }
 
     /// The record with a key; nil if there was none.
     public func get<Row: Table>(_ type: Row.Type, byIdentifier key: Row.PrimaryKey) throws -> Row? {
-      try fetchAll(Row.find(key)).first
+      try fetchOne(Row.find(key))
     }
   }
 }
@@ -150,16 +178,19 @@ public struct EventObservation: AsyncSequence {
         if let event = found.popFirst() { return event }
         if isAtEnd, await changes.next() == nil { return nil }
         let start = start
-        let events = try await store.inspect { node in
-          var filter = LogFilter()
-          filter.since = .position(start)
-          var events: [RecordEvent] = []
-          try node.forEachEvent(filter, newestFirst: false) { stored, note in
-            events.append(RecordEvent(stored, note, node.description))
-            return events.count < Self.limit
+        let events: [RecordEvent]
+        do {
+          events = try await store.inspect { node in
+            var filter = LogFilter()
+            filter.since = .position(start)
+            var events: [RecordEvent] = []
+            try node.forEachEvent(filter, newestFirst: false) { stored, note in
+              events.append(RecordEvent(stored, note, node.description))
+              return events.count < Self.limit
+            }
+            return events
           }
-          return events
-        }
+        } catch is CancellationError { return nil }
         if let last = events.last { self.start = last.position.next }
         found = events[...]
         isAtEnd = events.count < Self.limit

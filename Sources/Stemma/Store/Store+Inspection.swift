@@ -14,7 +14,7 @@ private actor Inspector {
 }
 
 extension Store {
-  /// Runs `body` with the node as it is now, opened for reading beside the one that writes.
+  /// Runs `body` with the node as it is now, opened for reading beside the one that writes; not for a cancelled task.
   func inspect<Result: Sendable>(
     _ mode: Node.Mode = .read, _ body: @escaping @Sendable (Node) throws -> Result
   ) async throws -> Result {
@@ -22,6 +22,7 @@ extension Store {
     var opening = Node.OpeningOptions(mode: mode)
     opening.wait = options.wait
     opening.ports = options.ports
+    try Task.checkCancellation()
     do { return try await Inspector().run(at: directory.path, opening, body) } catch {
       throw translated(error)
     }

@@ -42,17 +42,19 @@ extension Store {
   ///
   /// What has come is durable and in the tables when this returns; conflicts that it made have been given to the resolvers.
   /// Writes and reads go on meanwhile.
-  /// `partitions` narrows this run to some of those that both hold.
+  /// `partitions` narrows this run to some of those that both hold; a pattern that can match no partition of the models
+  /// throws `failed`, and nothing is exchanged.
   /// - Throws: `failed` if the peer cannot be reached or is refused; what came before stays. `unresolved` if a resolver has
   ///   made a decision that cannot be; everything has come then.
   @discardableResult
-  public func sync(with peer: String? = nil, partitions: [String] = []) async throws -> [SyncReport] {
+  public func sync(with peer: String? = nil, partitions: [PartitionPattern] = []) async throws -> [SyncReport]
+  {
     try await exchange(with: peer, partitions, pulls: true, pushes: true)
   }
 
   /// Exchanges events with the node in a directory, which need not be a remote.
   @discardableResult
-  public func sync(with directory: URL, partitions: [String] = []) async throws -> SyncReport {
+  public func sync(with directory: URL, partitions: [PartitionPattern] = []) async throws -> SyncReport {
     try await exchange(with: directory.path, partitions, pulls: true, pushes: true)[0]
   }
 
@@ -60,7 +62,7 @@ extension Store {
   ///
   /// - Throws: `closed` if either of them is; otherwise as above.
   @discardableResult
-  public func sync(with other: Store, partitions: [String] = []) async throws -> SyncReport {
+  public func sync(with other: Store, partitions: [PartitionPattern] = []) async throws -> SyncReport {
     // Its directory may be gone with it.
     if other.writer.isClosed { throw StoreError.closed }
     let report = try await exchanged(with: other.directory.path, partitions, pulls: true, pushes: true)[0]
@@ -76,18 +78,19 @@ extension Store {
 
   /// Takes what the peer has and this node lacks.
   @discardableResult
-  public func pull(from peer: String? = nil, partitions: [String] = []) async throws -> [SyncReport] {
+  public func pull(from peer: String? = nil, partitions: [PartitionPattern] = []) async throws -> [SyncReport]
+  {
     try await exchange(with: peer, partitions, pulls: true, pushes: false)
   }
 
   /// Gives what this node has and the peer lacks.
   @discardableResult
-  public func push(to peer: String? = nil, partitions: [String] = []) async throws -> [SyncReport] {
+  public func push(to peer: String? = nil, partitions: [PartitionPattern] = []) async throws -> [SyncReport] {
     try await exchange(with: peer, partitions, pulls: false, pushes: true)
   }
 
   private func exchange(
-    with peer: String?, _ partitions: [String], pulls: Bool, pushes: Bool
+    with peer: String?, _ partitions: [PartitionPattern], pulls: Bool, pushes: Bool
   ) async throws -> [SyncReport] {
     let reports = try await exchanged(with: peer, partitions, pulls: pulls, pushes: pushes)
     try await resolveConflicts()
@@ -96,7 +99,7 @@ extension Store {
 
   /// Without asking the resolvers.
   private func exchanged(
-    with peer: String?, _ partitions: [String], pulls: Bool, pushes: Bool
+    with peer: String?, _ partitions: [PartitionPattern], pulls: Bool, pushes: Bool
   ) async throws -> [SyncReport] {
     if options.isReadOnly, pulls { throw StoreError.readOnly }
     // A node of its own, so that commits are made between the pieces that come.
@@ -106,6 +109,7 @@ extension Store {
       if let same = peers.first(where: { Self.resolved($0.address) == own }) {
         throw StoreError.failed("\(same.address) is this store's own directory: there is nothing to exchange")
       }
+      let partitions = try partitions.map { try $0.checkedText(in: node.schema) }
       return try peers.map { remote in
         let report = try node.exchange(
           with: remote, pulls: pulls, pushes: pushes, partitions: partitions, progress: { _, _ in })
@@ -145,12 +149,18 @@ extension Store {
   ///
   /// With `discards`, partitions are purged too of which no peer has confirmed this node's own events.
   /// - Returns: the purged partitions.
-  /// - Throws: `failed` if own events are not confirmed; nothing was changed then.
+  /// - Throws: `failed` if own events are not confirmed, or if an added pattern can match no partition of the
+  ///   models; nothing was changed then.
   @discardableResult
   public func changeScope(
-    adding: [String] = [], removing: [String] = [], discards: Bool = false
+    adding: [PartitionPattern] = [], removing: [PartitionPattern] = [], discards: Bool = false
   ) async throws -> [String] {
-    try await administer { try $0.changeScope(adding: adding, removing: removing, discards: discards) }
+    try await administer { node in
+      let added = try adding.map { try $0.checkedText(in: node.schema) }
+      // A pattern that matches nothing can be removed.
+      let removed = try removing.map { try $0.text(in: node.schema) }
+      return try node.changeScope(adding: added, removing: removed, discards: discards)
+    }
   }
 
   private func administer<Result: Sendable>(

@@ -15,14 +15,22 @@ public final class Store: Sendable {
   let writer: Writer
   let readers: Readers
   /// The models of the declared types as the node's schema has them, and which state of the schema that is.
-  private let declared: Mutex<(types: [ObjectIdentifier: Model], schemaChanges: Int)>
+  private let declared: NodeModels
   private let tables: [any Table.Type]
   let options: Options
   let changes: ChangeFeed
   let rows: RowFeed
-  let resolvers = Resolvers()
+  let resolvers: Resolvers
   /// Whether the directory goes with the store.
   private let isTemporary: Bool
+  /// The store that this is for another author.
+  private let original: Store?
+
+  private final class NodeModels: Sendable {
+    let state: Mutex<(types: [ObjectIdentifier: Model], schemaChanges: Int)>
+
+    init(_ types: [ObjectIdentifier: Model]) { state = Mutex((types, 0)) }
+  }
 
   /// Opens the store in a directory, or makes one.
   ///
@@ -73,6 +81,8 @@ public final class Store: Sendable {
     self.directory = directory
     self.options = options
     self.isTemporary = isTemporary
+    resolvers = Resolvers()
+    original = nil
     let path = directory.path
     try Self.checkPlace(directory, options)
     readers = Readers(Node.tablesPath(in: path))
@@ -85,7 +95,27 @@ public final class Store: Sendable {
       schema = try await writer.open(path, models, options)
       tables = models.tables
     } catch { throw StoreError.translated(error) }
-    declared = Mutex((Self.models(of: tables, in: schema), 0))
+    declared = NodeModels(Self.models(of: tables, in: schema))
+  }
+
+  /// The same store for another author: its commits say that `author` makes them, where `write(by:)` names nobody else. Closing
+  /// one of the two closes both.
+  public func `as`(_ author: String) -> Store { Store(self, author) }
+
+  private init(_ original: Store, _ author: String) {
+    self.original = original
+    directory = original.directory
+    writer = original.writer
+    readers = original.readers
+    declared = original.declared
+    tables = original.tables
+    var options = original.options
+    options.author = author
+    self.options = options
+    changes = original.changes
+    rows = original.rows
+    resolvers = original.resolvers
+    isTemporary = false
   }
 
   /// - Throws: `failed` for a place where neither a store is nor one can be made.
@@ -113,7 +143,7 @@ public final class Store: Sendable {
     await writer.close()
     readers.close()
     changes.finish()
-    removeTemporaryFiles()
+    (original ?? self).removeTemporaryFiles()
   }
 
   private func removeTemporaryFiles() {
@@ -132,7 +162,7 @@ public final class Store: Sendable {
 
   /// The model of a type, as the node's schema has it.
   func model(of table: any Table.Type) throws(StoreError) -> Model {
-    guard let model = declared.withLock({ $0.types[ObjectIdentifier(table)] }) else {
+    guard let model = declared.state.withLock({ $0.types[ObjectIdentifier(table)] }) else {
       throw .models("\(table.modelName) was not among the models that the store was opened with")
     }
     return model
@@ -145,7 +175,7 @@ public final class Store: Sendable {
 
   /// Takes in what another process has made of the schema.
   private func takeIn(_ schema: Schema, _ schemaChanges: Int) {
-    declared.withLock { declared in
+    declared.state.withLock { declared in
       guard declared.schemaChanges != schemaChanges else { return }
       declared = (Self.models(of: tables, in: schema), schemaChanges)
     }
@@ -155,10 +185,11 @@ public final class Store: Sendable {
 
   /// Makes one commit of everything that `body` does; if it throws anything but `unresolved`, nothing of it is left.
   ///
-  /// A commit that was begun is finished, also if its task is cancelled meanwhile.
+  /// A commit that was begun is finished, also if its task is cancelled meanwhile. One whose task is cancelled before is not
+  /// begun, and throws `CancellationError`.
   ///
   /// - Parameters:
-  ///   - by: who makes the change.
+  ///   - by: who makes the change; nil: the author that the store was opened with.
   ///   - note: why.
   ///   - body: makes the changes, on the thread that writes. It is called once more if it, or a commit that shares its sync,
   ///     meets damage of the tables: these are made anew from the log, and nothing is left of the first call.
@@ -170,7 +201,7 @@ public final class Store: Sendable {
     if options.isReadOnly { throw StoreError.readOnly }
     let result: Result
     do {
-      result = try await writer.commit(CommitNote(by: by, note: note)) {
+      result = try await writer.commit(CommitNote(by: by ?? options.author, note: note)) {
         [self] write, recorded, schemaChanges in
         takeIn(write.schema, schemaChanges)
         let transaction = Transaction(self, write, recorded)

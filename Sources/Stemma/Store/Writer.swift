@@ -66,6 +66,11 @@ actor Writer {
     }
   }
 
+  /// Whether the task that asked for a commit was cancelled.
+  private final class Cancellation: Sendable {
+    let flag = Atomic<Bool>(false)
+  }
+
   /// What the body of a commit returned or threw.
   private final class Outcome<Value: Sendable>: Sendable {
     private let result = Mutex<Result<Value, any Error>?>(nil)
@@ -113,9 +118,11 @@ actor Writer {
   private static func create(
     _ directory: String, _ declared: DeclaredModels, _ settings: Store.Options, _ options: Node.OpeningOptions
   ) throws -> Node {
-    let schema = SDL.print(try declared.schema())
+    let models = try declared.schema()
+    let patterns = try settings.partitions.map { try $0.checkedText(in: models) }
+    let schema = SDL.print(models)
     do throws(NodeError) {
-      let scope = settings.partitions.isEmpty ? .everything : try Node.scope(settings.partitions)
+      let scope = patterns.isEmpty ? .everything : try Node.scope(patterns)
       return try Node.create(
         at: directory, schema: schema, name: settings.name, scope: scope, options: options)
     } catch .alreadyANode {
@@ -157,7 +164,7 @@ actor Writer {
 
   nonisolated var isClosed: Bool { closed.load(ordering: .acquiring) }
 
-  /// Makes one commit; it is durable when this returns.
+  /// Makes one commit; it is durable when this returns. One whose task is cancelled before its body begins is not made.
   ///
   /// - Parameter body: called once more if the tables turn out to be damaged. What it notes in `recorded` is taken back if the
   ///   commit is not made.
@@ -169,15 +176,25 @@ actor Writer {
       ) throws -> Result
   ) async throws -> Result {
     let result = Outcome<Result>()
+    try Task.checkCancellation()
+    let isCancelled = Cancellation()
     let pending = PendingCommit(note) { transaction, recorded, schemaChanges throws(NodeError) in
-      do { result.set(.success(try body(transaction, recorded, schemaChanges))) } catch {
+      do {
+        // Not `Task.isCancelled`: the task that runs this may be that of another commit of the group.
+        if isCancelled.flag.load(ordering: .acquiring) { throw CancellationError() }
+        result.set(.success(try body(transaction, recorded, schemaChanges)))
+      } catch {
         recorded.takeBack()
         result.set(.failure(error))
         throw .abandoned
       }
     }
     waiting.withLock { $0.append(pending) }
-    try await makeWaitingCommits()
+    try await withTaskCancellationHandler {
+      try await makeWaitingCommits()
+    } onCancel: {
+      isCancelled.flag.store(true, ordering: .releasing)
+    }
     switch pending.outcome {
     case .success, .failure(.abandoned): return try result.get()
     case .failure(let error): throw error

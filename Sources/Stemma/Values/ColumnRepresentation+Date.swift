@@ -28,7 +28,7 @@ extension Date {
   }
 
   /// The day in UTC, an AWSDate; the time of day is cut off.
-  public struct DayRepresentation: ColumnRepresentation, Hashable {
+  public struct DayRepresentation: ColumnRepresentation {
     /// The date as it was given; of one that was read, the day's first instant in UTC.
     public let represented: Date
 
@@ -53,3 +53,11 @@ extension Date {
 
 /// As a key part, an AWSTimestamp. Make it of a whole second: the key that is stored has no fraction.
 extension Date.UnixTimeRepresentation: KeyValue {}
+
+/// As a key part, an AWSDate: `Date.DayRepresentation(representing: date)`.
+extension Date.DayRepresentation: KeyValue {
+  /// Whether both are one day in UTC.
+  public static func == (a: Self, b: Self) -> Bool { a.datum == b.datum }
+  /// By the day in UTC.
+  public func hash(into hasher: inout Hasher) { hasher.combine(datum) }
+}

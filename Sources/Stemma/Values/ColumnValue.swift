@@ -125,4 +125,8 @@ extension KeyValue {
   public var parts: Self { self }
   /// Writes the value as the next part of the key.
   public func write(to record: inout RecordWriter) { record.key(self) }
+  /// Reads the value, if it is exactly what is stored.
+  public static func readKey(_ row: RowReader) throws(StoreError) -> Self {
+    try row.exactly(0, as: Self.self)
+  }
 }

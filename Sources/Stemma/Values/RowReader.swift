@@ -167,21 +167,26 @@ final class RowSource {
   private var context = Context.empty
   /// Nil: records are tied to nothing.
   private let store: Store?
+  private let isPast: Bool
   /// The commit that what is read now is a part of.
   var commit: RecordedSettings?
+  /// Whether the statement was seen to begin with the columns of a record.
+  var hasRecordColumns = false
   private var group: LoadedRecords?
   /// The place in the group of the record that was read last.
   private var place: Int32 = 0
 
-  init(_ handle: OpaquePointer, _ store: Store?, _ commit: RecordedSettings?) {
+  init(_ handle: OpaquePointer, _ store: Store?, _ commit: RecordedSettings?, isPast: Bool) {
     self.handle = handle
     self.store = store
     self.commit = commit
+    self.isPast = isPast
   }
 
   /// A source of records in memory, one after the other.
   init(_ store: Store?) {
     handle = nil
+    isPast = false
     self.store = store
   }
 
@@ -213,7 +218,7 @@ final class RowSource {
       return group
     }
     guard let store else { return nil }
-    let group = LoadedRecords(store, commit)
+    let group = LoadedRecords(store, commit, isPast: isPast)
     self.group = group
     place = 0
     return group
@@ -252,10 +257,10 @@ public struct RowCursor {
   private let statement: Statement
   private let source: RowSource
 
-  /// `commit`: what the rows are read in, if it has events already.
-  init(_ statement: Statement, _ store: Store?, _ commit: RecordedSettings? = nil) {
+  /// `commit`: what the rows are read in, if it has events already. `isPast`: whether the tables are those of an earlier time.
+  init(_ statement: Statement, _ store: Store?, _ commit: RecordedSettings? = nil, isPast: Bool = false) {
     self.statement = statement
-    source = RowSource(statement.handle, store, commit)
+    source = RowSource(statement.handle, store, commit, isPast: isPast)
   }
 
   /// The statement that stands on the current row.
@@ -263,6 +268,22 @@ public struct RowCursor {
 
   /// The row that `next` came to, to be read while the cursor is kept. `table`: the one whose columns it begins with.
   public func row(of table: (any Table.Type)?) -> RowReader { RowReader(source, table) }
+
+  /// - Throws: `failed` if the statement does not begin with the columns of a record.
+  func checkColumns(of table: any Table.Type) throws(StoreError) {
+    // They are the same in each row.
+    if source.hasRecordColumns { return }
+    let names = table.description.columns.map(\.name) + ["_state"]
+    let found = (0..<sqlite3_column_count(handle)).map { column in
+      sqlite3_column_name(handle, column).map { String(cString: $0) } ?? ""
+    }
+    guard found.starts(with: names) else {
+      throw .failed(
+        "SQL<\(table)>: the statement selects \(found.joined(separator: ", ")), but a record is read from "
+          + "\(names.joined(separator: ", ")). Begin it with `SELECT \\(columns: \(table).self)`.")
+    }
+    source.hasRecordColumns = true
+  }
 
   /// False behind the last row.
   public func next() throws(StoreError) -> Bool {

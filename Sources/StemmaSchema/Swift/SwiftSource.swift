@@ -160,7 +160,9 @@ package struct SwiftSource {
     let name = SwiftNames.quoted(relationship.name)
     let child = relationship.storesReference ? model : schema.model(named: relationship.target)
     let fields = properties(relationship.referenceFields, child)
-    let rule = relationship.deleteRule == .restrict ? ", onDelete: .restrict" : ""
+    let rule =
+      relationship.deleteRule == .standard
+      ? "" : ", onDelete: .\(relationship.deleteRule.rawValue.lowercased())"
     if let join = relationship.joinModel {
       let far = schema.model(named: join)?.relationships.filter { $0.target == model.name } ?? []
       let by = far.count < 2 ? nil : far.first { $0.referenceFields == relationship.referenceFields }?.name

@@ -4,6 +4,14 @@ import Testing
 
 @testable import Stemma
 
+@Table private struct WorkspaceTask {
+  @Selection struct ID: Hashable {
+    let workspaceID: UUID
+    let number: Int
+  }
+  let id: ID
+}
+
 /// Two stores that were apart.
 private struct Pair {
   let here: Store
@@ -342,6 +350,67 @@ struct SyncTests {
     #expect(try await Project.all.fetchAll(some).isEmpty)
     try await some.sync(with: all)
     #expect(try await Project.all.fetchAll(some).map(\.name) == ["Two"])
+  }
+
+  @Test("a partition is named by the parts of a key")
+  func typedPartitions() async throws {
+    let all = try await Store.temporary(models: Project.self)
+    let some = try await Store.temporary(
+      options: .init(partitions: [.partition(Project.self, "a,b")]), models: Project.self)
+    try await all.insert(Project.Draft(tenant: "a,b", number: 1, name: "One"))
+    try await all.insert(Project.Draft(tenant: "c", number: 1, name: "Two"))
+    try await some.sync(with: all, partitions: [.partition(Project.self, "a,b")])
+    #expect(try await Project.all.fetchAll(some).map(\.name) == ["One"])
+    #expect(try await some.scope() == ["tenant=a%2Cb"])
+    try await some.changeScope(adding: [.partition(Project.self, "c")])
+    try await some.sync(with: all)
+    #expect(try await Project.all.fetchCount(some) == 2)
+    for wrong in [PartitionPattern.partition(Project.self), .partition(Project.self, "a", "b")] {
+      await #expect(throws: StoreError.self) { try await some.changeScope(adding: [wrong]) }
+    }
+  }
+
+  @Test(
+    "a pattern that can match no partition is refused wherever it is given, and no node is made",
+    arguments: ["tenat=acme", "tenant=a,b", "tenant=a=b", "tenat=a*", "Projects", "tenant"])
+  func deadPatterns(_ text: String) async throws {
+    let pattern = PartitionPattern(pattern: text)
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("stemma-\(UUID())")
+    await #expect(throws: StoreError.self) {
+      _ = try await Store(at: directory, options: .init(partitions: [pattern]), models: Project.self)
+    }
+    #expect(!FileManager.default.fileExists(atPath: directory.path))
+    let store = try await Store.temporary(models: Project.self)
+    let other = try await Store.temporary(models: Project.self)
+    await #expect(throws: StoreError.self) { try await store.changeScope(adding: [pattern]) }
+    await #expect(throws: StoreError.self) { try await store.sync(with: other, partitions: [pattern]) }
+    #expect(try await store.scope() == ["*"])
+  }
+
+  @Test("a UUID in upper case names no partition; the error gives the name that does")
+  func upperCaseUUID() async throws {
+    let id = UUID()
+    let text = "workspaceID=\(id.uuidString)"
+    do {
+      _ = try await Store.temporary(
+        options: .init(partitions: [.init(pattern: text)]), models: WorkspaceTask.self)
+      Issue.record("\(text) is no name of a partition")
+    } catch StoreError.failed(let why) {
+      #expect(why.contains("Write workspaceID=\(id.uuidString.lowercased())"))
+    }
+    let all = try await Store.temporary(models: WorkspaceTask.self)
+    try await all.insert(WorkspaceTask.Draft(workspaceID: id, number: 1))
+    let some = try await Store.temporary(
+      options: .init(partitions: [.partition(WorkspaceTask.self, id)]), models: WorkspaceTask.self)
+    try await some.sync(with: all)
+    #expect(try await WorkspaceTask.all.fetchCount(some) == 1)
+  }
+
+  @Test(
+    "patterns that can match are accepted", arguments: ["*", "ten*", "tenant=*", "tenant=a?", "!tenant=b"])
+  func livePatterns(_ text: String) async throws {
+    _ = try await Store.temporary(
+      options: .init(partitions: [.init(pattern: text)]), models: Project.self)
   }
 
   @Test("a reference to what was deleted elsewhere is listed, one to a partition elsewhere is not")

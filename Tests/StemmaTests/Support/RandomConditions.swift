@@ -3,11 +3,11 @@ import StemmaSimulation
 
 /// A condition in two forms: what a statement is given, and what it means.
 struct Condition: Sendable {
-  let expression: @Sendable (Chore.Columns) -> Expression<Bool>
+  let expression: @Sendable (Chore.Columns) -> ColumnExpression<Bool>
   let holds: @Sendable (Chore) -> Bool
 
   init(
-    _ expression: @escaping @Sendable (Chore.Columns) -> Expression<Bool>,
+    _ expression: @escaping @Sendable (Chore.Columns) -> ColumnExpression<Bool>,
     _ holds: @escaping @Sendable (Chore) -> Bool
   ) {
     self.expression = expression

@@ -1,0 +1,157 @@
+import StemmaEvents
+
+// What the closures of statements name: expressions, and columns that belong together. `OrderingTerm` is in `Expression.swift`.
+
+/// What a statement can select: an expression, a key or a group of columns, or a `@Selection` struct of expressions.
+public protocol SelectionTerm: Sendable {
+  /// What it gives for each row.
+  associatedtype Output: Sendable
+  /// The columns of the statement that it is read from.
+  var selected: [SelectedColumn] { get }
+  /// Reads it from the columns of a row that begin at a place.
+  static func read(_ row: RowReader, from column: Int) throws(StoreError) -> Output
+}
+
+extension SelectionTerm where Output: Selection {
+  /// Reads the properties in order of declaration.
+  public static func read(_ row: RowReader, from column: Int) throws(StoreError) -> Output {
+    try Output(row.row(of: nil, from: column))
+  }
+}
+
+extension ExpressionProtocol {
+  /// The one column.
+  public var selected: [SelectedColumn] { [SelectedColumn(self)] }
+  /// Reads the value.
+  public static func read(_ row: RowReader, from column: Int) throws(StoreError) -> Value {
+    try Value.read(row, column)
+  }
+}
+
+/// What rows can be grouped by: an expression, a key or a group of columns.
+public protocol GroupingTerm: Sendable {
+  /// What a statement says behind `GROUP BY`.
+  var grouping: Grouping { get }
+}
+
+/// What a statement says behind `GROUP BY`.
+public struct Grouping: Sendable {
+  let text: StatementText
+}
+
+extension ExpressionProtocol {
+  /// By its value.
+  public var grouping: Grouping { Grouping(text: groupedText) }
+}
+
+// MARK: Columns that belong together
+
+/// Columns of a table that belong together: what `@Table` makes of a nested `@Selection`, a group of columns or a key.
+///
+/// A statement selects, orders and groups by it as by a column: `Enrollment.select { $0.id }` gives the keys.
+public protocol ColumnGroup: OrderingTerm, GroupingTerm, SelectionTerm where Output: Selection {
+  /// One for each property, in order of declaration.
+  var _columns: [GroupColumn] { get }
+}
+
+/// A column of a group, of which the type does not matter.
+public struct GroupColumn: Sendable {
+  /// The column in a table that a statement calls so.
+  private let expression: @Sendable (_ table: String) -> any ExpressionProtocol
+  private let table: String
+
+  private init(_ table: String, _ expression: @escaping @Sendable (String) -> any ExpressionProtocol) {
+    self.table = table
+    self.expression = expression
+  }
+
+  /// A column of its own table.
+  public init<Root: Table, Value: ColumnValue>(_ column: TableColumn<Root, Value>) {
+    self.init(Root.description.tableName) { column.expression(of: $0) as ColumnExpression<Value> }
+  }
+
+  /// Of a type that no column can have, which is said where it is declared.
+  @_disfavoredOverload
+  public init<Root, Value>(_ column: TableColumn<Root, Value>) { preconditionFailure("cannot be called") }
+
+  func joined(as name: String) -> GroupColumn { GroupColumn(name, expression) }
+
+  var term: any ExpressionProtocol { expression(table) }
+}
+
+extension ColumnGroup {
+  /// The columns.
+  public var selected: [SelectedColumn] { _columns.flatMap(\.term.selected) }
+  /// By its columns, the first is the most significant.
+  public var grouping: Grouping { Grouping(text: list { $0.groupedText }) }
+  /// The lowest first, by its columns; `asc()` says the same.
+  public var ordering: Ordering { asc() }
+  /// The lowest first, by its columns; the first is the most significant.
+  public func asc() -> Ordering { Ordering(text: list { $0.asc().text }) }
+  /// The highest first, by its columns; the first is the most significant.
+  public func desc() -> Ordering { Ordering(text: list { $0.desc().text }) }
+
+  private func list(_ part: (any ExpressionProtocol) -> StatementText) -> StatementText {
+    var text = StatementText("")
+    text.append(_columns.map { part($0.term) }, "", separator: ", ")
+    return text
+  }
+}
+
+// MARK: Keys of several parts
+
+/// Whether the key is this one.
+public func == <Key: ColumnGroup>(a: Key, b: Key.Output) -> ColumnExpression<Bool>
+where Key.Output: TableKey {
+  var text = StatementText("")
+  text.append(b.conditions(on: a._columns.map(\.term.text)), "(", separator: " AND ")
+  text.append(")")
+  return ColumnExpression(text)
+}
+
+/// Whether the key is another one.
+public func != <Key: ColumnGroup>(a: Key, b: Key.Output) -> ColumnExpression<Bool>
+where Key.Output: TableKey {
+  !(a == b)
+}
+
+extension ColumnGroup where Output: TableKey {
+  /// Whether the key is among these. One statement, however many there are.
+  public func `in`(_ keys: some Swift.Sequence<Output>) -> ColumnExpression<Bool> {
+    ColumnExpression(.combination(Output.among(keys, _columns.map(\.term.text)), "", StatementText("")))
+  }
+}
+
+extension Swift.Sequence where Element: TableKey {
+  /// Whether a key is among these.
+  public func contains<Key: ColumnGroup>(_ key: Key) -> ColumnExpression<Bool> where Key.Output == Element {
+    key.in(self)
+  }
+}
+
+extension TableKey {
+  /// What holds of the columns of a key if they hold this one.
+  func conditions(on columns: [StatementText]) -> [StatementText] {
+    zip(columns, keyValues).map { column, value in
+      var condition = column
+      condition.append(StatementText(" = ?", [value]))
+      return condition
+    }
+  }
+
+  /// Whether the columns of a key hold one of these.
+  static func among(_ keys: some Swift.Sequence<Self>, _ columns: [StatementText]) -> StatementText {
+    let list = ValueList(keys.map(\.keyValues))
+    var text = StatementText("")
+    text.append(columns, "(", separator: ", ")
+    text.append(StatementText(") IN \(list.sql(parts: columns.count))", [list.parameter]))
+    return text
+  }
+
+  /// The parts as columns hold them.
+  var keyValues: [Value] {
+    var record = RecordWriter()
+    write(to: &record)
+    return record.key.map { $0?.value ?? .null }
+  }
+}
