@@ -189,7 +189,9 @@ extension Node {
         RecordKey(partition: Partition(model: model, key: key), model: model.storedName, key: key)
       }
     }
-    guard conflict.kind == .cardinality else { return record(conflict.model, conflict.key).map { [$0] } ?? [] }
+    guard conflict.kind == .cardinality else {
+      return record(conflict.model, conflict.key).map { [$0] } ?? []
+    }
     return conflict.choices.compactMap { choice in
       if case .record(let name, let key) = choice.value { record(name, key) } else { nil }
     }

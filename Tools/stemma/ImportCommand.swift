@@ -39,7 +39,8 @@ struct Import: ParsableCommand {
       "Write refused lines here and go on; rows of SQLite files as NDJSON.", valueName: "file"),
     completion: .file())
   var reject: String?
-  @Option(help: ArgumentHelp("The separator of cells: one ASCII character, or `tab`.", valueName: "character"))
+  @Option(
+    help: ArgumentHelp("The separator of cells: one ASCII character, or `tab`.", valueName: "character"))
   var delimiter: String?
   @Flag(help: "The first row is data: its cells are the fields in the order of the schema.") var noHeader =
     false
