@@ -273,6 +273,8 @@ package enum Explanations {
     case .gap(let partition, let dot, let held):
       "partition \(partition): event \(dot) came, but only \(held) before it is held"
     case .merge(let model, let key, let error):
+    case .pathTooLong(let path, let limit):
+      "\(path) is longer than the \(limit) bytes that SQLite takes; choose a directory with a shorter path"
       "an event of \(model) \(KeyWords.text(key)) cannot be merged: \(error)"
     case .unfitKey(let model, let key):
       "an event of \(model) has the key \(KeyWords.text(key)), which the schema does not allow"

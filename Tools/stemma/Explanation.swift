@@ -84,6 +84,7 @@ struct Explanation {
   private static func exitCode(of error: TablesError) -> ExitCode {
     switch error {
     case .busy: .inUse
+    case .pathTooLong: .cannotCreate
     case .io(_, _, let code): exitCode(ofSystem: code)
     case .sqlite where error.isNotPermitted: .noPermission
     case .sqlite where error.isOfTheFiles: .inputOutput
