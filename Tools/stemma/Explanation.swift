@@ -57,7 +57,7 @@ struct Explanation {
   private static func exitCode(of error: InspectionError) -> ExitCode {
     switch error {
     case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
-    case .overwritten, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
+    case .overwritten, .emptyPast, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
     case .notAMoment, .notAMomentOrNode, .notAnEvent, .daysOrEvent, .severalEvents, .severalCommits,
       .unknownPlaceholder,
       .unclosedPlaceholder:
