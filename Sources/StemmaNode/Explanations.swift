@@ -118,6 +118,9 @@ package enum Explanations {
       "there is no commit `\(text)` in this node; `stemma log --stat` lists them"
     case .overwritten(let event, let record, let field, let later):
       "\(field) of \(record) was written after \(event), by \(later); undo that first, or use --force"
+    case .emptyPast(let records):
+      "the node held no event at that time, so this would delete \(counted(records, "record")); name a later time "
+        + "(`stemma log --reverse` shows the first), or use --force"
     case .takesAlong(let records):
       "\(list(records, "and")) would be deleted too, or lose a link, with a record that has to go; --force does it, -n "
         + "with it shows what"
@@ -270,6 +273,8 @@ package enum Explanations {
     case .busy(let path): "\(path) is kept busy by another process; try again, or wait longer with --wait"
     case .sqlite(let path, _, let message): sqlite(error, path, message)
     case .io(let path, let operation, let code): System.failure(of: operation, at: path, code)
+    case .pathTooLong(let path, let limit):
+      "\(path) is longer than the \(limit) bytes that SQLite takes; choose a directory with a shorter path"
     case .gap(let partition, let dot, let held):
       "partition \(partition): event \(dot) came, but only \(held) before it is held"
     case .merge(let model, let key, let error):

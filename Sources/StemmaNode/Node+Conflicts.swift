@@ -312,7 +312,8 @@ extension Node {
     }
   }
 
-  /// Ends every value and delete conflict, in one commit.
+  /// Ends every value and delete conflict, in one commit. Returns how many there were: the deletion of a record ends
+  /// all of its conflicts, and may end those of others.
   package func resolveAll(
     _ model: Model?, _ resolution: Resolution, _ note: CommitNote
   ) throws(NodeError) -> Int {
@@ -329,7 +330,8 @@ extension Node {
     }
     return try write(note) { transaction throws(NodeError) in
       var count = 0
-      for (model, key) in records { count += try transaction.resolveAll(model, key, resolution) }
+      for (model, key) in records { count += try transaction.conflicts(model, key).count }
+      for (model, key) in records { try transaction.resolveAll(model, key, resolution) }
       return count
     }
   }

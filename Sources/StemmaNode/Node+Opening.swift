@@ -109,6 +109,7 @@ extension Node {
           throw NodeError.alreadyANode(path: directory)
         }
         try refuseNode()
+        try Tables.checkLength(ofPath: path(directory, tablesFileName))
         for made in [directory, path(directory, logDirectoryName)] {
           do {
             try ports.fileSystem.createDirectory(made)

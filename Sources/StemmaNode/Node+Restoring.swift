@@ -36,12 +36,30 @@ extension Node {
   /// What has to change for one record, or all of a model, to be what they were; of `fields` only, if any are
   /// named: then records that are there now and were there then. Times that the node maintains itself are left.
   ///
-  /// - Throws: `.mutation(.notFound)` of a record that never was.
+  /// - Throws: `.mutation(.notFound)` of a record that never was; `.inspection(.emptyPast)` if this node held no event
+  ///   at that moment, unless `isForced`.
   package func restoration(
-    of model: Model, key: Key?, asOf moment: Moment, fields: [Field]
+    of model: Model, key: Key?, asOf moment: Moment, fields: [Field], isForced: Bool = false
   ) throws(NodeError) -> Reversal {
-    try Reversal(self) { () throws(NodeError) in
+    let reversal = try Reversal(self) { () throws(NodeError) in
       try self.changes(restoring: model, key, asOf: moment, fields)
+    }
+    if !isForced, !reversal.changes.isEmpty, try isEmpty(asOf: moment) {
+      throw .inspection(.emptyPast(records: reversal.changes.count))
+    }
+    return reversal
+  }
+
+  /// Whether this node held no event at a moment. Costs the events before the first one that it held.
+  private func isEmpty(asOf moment: Moment) throws(NodeError) -> Bool {
+    try Self.wrapping {
+      var isEmpty = true
+      var scan = log.scan(to: moment.end, around: Omissions())
+      try scan.forEach { event in
+        isEmpty = !moment.includes(event.block.timestamp(event.index), event.position)
+        return isEmpty
+      }
+      return isEmpty
     }
   }
 

@@ -7,10 +7,7 @@ extension WriteTransaction {
 
   func link(_ model: Model, _ key: Key, _ mutation: Mutation) throws(NodeError) {
     if model.isJoinModel, try linksWholeKey(model, key, mutation) {
-      let state = try state(model, key)
-      guard !state.exists(rules(model)) else {
-        throw .mutation(.alreadyExists(model: model.name, key: text(key, model)))
-      }
+      if try exists(model, key) { return }
       var plain = mutation
       plain.operation = .create
       plain.key = schema.json(of: key, model: model)
@@ -156,6 +153,8 @@ extension WriteTransaction {
     _ mutation: Mutation
   ) throws(NodeError) {
     let (join, joinKey) = try joinRow(model, key, relationship, target, targetKey)
+    // A link that is there is not written again.
+    if try exists(join, joinKey) { return }
     try perform(
       Mutation(
         .create, model: join.name, key: schema.json(of: joinKey, model: join),

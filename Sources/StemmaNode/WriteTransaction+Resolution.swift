@@ -67,15 +67,17 @@ extension WriteTransaction {
     try resolve(conflict, resolution, field, model, key, state)
   }
 
-  /// Ends all conflicts of a record. Returns how many there were.
-  func resolveAll(_ model: Model, _ key: Key, _ resolution: Resolution) throws(NodeError) -> Int {
-    var count = 0
+  /// The open value and delete conflicts of a record.
+  func conflicts(_ model: Model, _ key: Key) throws(NodeError) -> [RegisterConflict] {
+    try state(model, key).conflicts(rules(model))
+  }
+
+  /// Ends all conflicts of a record.
+  func resolveAll(_ model: Model, _ key: Key, _ resolution: Resolution) throws(NodeError) {
     // Each resolution changes the state on which the next one builds.
-    while let conflict = try state(model, key).conflicts(rules(model)).first {
+    while let conflict = try conflicts(model, key).first {
       try resolve(conflict, resolution, nil, model, key, try state(model, key))
-      count += 1
     }
-    return count
   }
 
   /// Ends one conflict that is known already.
@@ -124,7 +126,10 @@ extension WriteTransaction {
       }
     }
     guard let relationship = model.relationship(named: name), relationship.storesReference else {
-      throw .mutation(.unknownField(model: model.name, field: name, known: model.fields.map(\.name)))
+      guard conflict.fields.contains(name), let value = Value(json, like: conflict.values(of: name)) else {
+        throw .mutation(.unknownField(model: model.name, field: name, known: model.fields.map(\.name)))
+      }
+      return [Assignment(name, value)]
     }
     let target = json.isNull ? nil : try self.key(json, of: try self.model(relationship.target))
     return try reference(model, key, relationship, target)
@@ -172,5 +177,35 @@ extension WriteTransaction {
           count: conflict.candidates.count))
     }
     return found
+  }
+}
+
+extension RegisterConflict {
+  /// The candidates' values of a field, by its stored name.
+  fileprivate func values(of field: String) -> [Value] {
+    candidates.compactMap { candidate in candidate.values.first { $0.field == field }?.value }
+  }
+}
+
+extension Value {
+  /// A value of a field that the schema does not know, of the type of the other values that were written to it; nil if
+  /// it is of another one.
+  fileprivate init?(_ json: JSON, like others: [Value]) {
+    switch (others.first { !$0.isNull }, json) {
+    case (_, .null): self = .null
+    case (.bool, .bool(let flag)): self = .bool(flag)
+    case (.int, .int(let number)): self = .int(number)
+    // As whole numbers are written that not every reader keeps exact.
+    case (.int, .string(let text)):
+      guard let number = Int64(text) else { return nil }
+      self = .int(number)
+    case (.double, .int(let number)): self = .double(Double(number))
+    case (.double, .number(let text)):
+      guard let number = Double(text), number.isFinite else { return nil }
+      self = .double(number)
+    case (.string, .string(let text)): self = .string(text)
+    case (.json, _): self = .json(json.canonicalText)
+    default: return nil
+    }
   }
 }

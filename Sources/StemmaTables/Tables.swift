@@ -129,6 +129,16 @@ package final class Tables: Sendable {
   /// Takes tables away, so that whoever opens them next finds none. The node's writer lock must be held.
   package static func remove(at path: String) throws(TablesError) { try FileReplacement.remove(path) }
 
+  /// The most bytes of a path, links followed, at which SQLite opens a file and those that it needs beside it.
+  package static let longestPath = 504
+
+  /// Throws `pathTooLong` unless tables can be made at a path, in whose directory nothing needs to be there yet.
+  package static func checkLength(ofPath path: String) throws(TablesError) {
+    let resolved = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+    let limit = longestPath - unfinishedSuffix.utf8.count
+    if resolved.utf8.count > limit { throw .pathTooLong(path: path, limit: limit) }
+  }
+
   /// What is added to the name of tables that are being made.
   static let unfinishedSuffix = ".building"
 

@@ -17,6 +17,8 @@ package enum TablesError: Error, Equatable, Sendable {
   case sqlite(path: String, code: Int32, message: String)
   /// A system call outside of SQLite failed.
   case io(path: String, operation: String, errno: Int32)
+  /// SQLite takes no path of more than `limit` bytes, of those that this one leads to.
+  case pathTooLong(path: String, limit: Int)
   /// The event is not the next one of its stream: `held` is the last one that was applied.
   case gap(Partition, Dot, held: Sequence)
   /// The event cannot be merged into its record.

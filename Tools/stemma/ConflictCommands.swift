@@ -82,6 +82,7 @@ struct Conflicts: ParsableCommand {
     ))
   var check = false
   @Flag(help: "Only how many there are of each model and kind.") var count = false
+  @Flag(help: "Long values whole.") var full = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -128,7 +129,7 @@ struct Conflicts: ParsableCommand {
     var array: [JSON] = []
     var ofRecord: [ConflictDescription] = []
     var tally = ConflictTally()
-    let text = ConflictText(node)
+    let text = ConflictText(node, isFull: full)
     try node.conflicts(filter) { conflict in
       if format.json {
         array.append(conflict.json)

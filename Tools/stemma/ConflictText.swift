@@ -6,11 +6,20 @@ import StemmaNode
 struct ConflictText {
   private let description: EventDescription
   private let node: String
+  /// Whether long values are written whole.
+  private let isFull: Bool
 
-  init(_ node: Node) {
+  init(_ node: Node, isFull: Bool = false) {
     description = node.description
     self.node = node.mark.name
+    self.isFull = isFull
   }
+
+  /// The most characters of a value in a list, and side by side.
+  private static let lineLimit = 120
+  private static let columnLimit = 1_000
+  /// How much of what candidates have in common is written before that in which they differ.
+  private static let commonLimit = 100
 
   /// The conflicts of `MODEL KEY [FIELD]`; of everything where there are no words.
   static func filter(_ node: Node, _ words: ArraySlice<String>) throws -> ConflictFilter {
@@ -19,11 +28,14 @@ struct ConflictText {
     let reader = try RecordWords(node, model: name)
     let (key, rest) = try reader.key(Array(words.dropFirst()))
     guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
+    let record = try node.key(key, of: reader.model)
     for name in rest where !reader.isKnown(name) && !FieldDecision.isExistence(name, in: reader.model) {
-      throw FieldChoice.unknown(name, [reader.model], reader.model, .badData)
+      // A field that another node's schema has may be in conflict here.
+      guard try node.conflicts(of: record, in: reader.model).contains(where: { $0.isMeant(by: name, nil) })
+      else { throw FieldChoice.unknown(name, [reader.model], reader.model, .badData) }
     }
     filter.model = reader.model
-    filter.key = try node.key(key, of: reader.model)
+    filter.key = record
     filter.fields = Set(rest)
     return filter
   }
@@ -48,10 +60,42 @@ struct ConflictText {
     }
   }
 
+  /// The candidates' values. `limit`: the most characters of each; a longer one is cut, and the part that is given
+  /// begins shortly before the first difference.
+  static func values(_ conflict: ConflictDescription, limit: Int? = nil) -> [String] {
+    let values = conflict.candidates.map { text($0, conflict) }
+    guard let limit, values.contains(where: { $0.utf8.count > limit }) else {
+      return values.map { printable($0) }
+    }
+    let common = values.dropFirst().reduce(values[0].utf8.count) { min($0, commonBytes($1, values[0])) }
+    let skipped = common > 2 * commonLimit ? common - commonLimit : 0
+    return values.map { part($0, from: skipped, limit) }
+  }
+
   static func value(_ candidate: ConflictDescription.Candidate, _ conflict: ConflictDescription) -> String {
+    printable(text(candidate, conflict))
+  }
+
+  private static func text(
+    _ candidate: ConflictDescription.Candidate, _ conflict: ConflictDescription
+  ) -> String {
     if conflict.kind == .delete { return candidate.value == .bool(true) ? "exists" : "deleted" }
-    if let record = conflict.record { return printable("\(record) \(words(candidate.value))") }
-    return printable(plain(candidate.value))
+    if let record = conflict.record { return "\(record) \(words(candidate.value))" }
+    return plain(candidate.value)
+  }
+
+  /// How many bytes two texts begin with alike.
+  private static func commonBytes(_ a: String, _ b: String) -> Int {
+    zip(a.utf8, b.utf8).prefix { $0 == $1 }.count
+  }
+
+  /// So many characters of a text, from about a byte on, and how much is left out.
+  private static func part(_ text: String, from skipped: Int, _ limit: Int) -> String {
+    let start = text.utf8.index(text.startIndex, offsetBy: skipped, limitedBy: text.endIndex) ?? text.endIndex
+    let end = text.index(start, offsetBy: limit, limitedBy: text.endIndex) ?? text.endIndex
+    let shown = (start > text.startIndex ? "…" : "") + printable(String(text[start..<end]))
+    if end == text.endIndex { return shown }
+    return shown + "… (\(counted(UInt64(text.utf8.count), "byte")); conflicts --full shows all)"
   }
 
   /// A key as it is typed.
@@ -64,9 +108,10 @@ struct ConflictText {
   func write(_ conflict: ConflictDescription) {
     Output.line("  " + Self.title(conflict))
     var table = TextTable(numeric: [0])
-    for candidate in conflict.candidates {
+    let values = Self.values(conflict, limit: isFull ? nil : Self.lineLimit)
+    for (candidate, value) in zip(conflict.candidates, values) {
       table.append([
-        "\(candidate.number)", Self.value(candidate, conflict), printable(candidate.event), candidate.time,
+        "\(candidate.number)", value, printable(candidate.event), candidate.time,
         printable(candidate.by ?? ""),
       ])
     }
@@ -79,7 +124,8 @@ struct ConflictText {
   func writeSideBySide(_ conflict: ConflictDescription) {
     Output.line("\(Output.styled(conflict.model, .bold)) \(Self.title(conflict)): \(Self.meaning(conflict))")
     Output.line()
-    let cells = conflict.candidates.map { Self.cell($0, conflict) }
+    let values = Self.values(conflict, limit: isFull ? nil : Self.columnLimit)
+    let cells = zip(conflict.candidates, values).map { Self.cell($0, $1, conflict) }
     let gap = 3
     let width = (Terminal.columns - 2) / max(1, cells.count) - gap
     guard width >= 24 else {
@@ -105,11 +151,11 @@ struct ConflictText {
   }
 
   private static func cell(
-    _ candidate: ConflictDescription.Candidate, _ conflict: ConflictDescription
+    _ candidate: ConflictDescription.Candidate, _ value: String, _ conflict: ConflictDescription
   ) -> [String] {
     let isShown = candidate.number == 1 && conflict.kind != .dangling
     return [
-      "\(candidate.number)\(isShown ? "  shown" : "")", Self.value(candidate, conflict),
+      "\(candidate.number)\(isShown ? "  shown" : "")", value,
       printable("\(candidate.event), version \(candidate.version)"), candidate.time,
     ] + (candidate.saw.isEmpty ? [] : [printable("had seen \(candidate.saw.joined(separator: ", "))")])
       + (candidate.by.map { [printable("by \($0)")] } ?? [])
@@ -118,8 +164,8 @@ struct ConflictText {
   private static func wrap(_ text: String, _ width: Int) -> [String] {
     var lines: [String] = []
     var rest = Substring(text)
-    while displayWidth(rest) > width {
-      let line = rest.prefix(columns: width)
+    // Looks at no more of the rest than a line takes.
+    while case let line = rest.prefix(columns: width), line.endIndex < rest.endIndex {
       // At a space, if one is near the end; else in the middle of a word.
       let cut = line.lastIndex(of: " ").flatMap {
         line.distance(from: line.startIndex, to: $0) > width / 2 ? $0 : nil

@@ -169,7 +169,8 @@ struct Restore: ParsableCommand {
     abstract: "Make a record, or all of a model, what it was, by appending new events.",
     discussion: """
       Shows what it changes, records that a deletion takes along included, and then does it, also if nobody reads \
-      what it shows to the end. Without a key, records that were made since are deleted. A date is its first moment; an \
+      what it shows to the end. Without a key, records that were made since are deleted; if the node held nothing at that \
+      time, nothing is done unless --force says so. A date is its first moment; an \
       event stands for its place in this node's log.
 
       Examples:
@@ -182,6 +183,7 @@ struct Restore: ParsableCommand {
   @Option(
     parsing: .singleValue, help: "Only this field or relationship; may be repeated.", completion: .fieldNames)
   var field: [String] = []
+  @Flag(help: "Also to a time at which the node held nothing.") var force = false
   @Flag(name: .short, help: "Only show what would be changed.") var n = false
   @OptionGroup var note: NoteOptions
   @OptionGroup var format: FormatOptions
@@ -195,7 +197,8 @@ struct Restore: ParsableCommand {
     let fields = try field.flatMap { try Self.fields(named: $0, words) }
     let partition = record.map { Partition(model: words.model, key: $0) } ?? Partition(of: words.model)
     let plan = try node.restoration(
-      of: words.model, key: record, asOf: try node.moment(asOf, in: partition?.description), fields: fields)
+      of: words.model, key: record, asOf: try node.moment(asOf, in: partition?.description), fields: fields,
+      isForced: force)
     try plan.run(node, note.note, rehearses: n, format)
   }
 

@@ -57,7 +57,7 @@ struct Explanation {
   private static func exitCode(of error: InspectionError) -> ExitCode {
     switch error {
     case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
-    case .overwritten, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
+    case .overwritten, .emptyPast, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
     case .notAMoment, .notAMomentOrNode, .notAnEvent, .daysOrEvent, .severalEvents, .severalCommits,
       .unknownPlaceholder,
       .unclosedPlaceholder:
@@ -84,6 +84,7 @@ struct Explanation {
   private static func exitCode(of error: TablesError) -> ExitCode {
     switch error {
     case .busy: .inUse
+    case .pathTooLong: .cannotCreate
     case .io(_, _, let code): exitCode(ofSystem: code)
     case .sqlite where error.isNotPermitted: .noPermission
     case .sqlite where error.isOfTheFiles: .inputOutput

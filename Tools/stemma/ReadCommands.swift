@@ -310,7 +310,11 @@ struct Query: ParsableCommand {
         stemma query --as-of 2h 'SELECT count(*) FROM tracks'
       """)
   @Argument(help: "One SELECT statement.") var sql: String
-  @Flag(help: "Values with tabs between, no header: for other programs.") var tsv = false
+  @Flag(
+    help: ArgumentHelp(
+      "Values with tabs between, no header: for other programs. In a value \\t, \\n, \\r and \\\\ mean tab, line feed, carriage return and backslash; \\N is null."
+    ))
+  var tsv = false
   @OptionGroup var past: PastOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
@@ -330,7 +334,7 @@ struct Query: ParsableCommand {
         let row = JSON.object(zip(names, values).map { ($0, $1.json) })
         if format.json { array.append(row) } else { Output.line(row) }
       } else if tsv {
-        Output.line(values.map { $0.isNull ? "" : plain($0.json) }.joined(separator: "\t"))
+        Output.line(values.map(Self.tsv).joined(separator: "\t"))
       } else {
         rows.append(values.map { printable(plain($0.json)) })
       }
@@ -348,6 +352,24 @@ struct Query: ParsableCommand {
       }
       Output.flush()
     }
+  }
+
+  /// A value as other programs read it back (PostgreSQL's COPY, MySQL's LOAD DATA).
+  private static func tsv(_ value: Value) -> String {
+    if value.isNull { return "\\N" }
+    let text = plain(value.json)
+    guard text.utf8.contains(where: { [9, 10, 13, 92].contains($0) }) else { return text }
+    var escaped = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\t": escaped += "\\t"
+      case "\n": escaped += "\\n"
+      case "\r": escaped += "\\r"
+      case "\\": escaped += "\\\\"
+      default: escaped.unicodeScalars.append(scalar)
+      }
+    }
+    return escaped
   }
 
   /// Of two members of one name, most readers of JSON see one.

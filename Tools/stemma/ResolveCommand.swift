@@ -107,9 +107,9 @@ struct Resolve: ParsableCommand {
       let reader = try RecordWords(node, model: words[0])
       let (key, rest) = try reader.key(Array(words.dropFirst()))
       guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
-      let (field, kind) = try subject(rest.first, reader)
       let record = try node.key(key, of: reader.model)
       let open = try node.conflicts(of: record, in: reader.model)
+      let (field, kind) = try subject(rest.first, reader, open)
       let asked = open.filter { $0.isMeant(by: field, kind) }
       try node.resolve(
         reader.model, key, field: field, kind: kind, try resolution(node, reader, record, field, asked),
@@ -128,10 +128,12 @@ struct Resolve: ParsableCommand {
 
   /// The field or relationship, and the kind of conflict, that the word behind the key and `--kind` mean.
   private func subject(
-    _ name: String?, _ reader: RecordWords
+    _ name: String?, _ reader: RecordWords, _ open: [ConflictDescription]
   ) throws -> (field: String?, kind: ConflictFilter.Kind?) {
     let kind = unlink ? .dangling : kind.flatMap { ConflictFilter.Kind(rawValue: $0) }
-    guard let name, !reader.isKnown(name) else { return (name, kind) }
+    guard let name, !reader.isKnown(name), !open.contains(where: { $0.isMeant(by: name, kind) }) else {
+      return (name, kind)
+    }
     guard FieldDecision.isExistence(name, in: reader.model) else {
       throw FieldChoice.unknown(name, [reader.model], reader.model, .badData)
     }
@@ -150,7 +152,8 @@ struct Resolve: ParsableCommand {
     if let set {
       guard let field else { throw Failure("--set needs the field after the key", .usage) }
       if let declared = reader.model.field(named: field) { return .set(try reader.value(set, of: declared)) }
-      return .set(try reader.target(set, of: field))
+      if reader.isKnown(field) { return .set(try reader.target(set, of: field)) }
+      return .set(try Self.unknownValue(set, asked))
     }
     let take = take ?? ""
     let count = asked.map(\.candidates.count).max() ?? 0
@@ -163,6 +166,16 @@ struct Resolve: ParsableCommand {
         model: reader.model.name, key: KeyWords.text(key, of: reader.model), field: field, kind: kind)
     }
     return try candidate(take, node, reader.model, key, asked)
+  }
+
+  /// The value that `--set` gives a field that the schema does not know: text where the candidates are text, JSON
+  /// otherwise.
+  private static func unknownValue(_ text: String, _ asked: [ConflictDescription]) throws -> JSON {
+    let values = asked.flatMap { $0.candidates.map(\.value) }
+    if values.contains(where: { if case .string = $0 { true } else { false } }) { return .string(text) }
+    do { return try JSON.parse(text) } catch {
+      throw Failure("the JSON of --set is wrong: \(Explanations.text(of: error))", .badData)
+    }
   }
 
   /// The candidate that an event wrote, by whichever of its names.
@@ -203,7 +216,7 @@ struct Resolve: ParsableCommand {
 
 extension ConflictDescription {
   /// Whether it is one that a field or relationship, and a kind, say; nil: any.
-  fileprivate func isMeant(by field: String?, _ kind: ConflictFilter.Kind?) -> Bool {
+  func isMeant(by field: String?, _ kind: ConflictFilter.Kind?) -> Bool {
     if let kind, kind != self.kind { return false }
     guard let field else { return true }
     return field == self.field || fields.contains(field)

@@ -21,6 +21,8 @@ package enum InspectionError: Error {
   case severalCommits(String, [String])
   /// An event was overwritten since; `later` names what did it.
   case overwritten(event: String, record: String, field: String, later: String)
+  /// Nothing was there at the moment that was named, so going back to it deletes so many records.
+  case emptyPast(records: Int)
   /// Undoing would delete records that refer to a deleted one, or end their links to it.
   case takesAlong(records: [String])
   /// Whether this record exists is an open conflict, which undoing would bury.

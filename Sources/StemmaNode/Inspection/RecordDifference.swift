@@ -109,10 +109,7 @@ extension Node {
         else { return }
         let modelRules = rules[found.name] ?? MergeRules(found)
         rules[found.name] = modelRules
-        let parts = moments.map { moment in record.filter { moment.includes($0) }.map(\.event) }
-        guard parts.contains(where: { $0.count != parts[0].count }) || !Self.areNested(moments) else {
-          return
-        }
+        guard let parts = Self.parts(of: record, asOf: moments) else { return }
         if try doubt.concerns(RecordKey(event)) { return }
         let states = try parts.map { try RecordHistory($0, modelRules).state() }
         try body(found, event.key, modelRules, states)
@@ -128,6 +125,13 @@ extension Node {
     }
   }
 
+  /// The events of one record that are included in each of several moments; nil if these are the same.
+  private static func parts(of record: [StoredEvent], asOf moments: [Moment]) -> [[Event]]? {
+    let parts = moments.map { moment in record.filter { moment.includes($0) }.map(\.event) }
+    let isSame = areNested(moments) && parts.allSatisfy { $0.count == parts[0].count }
+    return isSame ? nil : parts
+  }
+
   /// Whether of any two of the moments one includes all events that the other does; then equal counts are equal
   /// sets.
   private static func areNested(_ moments: [Moment]) -> Bool {
@@ -136,35 +140,70 @@ extension Node {
     return !(times && positions)
   }
 
-  /// Gives what differs between two moments. Between two positions with few records touched between them only the
-  /// blocks of those are read, otherwise the log in key order.
+  /// Gives what differs between two moments, in the order of partition, model and key. Of the records with events
+  /// between them the blocks are read in which these may stand; if there are more than `touchedLimit`, the log in key
+  /// order. Between two positions nothing else is read, and of two moments of which one is a time the log is looked
+  /// through for such events first.
   ///
   /// - Throws: `.missing` if damage was met; records that may have lost events were left out then.
   package func forEachDifference(
     from old: Moment, to new: Moment, of model: Model? = nil, _ body: (RecordDifference) throws -> Void
   ) throws(NodeError) {
-    let touched = try recordsTouched(between: old, and: new, of: model)
-    if let records = touched.records {
-      var missing = touched.missing
-      try Self.wrapping {
-        for (model, key) in records {
-          var found: RecordDifference?
-          do throws(NodeError) { found = try difference(of: key, in: model, from: old, to: new) } catch {
-            guard case .missing(var here) = error else { throw error }
-            here.record = nil
-            missing = missing ?? here
-          }
-          if let found { try body(found) }
-        }
-      }
-      if let missing { throw .missing(missing) }
-      return
-    }
-    try forEachRecord(asOf: [old, new], of: model) { model, key, rules, states in
+    func give(_ model: Model, _ key: Key, _ rules: MergeRules, _ states: [RecordState]) throws {
       if let difference = RecordDifference(model, key, from: states[0], to: states[1], rules) {
         try body(difference)
       }
     }
+    let touched = try recordsTouched(between: old, and: new, of: model)
+    guard let records = touched.records else {
+      return try forEachRecord(asOf: [old, new], of: model, give)
+    }
+    let missing = try forEachRecord(records, asOf: [old, new], of: model, give)
+    if let missing = touched.missing ?? missing { throw .missing(missing) }
+  }
+
+  /// As `forEachRecord(asOf:)`, of some records alone, in their order. Memory: the events of `recordsAtOnce`.
+  ///
+  /// - Returns: what damage may have taken of them; the records that it concerns are left out.
+  private func forEachRecord(
+    _ records: [RecordKey], asOf moments: [Moment], of model: Model?,
+    _ body: (Model, Key, MergeRules, [RecordState]) throws -> Void
+  ) throws(NodeError) -> MissingEvents? {
+    let omissions = Omissions()
+    var doubt = Doubt(self, omissions)
+    var isAnyMissing = false
+    let description = description
+    try Self.wrapping {
+      var rest = records[...]
+      while !rest.isEmpty {
+        let some = rest.prefix(Self.recordsAtOnce)
+        rest = rest.dropFirst(some.count)
+        var events: [RecordKey: [StoredEvent]] = [:]
+        var reader = log.events(of: Array(some), around: omissions)
+        while let stored = try reader.next() { events[RecordKey(stored.event), default: []].append(stored) }
+        for record in some {
+          guard let found = description.model(storedName: record.model),
+            model == nil || found.name == model?.name
+          else { continue }
+          if try doubt.concerns(record) {
+            isAnyMissing = true
+            continue
+          }
+          guard let parts = Self.parts(of: events[record] ?? [], asOf: moments) else { continue }
+          let rules = MergeRules(found)
+          let states = try parts.map { part in
+            do throws(MergeError) { return try RecordHistory(part, rules).state() } catch {
+              throw NodeError.merge(error, found, record.key)
+            }
+          }
+          try body(found, record.key, rules, states)
+        }
+      }
+    }
+    guard isAnyMissing else { return nil }
+    var filter = LogFilter()
+    filter.model = model
+    return try missingEvents(omissions, partitions: filter.partitions)
   }
 
   /// How one record differs between two moments.
@@ -179,33 +218,37 @@ extension Node {
       before.rules)
   }
 
-  /// Records that are looked up one by one at most.
-  private static let touchedLimit = 256
+  /// The most records that are looked up, rather than found by reading the whole log in key order.
+  private static let touchedLimit = 1 << 14
+  /// How many of them are looked up together.
+  private static let recordsAtOnce = 1 << 12
 
-  /// The records with events between two positions, sorted; nil if there are many, or the moments are times. And what
-  /// of those events cannot be read.
+  /// The records with events that one of two moments includes and the other does not, sorted; nil if there are
+  /// many. And what of those events cannot be read.
   private func recordsTouched(
     between a: Moment, and b: Moment, of model: Model?
-  ) throws(NodeError) -> (records: [(Model, Key)]?, missing: MissingEvents?) {
-    let ends: [Position?] = [a, b].map { moment in moment == .now ? log.end : moment.end }
-    guard let one = ends[0], let other = ends[1] else { return (nil, nil) }
+  ) throws(NodeError) -> (records: [RecordKey]?, missing: MissingEvents?) {
+    var range = Position(file: 0, index: 0)..<log.end
+    if let one = a == .now ? log.end : a.end, let other = b == .now ? log.end : b.end {
+      range = min(one, other)..<max(one, other)
+    }
     var filter = LogFilter()
     filter.model = model
     let omissions = Omissions()
-    let records = try Self.wrapping { () throws -> [(Model, Key)]? in
+    let records = try Self.wrapping { () throws -> [RecordKey]? in
       var touched = Set<RecordKey>()
-      var reader = log.events(
-        from: min(one, other), to: max(one, other), partitions: filter.partitions, around: omissions)
-      while let stored = try reader.next() {
-        touched.insert(RecordKey(stored.event))
-        if touched.count > Self.touchedLimit { return nil }
+      var scan = log.scan(
+        from: range.lowerBound, to: range.upperBound, partitions: filter.partitions, around: omissions)
+      try scan.forEach { event in
+        let (block, index) = (event.block, event.index)
+        let timestamp = block.timestamp(index)
+        guard a.includes(timestamp, event.position) != b.includes(timestamp, event.position) else {
+          return true
+        }
+        touched.insert(RecordKey(block.reader.record(block.key(index))))
+        return touched.count <= Self.touchedLimit
       }
-      return touched.sorted().compactMap { record in
-        guard let found = schema.models.first(where: { $0.storedName == record.model }),
-          model == nil || found.name == model?.name
-        else { return nil }
-        return (found, record.key)
-      }
+      return touched.count <= Self.touchedLimit ? touched.sorted() : nil
     }
     return (records, records == nil ? nil : try missingEvents(omissions, partitions: filter.partitions))
   }

@@ -92,6 +92,7 @@ extension Tables {
     _ ownOrigins: [Origin], _ progress: (RebuildProgress) throws -> Void,
     insert: (inout TablesBuilder) throws -> Void
   ) throws -> RebuildProgress {
+    try Tables.checkLength(ofPath: path)
     let staged = path + Tables.unfinishedSuffix
     try FileReplacement.remove(staged)
     do {
