@@ -29,13 +29,23 @@ struct Import: ParsableCommand {
   @Option(help: ArgumentHelp("Begin with this line; the first is 1.", valueName: "line")) var fromLine: Int =
     1
   @Flag(help: "Let `create` change a record that exists.") var upsert = false
-  @Flag(help: "Check everything, write nothing but the file of --reject.") var dryRun = false
+  @Flag(
+    name: [.customShort("n"), .long], help: "Check everything, write nothing but the file of --reject.")
+  var dryRun = false
+  @Option(
+    help: ArgumentHelp(
+      "Follow a source that is imported again and again: write what it changed since the last import of this name, "
+        + "delete what vanished from it.", valueName: "name"))
+  var snapshot: String?
+  @Flag(help: "With --snapshot: keep what vanished from the source.") var keepMissing = false
+  @Flag(help: "With --snapshot: delete all rows of a model of which the source has none.")
+  var allowEmpty = false
   @Option(
     help: ArgumentHelp(
       "Write refused lines here and go on; rows of SQLite files as NDJSON.", valueName: "file"),
     completion: .file())
   var reject: String?
-  @Flag(help: "Refuse references to records that are not there.") var strict = false
+  @Flag(help: "Refuse references to records that are not there once all files are read.") var strict = false
   @Flag(help: "Let a line that states the shown value close the conflict of its field.") var resolve = false
   @Option(help: ArgumentHelp("Seal a segment after so many raw bytes of events.", valueName: "bytes"))
   var segmentSize: Int?
@@ -47,6 +57,10 @@ struct Import: ParsableCommand {
     if batch < 1 { throw ValidationError("--batch takes 1 or more lines") }
     if fromLine < 1 { throw ValidationError("--from-line takes a line's number, 1 or more") }
     if files.count > 1 && fromLine > 1 { throw ValidationError("--from-line goes with one file") }
+    if snapshot == nil, keepMissing || allowEmpty {
+      throw ValidationError("--keep-missing and --allow-empty go with --snapshot")
+    }
+    if let snapshot, snapshot.isEmpty { throw ValidationError("--snapshot takes a name") }
     if let segmentSize, segmentSize < 1 { throw ValidationError("--segment-size takes 1 or more bytes") }
   }
 
@@ -60,14 +74,20 @@ struct Import: ParsableCommand {
     chosen.isDryRun = dryRun
     chosen.model = model
     chosen.format = form
-    chosen.refusesDangling = strict
     chosen.closesConflicts = resolve
     chosen.by = note.note.by
     chosen.note = note.note.note
+    let followed = try snapshot.map {
+      try StemmaNode.Import.Snapshot(
+        $0, of: node, keepsMissing: keepMissing, allowsEmpty: allowEmpty, isDryRun: dryRun)
+    }
     var totals = StemmaNode.Import.Summary()
     let rejects = try reject.map(RejectFile.init)
+    let dangling = try strict ? danglingLines(node, chosen, followed) : nil
     for file in files {
       var work = StemmaNode.Import(into: node, options: chosen)
+      work.dangling = dangling
+      work.snapshot = followed
       work.notice = { Output.warning("\(inputName(file)): \($0)") }
       let isQuiet = dryRun
       var lastShown = Date.distantPast
@@ -118,6 +138,7 @@ struct Import: ParsableCommand {
       totals.commits += summary.commits
       totals.rejected += summary.rejected
     }
+    if let followed { try deleteVanished(from: followed, node, chosen, &totals) }
     if !dryRun {
       // All is durable, whether or not this succeeds.
       let told = node.notices.count
@@ -126,20 +147,55 @@ struct Import: ParsableCommand {
     }
     if format.isJSON {
       Output.line(
-        .object([
-          ("lines", .int(Int64(totals.lines))), ("events", .int(Int64(totals.events))),
-          ("commits", .int(Int64(totals.commits))), ("rejected", .int(Int64(totals.rejected))),
-          ("dryRun", .bool(dryRun)),
-        ]))
+        .object(
+          [
+            ("lines", .int(Int64(totals.lines))), ("events", .int(Int64(totals.events))),
+            ("commits", .int(Int64(totals.commits))), ("rejected", .int(Int64(totals.rejected))),
+            ("dryRun", .bool(dryRun)),
+          ] + (followed.map { [("snapshot", json(of: $0.counts))] } ?? [])))
     } else {
       let verb = dryRun ? "would import" : "imported"
       let lines = counted(totals.lines, "line")
       let events = counted(totals.events, "event")
       let rejected = totals.rejected > 0 ? ", rejected \(grouped(UInt64(totals.rejected)))" : ""
       Output.line("\(verb) \(lines) as \(events) in \(counted(totals.commits, "commit"))\(rejected)")
+      if let counts = followed?.counts {
+        Output.line(
+          "created \(grouped(UInt64(counts.created))), changed \(grouped(UInt64(counts.changed))), "
+            + "deleted \(grouped(UInt64(counts.deleted))), kept \(grouped(UInt64(counts.kept)))")
+      }
     }
     Output.flush()
     if totals.rejected > 0 { throw ExitCode.no }
+  }
+
+  private func danglingLines(
+    _ node: Node, _ chosen: StemmaNode.Import.Options, _ snapshot: StemmaNode.Import.Snapshot?
+  ) throws -> StemmaNode.Import.DanglingLines {
+    var work = StemmaNode.Import(into: node, options: chosen)
+    work.snapshot = snapshot
+    if reject != nil { work.reject = { _, _, _ in } }
+    return try work.danglingLines(of: files)
+  }
+
+  private func deleteVanished(
+    from snapshot: StemmaNode.Import.Snapshot, _ node: Node, _ chosen: StemmaNode.Import.Options,
+    _ totals: inout StemmaNode.Import.Summary
+  ) throws {
+    var work = StemmaNode.Import(into: node, options: chosen)
+    work.snapshot = snapshot
+    let deletions = try work.deleteVanished(isComplete: totals.rejected == 0 && fromLine == 1)
+    totals.events += deletions.events
+    totals.commits += deletions.commits
+    guard totals.rejected > 0 || fromLine > 1, !keepMissing, snapshot.counts.kept > 0 else { return }
+    Output.warning("snapshot \(snapshot.name): nothing is deleted, because not every row was taken")
+  }
+
+  private func json(of counts: StemmaNode.Import.Snapshot.Counts) -> JSON {
+    .object([
+      ("created", .int(Int64(counts.created))), ("changed", .int(Int64(counts.changed))),
+      ("deleted", .int(Int64(counts.deleted))), ("kept", .int(Int64(counts.kept))),
+    ])
   }
 
   /// The file of --reject is emptied before any other one is read.
