@@ -25,6 +25,7 @@ package final class Node {
   static let schemaFileName = "schema.graphql"
   static let lockFileName = "lock"
   static let tablesFileName = "tables.sqlite"
+  static let snapshotsFileName = "snapshots.sqlite"
   static let logDirectoryName = "log"
   /// Longest `stemma.json` and `schema.graphql` that are read, in bytes.
   static let metadataLimit = 64 << 20

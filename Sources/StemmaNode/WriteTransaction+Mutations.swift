@@ -22,18 +22,22 @@ extension WriteTransaction {
     if let ifRevision { try check(ifRevision, model, key) }
     switch mutation.operation {
     case .create: try create(model, key, mutation)
-    case .update: try update(model, key, try existing(model, key), mutation)
+    case .update:
+      let state = try existing(model, key)
+      try update(
+        model, key, state, try assignments(model, key, mutation.fields), mutation.milliseconds)
     case .upsert:
       try move(model, mutation.previousKey, key, milliseconds: mutation.milliseconds)
       let state = try state(model, key)
       if state.exists(rules(model)) {
-        try update(model, key, state, mutation)
+        try update(
+          model, key, state, try assignments(model, key, mutation.fields), mutation.milliseconds)
       } else {
         try create(model, key, mutation)
       }
     case .delete:
       // Fields do not matter here, but one that is not there is a mistake.
-      _ = try assignments(model, key, mutation.fields, current: nil)
+      _ = try assignments(model, key, mutation.fields)
       if mutation.toleratesAbsence, try !state(model, key).exists(rules(model)) { break }
       try delete(model, key, milliseconds: mutation.milliseconds)
     case .link: try link(model, key, mutation)
@@ -71,7 +75,7 @@ extension WriteTransaction {
       throw .mutation(.alreadyExists(model: model.name, key: text(key, model)))
     }
     try create(
-      model, key, state, try assignments(model, key, mutation.fields, current: nil),
+      model, key, state, try assignments(model, key, mutation.fields),
       milliseconds: mutation.milliseconds)
   }
 
@@ -117,11 +121,12 @@ extension WriteTransaction {
 
   // MARK: Update
 
-  private func update(
-    _ model: Model, _ key: Key, _ state: RecordState, _ mutation: Mutation
+  /// Records what of `given` differs from the record.
+  func update(
+    _ model: Model, _ key: Key, _ state: RecordState, _ given: [Assignment], _ milliseconds: UInt64?
   ) throws(NodeError) {
     let rules = self.rules(model)
-    var values = try assignments(model, key, mutation.fields, current: state)
+    var values = given
     for assignment in values where assignment.value.isNull {
       if let field = model.fields.first(where: { $0.storedName == assignment.field }), field.isRequired {
         throw .mutation(
@@ -133,8 +138,7 @@ extension WriteTransaction {
     let changed = values
     values = state.completed(values, rules)
     try checkReferences(model, key, values, changed: changed)
-    try record(
-      .update, model, key, state: state, assignments: values, milliseconds: mutation.milliseconds)
+    try record(.update, model, key, state: state, assignments: values, milliseconds: milliseconds)
   }
 
   func storedNames(_ model: Model, _ names: [String]) -> [String] {
@@ -144,8 +148,8 @@ extension WriteTransaction {
   // MARK: Fields
 
   /// Turns given fields into assignments; a belongsTo's name stands for its reference fields.
-  private func assignments(
-    _ model: Model, _ key: Key, _ fields: [(name: String, value: JSON)], current: RecordState?
+  func assignments(
+    _ model: Model, _ key: Key, _ fields: [(name: String, value: JSON)]
   ) throws(NodeError) -> [Assignment] {
     var values: [Assignment] = []
     values.reserveCapacity(fields.count)
@@ -215,45 +219,6 @@ extension WriteTransaction {
       }
     }
     return values
-  }
-
-  /// With `refusesDangling`: every reference that is being written leads to a record that exists, or to the one that is
-  /// being made. The key is written only when the record is made. `changed`: which of the values are written for their
-  /// own sake, and not because others are; all, if it is nil.
-  func checkReferences(
-    _ model: Model, _ key: Key, _ values: [Assignment], changed: [Assignment]? = nil, isNew: Bool = false
-  ) throws(NodeError) {
-    guard refusesDangling else { return }
-    let own = key.parts
-    let written = Set((changed ?? values).map(\.field))
-    for reference in model.references {
-      let target = try self.model(reference.target)
-      var parts: [KeyPart] = []
-      var isWritten = isNew
-      for name in reference.fields {
-        guard let index = model.index(ofField: name) else { continue }
-        if let place = model.keyFields.firstIndex(of: index) {
-          parts.append(own[place])
-        } else if let value = values.first(where: { $0.field == model.fields[index].storedName })?.value,
-          let part = KeyPart(value)
-        {
-          parts.append(part)
-          isWritten = isWritten || written.contains(model.fields[index].storedName)
-        }
-      }
-      guard isWritten, parts.count == reference.fields.count else { continue }
-      let targetKey = Key(parts)
-      if isNew, target.name == model.name, targetKey == key { continue }
-      guard isInScope(Partition(model: target, key: targetKey)) else { continue }
-      guard try state(target, targetKey).exists(rules(target)) else {
-        let name = reference.relationship ?? inverseName(reference, of: model)
-        throw .mutation(
-          .danglingReference(
-            model: model.name, key: text(key, model),
-            relationship: name ?? reference.fields.joined(separator: ", "),
-            target: text(targetKey, target)))
-      }
-    }
   }
 }
 

@@ -30,6 +30,8 @@ package final class WriteTransaction {
   package var note: CommitNote
   /// Whether references to records that are not there are refused.
   package var refusesDangling = false
+  /// If there is one, they are noted here instead.
+  var dangling: [DanglingReference]?
   /// Whether a write of the shown value closes the conflict of its field. Otherwise it changes nothing.
   package var closesConflicts = true
   /// Tells the partitions that lost events to damage: their records can only be read.
@@ -185,6 +187,9 @@ package final class WriteTransaction {
       last[event.partition] = event.dot.sequence
     }
   }
+
+  /// Forgets the events so far, which are rehearsed and not stored. The tables keep what they did.
+  func forgetEvents() { events = [] }
 
   /// Runs `body` as a commit of its own inside of this one: if it throws, what it did is taken back.
   package func separately(_ body: (WriteTransaction) throws(NodeError) -> Void) throws(NodeError) {

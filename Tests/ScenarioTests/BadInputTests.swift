@@ -234,7 +234,7 @@ struct BadInputTests {
     let (result, peak) = try measured(["-C", "node", "import", "--batch", "1", "long.ndjson"], in: work)
     #expect(result.status == 65)
     #expect(result.errors.contains("stemma: long.ndjson:2: "), "\(result.errors)")
-    #expect(result.errors.contains("the line is longer than 16 MiB; split the record"), "\(result.errors)")
+    #expect(result.errors.contains("the line is longer than 33 MiB; split the record"), "\(result.errors)")
     #expect(result.errors.contains("--from-line 2\n"), "\(result.errors)")
     #expect(try eventCount(work) == 1)
     if let peak { #expect(peak < 100_000_000 >> 10, "\(peak) KiB") }
@@ -248,7 +248,7 @@ struct BadInputTests {
     try #require(packed.status == 0, "\(packed.errors)")
     let (result, peak) = try measured(["-C", "node", "import", "--batch", "1", "long.ndjson.gz"], in: work)
     #expect(result.status == 65)
-    #expect(result.errors.contains("the line is longer than 16 MiB"), "\(result.errors)")
+    #expect(result.errors.contains("the line is longer than 33 MiB"), "\(result.errors)")
     if let peak {
       #expect(peak < 100_000_000 >> 10, "\(peak) KiB")
     }
@@ -257,7 +257,7 @@ struct BadInputTests {
   @Test("a line just within the limit is taken, one byte more is not")
   func lineAtTheLimit() throws {
     let work = try node()
-    let limit = 16 << 20
+    let limit = 33 << 20
     func line(_ id: String, _ length: Int) -> Data {
       let head = Data(#"{"op":"create","model":"Author","key":{"id":"\#(id)"},"fields":{"name":"n"}}"#.utf8)
       // White space between members counts as much as any byte.

@@ -206,12 +206,38 @@ struct ImportTests {
     for line in ["members.csv:3: ", "members.csv:4: `team` of Member c leads to blue", "members.csv:5: "] {
       #expect(result.errors.contains(line), "\(result.errors)")
     }
-    // The dangling one is found when its commit is made, after the others were read.
     let bad = String(decoding: try work.bytes("bad.csv"), as: UTF8.self)
-    #expect(bad == "id,age,teamId\nb,x,red\n\"d\n\",y,red\nc,3,blue\n")
+    #expect(bad == "id,age,teamId\nb,x,red\nc,3,blue\n\"d\n\",y,red\n")
     try work.write("mended.csv", bad.replacing("x", with: "2").replacing("y", with: "4"))
     try work.stemma("-C", "node", "import", "mended.csv", "--model", "Member")
     #expect(try work.stemma("-C", "node", "list", "Member", "--ndjson").lines.count == 4)
+  }
+
+  /// Lines that were refused when they were read came before those that their commit refused.
+  @Test("refused lines and their messages have the order of the source", arguments: [1, 3, 4, 1000])
+  func rejectedOrder(batch: Int) throws {
+    let work = try node("type Team @model { id: ID! size: Int }")
+    // Of each three lines one is taken, one is no mutation, and one changes a record that is not there.
+    let lines = (1...30).map { number in
+      switch number * 7 % 3 {
+      case 0: #"{"model":"Team","key":"\#(number)"}"#
+      case 1: #"{"model":"Team","key":"\#(number)","fields":1}"#
+      default: #"{"op":"update","model":"Team","key":"none\#(number)","fields":{"size":1}}"#
+      }
+    }
+    // A whole batch of lines that are refused when they are read ends nothing.
+    let all = lines + Array(repeating: "{}", count: 9) + [#"{"model":"Team","key":"last"}"#, "{}"]
+    try work.write("teams.ndjson", all.joined(separator: "\n") + "\n")
+    let result = try work.attempt(
+      "-C", "node", "import", "teams.ndjson", "--batch", "\(batch)", "--reject", "refused")
+    #expect(result.status == 1 && result.output.contains("imported 11 lines"), "\(result)")
+    let refused = String(decoding: try work.bytes("refused"), as: UTF8.self)
+    #expect(
+      refused.split(separator: "\n").map(String.init)
+        == all.filter { !$0.contains(/"key":"(\d+|last)"}/) })
+    let named = result.errors.matches(of: /teams.ndjson:(\d+):/).compactMap { Int($0.1) }
+    #expect(named.count == 30 && named == named.sorted(), "\(named)")
+    #expect(try export(work).count == 11)
   }
 
   /// It was emptied before it was read.
@@ -387,8 +413,8 @@ struct ImportTests {
     #expect(result.errors.contains("a.sqlite:2: ") && result.errors.contains("a.sqlite:3: "))
     #expect(
       String(decoding: try work.bytes("bad.ndjson"), as: UTF8.self)
-        == #"{"model":"Author","key":{"id":"c"},"fields":{"name":null}}"# + "\n"
-        + #"{"model":"Author","key":{"id":"b"},"fields":{"name":null}}"# + "\n")
+        == #"{"model":"Author","key":{"id":"b"},"fields":{"name":null}}"# + "\n"
+        + #"{"model":"Author","key":{"id":"c"},"fields":{"name":null}}"# + "\n")
     #expect(try export(work).count == 1)
     let only = try work.attempt("-C", "node", "import", "a.sqlite", "--model", "Book")
     #expect(only.status == 65 && only.errors.contains("stemma schema infer"), "\(only.errors)")

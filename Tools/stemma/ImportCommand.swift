@@ -33,7 +33,17 @@ struct Import: ParsableCommand {
   @Option(help: ArgumentHelp("Begin with this line; the first is 1.", valueName: "line")) var fromLine: Int =
     1
   @Flag(help: "Let `create` change a record that exists.") var upsert = false
-  @Flag(help: "Check everything, write nothing but the file of --reject.") var dryRun = false
+  @Flag(
+    name: [.customShort("n"), .long], help: "Check everything, write nothing but the file of --reject.")
+  var dryRun = false
+  @Option(
+    help: ArgumentHelp(
+      "Follow a source that is imported again and again: write what it changed since the last import of this name, "
+        + "delete what vanished from it.", valueName: "name"))
+  var snapshot: String?
+  @Flag(help: "With --snapshot: keep what vanished from the source.") var keepMissing = false
+  @Flag(help: "With --snapshot: delete all rows of a model of which the source has none.")
+  var allowEmpty = false
   @Option(
     help: ArgumentHelp(
       "Write refused lines here and go on; rows of SQLite files as NDJSON.", valueName: "file"),
@@ -62,7 +72,7 @@ struct Import: ParsableCommand {
       "Keep here how far a change feed is durable, and skip the changes before that.", valueName: "file"),
     completion: .file())
   var offset: String?
-  @Flag(help: "Refuse references to records that are not there.") var strict = false
+  @Flag(help: "Refuse references to records that are not there once all files are read.") var strict = false
   @Flag(help: "Let a line that states the shown value close the conflict of its field.") var resolve = false
   @Option(help: ArgumentHelp("Seal a segment after so many raw bytes of events.", valueName: "bytes"))
   var segmentSize: Int?
@@ -91,6 +101,10 @@ struct Import: ParsableCommand {
       throw ValidationError("--offset goes with --format debezium or couchdb")
     }
     if form == .couchdb, model == nil { throw ValidationError("--format couchdb goes with --model") }
+    if snapshot == nil, keepMissing || allowEmpty {
+      throw ValidationError("--keep-missing and --allow-empty go with --snapshot")
+    }
+    if let snapshot, snapshot.isEmpty { throw ValidationError("--snapshot takes a name") }
     if let segmentSize, segmentSize < 1 { throw ValidationError("--segment-size takes 1 or more bytes") }
   }
 
@@ -141,18 +155,24 @@ struct Import: ParsableCommand {
     chosen.isUpsert = upsert
     chosen.isDryRun = dryRun
     chosen.model = model
+    chosen.format = form ?? (delimiter == nil ? nil : files.first.map(format(of:)))
     chosen.dialect = try dialect()
     chosen.columns = try columns()
     chosen.offset = try offset.map { try FeedOffset($0, for: node) }
-    chosen.refusesDangling = strict
     chosen.closesConflicts = resolve
     chosen.by = note.note.by
     chosen.note = note.note.note
+    let followed = try snapshot.map {
+      try StemmaNode.Import.Snapshot(
+        $0, of: node, keepsMissing: keepMissing, allowsEmpty: allowEmpty, isDryRun: dryRun)
+    }
     var totals = StemmaNode.Import.Summary()
     let rejects = try reject.map(RejectFile.init)
+    let dangling = try strict ? danglingLines(node, chosen, followed) : nil
     for file in files {
-      chosen.format = form ?? (delimiter == nil ? nil : format(of: file))
       var work = StemmaNode.Import(into: node, options: chosen)
+      work.dangling = dangling
+      work.snapshot = followed
       work.notice = { Output.warning("\(inputName(file)): \($0)") }
       let isQuiet = dryRun
       var lastShown = Date.distantPast
@@ -227,6 +247,7 @@ struct Import: ParsableCommand {
       totals.counts = totals.counts + summary.counts
     }
     warn(of: totals.counts)
+    if let followed { try deleteVanished(from: followed, node, chosen, &totals) }
     if !dryRun {
       // All is durable, whether or not this succeeds.
       let told = node.notices.count
@@ -235,19 +256,25 @@ struct Import: ParsableCommand {
     }
     if format.isJSON {
       Output.line(
-        .object([
-          ("lines", .int(Int64(totals.lines))), ("events", .int(Int64(totals.events))),
-          ("commits", .int(Int64(totals.commits))), ("rejected", .int(Int64(totals.rejected))),
-          ("earlyTimes", .int(Int64(totals.counts.early))),
-          ("futureTimes", .int(Int64(totals.counts.future))),
-          ("movedRecords", .int(Int64(totals.counts.moved))), ("dryRun", .bool(dryRun)),
-        ]))
+        .object(
+          [
+            ("lines", .int(Int64(totals.lines))), ("events", .int(Int64(totals.events))),
+            ("commits", .int(Int64(totals.commits))), ("rejected", .int(Int64(totals.rejected))),
+            ("earlyTimes", .int(Int64(totals.counts.early))),
+            ("futureTimes", .int(Int64(totals.counts.future))),
+            ("movedRecords", .int(Int64(totals.counts.moved))), ("dryRun", .bool(dryRun)),
+          ] + (followed.map { [("snapshot", json(of: $0.counts))] } ?? [])))
     } else {
       let verb = dryRun ? "would import" : "imported"
       let lines = counted(totals.lines, "line")
       let events = counted(totals.events, "event")
       let rejected = totals.rejected > 0 ? ", rejected \(grouped(UInt64(totals.rejected)))" : ""
       Output.line("\(verb) \(lines) as \(events) in \(counted(totals.commits, "commit"))\(rejected)")
+      if let counts = followed?.counts {
+        Output.line(
+          "created \(grouped(UInt64(counts.created))), changed \(grouped(UInt64(counts.changed))), "
+            + "deleted \(grouped(UInt64(counts.deleted))), kept \(grouped(UInt64(counts.kept)))")
+      }
     }
     Output.flush()
     if totals.rejected > 0 { throw ExitCode.no }
@@ -277,6 +304,35 @@ struct Import: ParsableCommand {
     let share = min(1, Double(summary.bytesRead) / Double(size))
     let left = UInt64((seconds / share - seconds).rounded(.up))
     return " (\(Int(share * 100)) %)\(rate), \(left / 60) min \(left % 60) s left"
+  }
+
+  private func danglingLines(
+    _ node: Node, _ chosen: StemmaNode.Import.Options, _ snapshot: StemmaNode.Import.Snapshot?
+  ) throws -> StemmaNode.Import.DanglingLines {
+    var work = StemmaNode.Import(into: node, options: chosen)
+    work.snapshot = snapshot
+    if reject != nil { work.reject = { _, _, _ in } }
+    return try work.danglingLines(of: files)
+  }
+
+  private func deleteVanished(
+    from snapshot: StemmaNode.Import.Snapshot, _ node: Node, _ chosen: StemmaNode.Import.Options,
+    _ totals: inout StemmaNode.Import.Summary
+  ) throws {
+    var work = StemmaNode.Import(into: node, options: chosen)
+    work.snapshot = snapshot
+    let deletions = try work.deleteVanished(isComplete: totals.rejected == 0 && fromLine == 1)
+    totals.events += deletions.events
+    totals.commits += deletions.commits
+    guard totals.rejected > 0 || fromLine > 1, !keepMissing, snapshot.counts.kept > 0 else { return }
+    Output.warning("snapshot \(snapshot.name): nothing is deleted, because not every row was taken")
+  }
+
+  private func json(of counts: StemmaNode.Import.Snapshot.Counts) -> JSON {
+    .object([
+      ("created", .int(Int64(counts.created))), ("changed", .int(Int64(counts.changed))),
+      ("deleted", .int(Int64(counts.deleted))), ("kept", .int(Int64(counts.kept))),
+    ])
   }
 
   /// The file of --reject is emptied before any other one is read.

@@ -1,5 +1,6 @@
 import StemmaEvents
 import StemmaLog
+import StemmaTables
 
 /// Brings lines of mutations or rows into a node, some hundreds to a commit.
 ///
@@ -19,7 +20,6 @@ package struct Import {
     package var format: Format?
     /// The model of lines that name none, and of rows.
     package var model: String?
-    package var refusesDangling = false
     package var dialect = CSV.Dialect()
     package var columns = ColumnNames()
     /// Of a change feed; nil: all its changes are written.
@@ -55,6 +55,13 @@ package struct Import {
   /// Given a line that cannot be taken; if nil, such a line ends the import.
   package var reject: ((_ line: Int, _ text: UnsafeRawBufferPointer, NodeError) throws -> Void)?
 
+  /// The snapshot that the rows are compared with.
+  package var snapshot: Snapshot?
+  /// Lines that are refused because their references lead to no record.
+  package var dangling: DanglingLines?
+  /// Whether these lines are being looked for, and nothing is written.
+  var isTrial = false
+
   package init(into node: Node, options: Options) {
     self.node = node
     self.options = options
@@ -65,51 +72,72 @@ package struct Import {
   /// - Throws: `NodeError.importLine` for a line that cannot be taken: nothing of its commit was written, all
   ///   commits before it are durable. `NodeError.importEnded` for any other error behind durable commits.
   package func run(path: String) throws -> Summary {
-    // What a shell calls `/dev/fd/63` is another stream each time.
-    let isNameless = path == "-" || path.hasPrefix("/dev/") || path.hasPrefix("/proc/")
-    let name = isNameless ? "-" : path.fileName
-    let reading = Reading(
-      try source(path), name: name, title: path == "-" ? "standard input" : isNameless ? path : name,
-      durableThroughLine: options.firstLine - 1)
+    let reading = try reading(path)
     defer { for sentence in reading.source.notices { notice(sentence) } }
-    do {
-      do {
-        let outcome = Result { if options.isDryRun { try rehearse(reading) } else { try write(reading) } }
-        try options.offset?.write()
-        try outcome.get()
-      } catch let error as SourceError { throw reading.failure(error.line, error.reason) }
-    } catch NodeError.importLine(let source, let line, let reason, let resume, _) {
-      // Nothing of what was only tried is there to go on from.
-      guard !options.isDryRun, let resume else {
-        throw NodeError.importLine(source: source, line: line, reason, resume: nil, earlier: nil)
-      }
-      // A first line that exists already: an earlier import of this file may have been cut short, and its commits
-      // say how far it came. Nothing is guessed from any other error, or of a stream without a name.
-      var earlier: Int?
-      if case .mutation(.alreadyExists) = reason, resume == options.firstLine, !isNameless {
-        earlier = try node.lastImportedLine(of: source)
-      }
-      throw NodeError.importLine(
-        source: source, line: line, reason, resume: max(resume, (earlier ?? 0) + 1), earlier: earlier)
-    } catch let error as NodeError where !options.isDryRun && reading.summary.commits > 0 {
-      throw NodeError.importEnded(
-        source: reading.title, error, resume: reading.summary.durableThroughLine + 1)
+    try locating(reading) {
+      let outcome = Result { if options.isDryRun { try rehearse(reading) } else { try write(reading) } }
+      try report(reading)
+      try options.offset?.write()
+      try outcome.get()
     }
     reading.summary.durableThroughLine = max(reading.summary.durableThroughLine, reading.source.lineNumber)
     return reading.summary
   }
 
+  func reading(_ path: String) throws(NodeError) -> Reading {
+    // What a shell calls `/dev/fd/63` is another stream each time.
+    let isNameless = path == "-" || path.hasPrefix("/dev/") || path.hasPrefix("/proc/")
+    let name = isNameless ? "-" : path.fileName
+    return Reading(
+      try source(dangling?.copy(of: path) ?? path), path: path, name: name,
+      title: path == "-" ? "standard input" : isNameless ? path : name,
+      durableThroughLine: options.firstLine - 1)
+  }
+
+  /// Says of an error of `body` which line it is about, and which line to go on with.
+  func locating(_ reading: Reading, _ body: () throws -> Void) throws {
+    let writes = !options.isDryRun && !isTrial
+    do {
+      do { try body() } catch let error as SourceError { throw reading.failure(error.line, error.reason) }
+    } catch NodeError.importLine(let source, let line, let reason, let told, _) {
+      // Nothing of what was only tried is there to go on from.
+      let resume = writes ? told : nil
+      // A first line that exists already: an earlier import of this file may have been cut short, and its commits
+      // say how far it came. Nothing is guessed from any other error, or of a stream without a name.
+      var earlier: Int?
+      let isFirst = isTrial && !options.isDryRun || resume == options.firstLine
+      if case .mutation(.alreadyExists) = reason, isFirst, reading.name != "-" {
+        earlier = try node.lastImportedLine(of: source)
+      }
+      throw NodeError.importLine(
+        source: source, line: line, reason, resume: earlier.map { max(resume ?? 0, $0 + 1) } ?? resume,
+        earlier: earlier)
+    } catch let error as NodeError where writes && reading.summary.commits > 0 {
+      throw NodeError.importEnded(
+        source: reading.title, error, resume: reading.summary.durableThroughLine + 1)
+    }
+  }
+
   /// A source that is being read, and what came of it so far.
-  private final class Reading {
+  final class Reading {
     let source: any MutationSource
+    let path: String
     /// As commits remember it.
     let name: String
     /// As it is called where something is wrong with a line.
     let title: String
     var summary = Summary()
+    /// Refused lines that are not reported.
+    private(set) var refused: [(line: Int, text: [UInt8], reason: NodeError)] = []
+    private var reported = 0
+    /// The list of references that lead to no record, and the number of this source in it.
+    var pending: (source: Int, references: PendingReferences)?
 
-    init(_ source: any MutationSource, name: String, title: String, durableThroughLine: Int) {
+    init(
+      _ source: any MutationSource, path: String, name: String, title: String, durableThroughLine: Int
+    ) {
       self.source = source
+      self.path = path
       self.name = name
       self.title = title
       summary.durableThroughLine = durableThroughLine
@@ -120,6 +148,28 @@ package struct Import {
         source: title, line: line, reason, resume: summary.durableThroughLine + 1, earlier: nil)
     }
 
+    func add(_ references: [PendingReferences.Reference]) throws(NodeError) {
+      guard let pending else { return }
+      do throws(TablesError) { try pending.references.add(references, source: pending.source) } catch {
+        throw .tables(error)
+      }
+    }
+
+    func refuse(_ line: Int, _ text: [UInt8], _ reason: NodeError) {
+      summary.rejected += 1
+      refused.append((line, text, reason))
+    }
+
+    /// In the order of the source. The first one of all brings the source's header.
+    func takeRefused() -> [(line: Int, text: [UInt8], reason: NodeError)] {
+      guard !refused.isEmpty else { return [] }
+      var taken = refused.sorted { $0.line < $1.line }
+      refused = []
+      if reported == 0, !source.header.isEmpty { taken[0].text = source.header + [10] + taken[0].text }
+      reported += taken.count
+      return taken
+    }
+
     /// Traps if there are commits of nothing. In debug builds at each commit.
     func checkInvariants() {
       precondition(summary.commits <= summary.events, "a commit has an event")
@@ -127,7 +177,7 @@ package struct Import {
       source.checkInvariants()
     }
 
-    func note(_ lines: [PendingLine], events: Int, _ counts: WriteCounts) {
+    fileprivate func note(_ lines: [PendingLine], events: Int, _ counts: WriteCounts) {
       defer { assert(holds(checkInvariants)) }
       summary.counts = summary.counts + counts
       summary.events += events
@@ -144,6 +194,12 @@ package struct Import {
   private struct Refusal: Error {
     var index: Int
     var reason: NodeError
+  }
+
+  /// Results of the lines of a commit beside their events.
+  private struct Made {
+    var rows = Snapshot.Rows()
+    var references: [PendingReferences.Reference] = []
   }
 
   private func write(_ reading: Reading) throws {
@@ -163,20 +219,23 @@ package struct Import {
           repeat {
             var events = 0
             var counts = WriteCounts()
+            var made = Made()
             let lines = batch
             try series.commit(
               note(lines, reading),
               durable: {
+                try snapshot?.record(made.rows)
                 reading.note(lines, events: events, counts)
                 try options.offset?.note(lines.compactMap(\.position))
                 try progress(reading.summary)
               }
             ) { transaction throws(NodeError) in
-              refusal = perform(lines, transaction)
+              refusal = perform(lines, transaction, &made)
               if let refusal { throw refusal.reason }
               events = transaction.events.count
               counts = transaction.counts
             }
+            snapshot?.note(made.rows)
             batch = []
             isSilent = !reading.source.isReady
             if isSilent { break }
@@ -205,30 +264,36 @@ package struct Import {
   private func rehearse(_ reading: Reading) throws {
     var outcome = Result<Void, any Error>.success(())
     try node.rehearse { transaction throws(NodeError) in
-      outcome = Result {
-        var batch = try self.batch(of: reading)
-        while !batch.isEmpty {
-          var refusal: Refusal?
-          var events = 0
-          let countsBefore = transaction.counts
-          do throws(NodeError) {
-            events = try transaction.nested { transaction throws(NodeError) in
-              refusal = perform(batch, transaction)
-              if let refusal { throw refusal.reason }
-              return transaction.events.count
-            }
-          } catch {
-            guard let refusal else { throw error }
-            try refuse(refusal, in: &batch, reading)
-            continue
-          }
-          reading.note(batch, events: events, transaction.counts - countsBefore)
-          try progress(reading.summary)
-          batch = try self.batch(of: reading)
-        }
-      }
+      outcome = Result { try rehearse(reading, in: transaction) }
     }
     try outcome.get()
+  }
+
+  func rehearse(_ reading: Reading, in transaction: WriteTransaction) throws {
+    var batch = try self.batch(of: reading)
+    while !batch.isEmpty {
+      var refusal: Refusal?
+      var events = 0
+      var made = Made()
+      let countsBefore = transaction.counts
+      do throws(NodeError) {
+        events = try transaction.nested { transaction throws(NodeError) in
+          refusal = perform(batch, transaction, &made)
+          if let refusal { throw refusal.reason }
+          return transaction.events.count
+        }
+      } catch {
+        guard let refusal else { throw error }
+        try refuse(refusal, in: &batch, reading)
+        continue
+      }
+      try snapshot?.record(made.rows)
+      try reading.add(made.references)
+      transaction.forgetEvents()
+      reading.note(batch, events: events, transaction.counts - countsBefore)
+      try progress(reading.summary)
+      batch = try self.batch(of: reading)
+    }
   }
 
   private func note(_ lines: [PendingLine], _ reading: Reading) -> CommitNote {
@@ -238,22 +303,39 @@ package struct Import {
   }
 
   /// Nil if every line was taken.
-  private func perform(_ lines: [PendingLine], _ transaction: WriteTransaction) -> Refusal? {
-    transaction.refusesDangling = options.refusesDangling
+  private func perform(
+    _ lines: [PendingLine], _ transaction: WriteTransaction, _ made: inout Made
+  ) -> Refusal? {
+    transaction.refusesDangling = isTrial
     transaction.closesConflicts = options.closesConflicts
     for (index, line) in lines.enumerated() {
-      do throws(NodeError) { try transaction.perform(line.mutation) } catch {
+      transaction.dangling = isTrial ? [] : nil
+      do throws(NodeError) {
+        if let snapshot {
+          try snapshot.follow(line.mutation, &made.rows, transaction)
+        } else {
+          try transaction.perform(line.mutation)
+        }
+      } catch {
         return Refusal(index: index, reason: error)
+      }
+      for found in transaction.dangling ?? [] {
+        made.references.append(
+          PendingReferences.Reference(
+            line: line.number, model: found.model.storedName, key: found.key, place: found.place,
+            target: found.target))
       }
     }
     return nil
   }
 
-  /// Writes the refused line out and takes it from the batch, or ends the import with it.
+  /// Takes the refused line from the batch, or ends the import with it.
   private func refuse(_ refusal: Refusal, in batch: inout [PendingLine], _ reading: Reading) throws {
     let line = batch[refusal.index]
-    guard reject != nil else { throw reading.failure(line.number, refusal.reason) }
-    try refuse(line.number, line.text, refusal.reason, reading)
+    guard reject != nil, refusal.reason.isOfLine else {
+      throw reading.failure(line.number, refusal.reason)
+    }
+    reading.refuse(line.number, line.text, refusal.reason)
     batch.remove(at: refusal.index)
     if batch.isEmpty {
       reading.summary.durableThroughLine = line.last
@@ -264,7 +346,7 @@ package struct Import {
   // MARK: Lines
 
   /// One line that was read and found to be a mutation.
-  private struct PendingLine {
+  fileprivate struct PendingLine {
     var number: Int
     var last: Int
     var mutation: Mutation
@@ -273,36 +355,45 @@ package struct Import {
     var position: FeedPosition?
   }
 
-  /// The lines of the next commit; none at the end.
+  /// The lines of the next commit; none at the end. All lines before them were performed, or refused.
   private func batch(of reading: Reading) throws -> [PendingLine] {
+    try report(reading)
     var batch: [PendingLine] = []
-    while batch.count < options.batch, let line = try next(reading) { batch.append(line) }
+    // A line that is refused when it is read is reported behind those before it, which their commit may refuse.
+    while batch.count < options.batch, reading.refused.count < options.batch,
+      let item = try reading.source.next()
+    {
+      if item.line < options.firstLine { continue }
+      let mutation = dangling?.reason(reading.path, item.line).map { .failure($0) } ?? item.mutation
+      switch mutation {
+      case .success(var mutation):
+        if options.isUpsert, mutation.operation == .create { mutation.operation = .upsert }
+        batch.append(
+          PendingLine(
+            number: item.line, last: item.lastLine, mutation: mutation, text: item.text, position: item.position
+          ))
+      case .failure(let error):
+        guard reject != nil else { throw SourceError(line: item.line, reason: .mutation(error)) }
+        reading.refuse(item.line, item.text, .mutation(error))
+        if batch.isEmpty { try report(reading) }
+      }
+    }
     return batch
   }
 
-  private func next(_ reading: Reading) throws -> PendingLine? {
-    while let item = try reading.source.next() {
-      if item.line < options.firstLine { continue }
-      switch item.mutation {
-      case .success(var mutation):
-        if options.isUpsert, mutation.operation == .create { mutation.operation = .upsert }
-        return PendingLine(
-          number: item.line, last: item.lastLine, mutation: mutation, text: item.text, position: item.position
-        )
-      case .failure(let error):
-        guard reject != nil else { throw SourceError(line: item.line, reason: .mutation(error)) }
-        try refuse(item.line, item.text, .mutation(error), reading)
-      }
+  private func report(_ reading: Reading) throws {
+    for refused in reading.takeRefused() {
+      try refused.text.withUnsafeBytes { try reject?(refused.line, $0, refused.reason) }
     }
-    return nil
   }
+}
 
-  private func refuse(_ line: Int, _ text: [UInt8], _ error: NodeError, _ reading: Reading) throws {
-    let header = reading.source.header
-    let isFirst = reading.summary.rejected == 0
-    reading.summary.rejected += 1
-    try (isFirst && !header.isEmpty ? header + [10] + text : text).withUnsafeBytes {
-      try reject?(line, $0, error)
+extension NodeError {
+  /// Whether one line of an import is at fault, and others may be taken.
+  fileprivate var isOfLine: Bool {
+    switch self {
+    case .mutation, .damagedPartition: true
+    default: false
     }
   }
 }

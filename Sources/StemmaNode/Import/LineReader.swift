@@ -1,5 +1,6 @@
 import CZlib
 import Foundation
+import StemmaEvents
 import StemmaLog
 
 /// Reads a file or standard input line by line, through gzip where the bytes begin like gzip.
@@ -7,8 +8,8 @@ import StemmaLog
 /// Memory is bounded by the longest line that is allowed: a longer one is an error as soon as the limit is
 /// passed, however long it goes on. A last line without an end is a line; empty lines are given as empty.
 package struct LineReader: ~Copyable {
-  /// Longest line, in bytes without its end.
-  package static let limit = 16 << 20
+  /// Longest line, in bytes without its end: the longest text, each byte of it written as two, and 1 MiB beside it.
+  package static let limit = 2 * Limits.value + (1 << 20)
 
   private let descriptor: Int32
   private let name: String
@@ -57,6 +58,23 @@ package struct LineReader: ~Copyable {
     var status = stat()
     guard (path == "-" ? fstat(0, &status) : stat(path, &status)) == 0 else { return false }
     return status.st_mode & S_IFMT != S_IFREG
+  }
+
+  /// Copies what can be read once only into a new file.
+  static func copy(_ path: String, to target: String) throws(NodeError) {
+    let reader = try LineReader(path: path)
+    let opened = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard opened >= 0 else { throw .log(.system(path: target, operation: "open", errno: errno)) }
+    let copy = FileHandle(fileDescriptor: opened, closeOnDealloc: true)
+    var chunk = [UInt8](repeating: 0, count: 256 << 10)
+    while true {
+      let count = System.uninterrupted {
+        chunk.withUnsafeMutableBytes { read(reader.descriptor, $0.baseAddress, $0.count) }
+      }
+      guard count >= 0 else { throw .cannotRead(path: reader.name, errno: errno) }
+      if count == 0 { return }
+      try Node.wrapping { try copy.write(contentsOf: chunk[..<count]) }
+    }
   }
 
   deinit {
