@@ -370,7 +370,8 @@ package struct Import {
         if options.isUpsert, mutation.operation == .create { mutation.operation = .upsert }
         batch.append(
           PendingLine(
-            number: item.line, last: item.lastLine, mutation: mutation, text: item.text, position: item.position
+            number: item.line, last: item.lastLine, mutation: mutation, text: item.text,
+            position: item.position
           ))
       case .failure(let error):
         guard reject != nil else { throw SourceError(line: item.line, reason: .mutation(error)) }
