@@ -19,7 +19,7 @@ struct Import: ParsableCommand {
         stemma import mutations.ndjson.gz
         stemma import --batch 100 --from-line 5001 mutations.ndjson
         stemma import books.csv --model Book --reject refused.csv
-        stemma import list.csv --model Book --delimiter ';' --encoding latin1 --map Titel=title
+        stemma import list.csv --model Book --delimiter ';' --map Titel=title
         stemma import changes.ndjson --format debezium --offset changes.offset
         stemma -C a export | stemma -C b import -
       """)
@@ -39,8 +39,7 @@ struct Import: ParsableCommand {
       "Write refused lines here and go on; rows of SQLite files as NDJSON.", valueName: "file"),
     completion: .file())
   var reject: String?
-  @Option(
-    help: ArgumentHelp("The separator of cells: one ASCII character, or `tab`.", valueName: "character"))
+  @Option(help: ArgumentHelp("The separator of cells: an ASCII character, or `tab`.", valueName: "character"))
   var delimiter: String?
   @Flag(help: "The first row is data: its cells are the fields in the order of the schema.") var noHeader =
     false
