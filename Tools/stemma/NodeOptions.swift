@@ -148,11 +148,11 @@ struct NoteOptions: ParsableArguments {
 }
 
 extension Node {
-  /// The scope of `--partition`, where events or digests are listed: a pattern that fits nothing is said, and the list
-  /// is empty.
+  /// The scope of `--partition`, where events or digests are listed: a warning names each pattern that fits nothing, but for
+  /// exclusions, which then take nothing away.
   func scope(ofPartitions patterns: [String]) throws(NodeError) -> Scope {
     let scope = try scope(patterns)
-    for pattern in try idlePatterns(patterns) {
+    for pattern in try idlePatterns(patterns.filter { !$0.hasPrefix("!") }) {
       Output.warning("no partition with events here fits `\(pattern)`; `stemma digest` lists them")
     }
     return scope
