@@ -148,8 +148,8 @@ struct NoteOptions: ParsableArguments {
 }
 
 extension Node {
-  /// The scope of `--partition`, where events or digests are listed: a warning names each pattern that fits nothing, but for
-  /// exclusions, which then take nothing away.
+  /// The scope of `--partition`, where events or digests are listed. A warning names each pattern that should fit a
+  /// partition and fits none; an exclusion that fits none takes nothing away.
   func scope(ofPartitions patterns: [String]) throws(NodeError) -> Scope {
     let scope = try scope(patterns)
     for pattern in try idlePatterns(patterns.filter { !$0.hasPrefix("!") }) {
