@@ -205,6 +205,14 @@ extension Node {
           try record(LastExchange(at: ports.clock.milliseconds(), error), address)
         } catch {}
       }
+      // Advice for now, which the record of the exchange does not keep.
+      if mark.unfinishedClone != nil, case .notAPeer(let path, let reason) = error {
+        throw .notAPeer(
+          path: path,
+          reason: reason
+            + ", and this one is an unfinished clone; `stemma pull PEER` fetches the rest from another node that has it all"
+        )
+      }
       throw error
     }
     try record(LastExchange(at: ports.clock.milliseconds(), report), address)
@@ -230,12 +238,7 @@ extension Node {
     do throws(NodeError) {
       peer = try Self.open(at: remote.address, options.ofPeer(writes: pushes))
     } catch .noNode {
-      var reason = "there is no node in that directory"
-      if mark.unfinishedClone != nil {
-        reason +=
-          ", and this one is an unfinished clone; `stemma pull PEER` fetches the rest from another node that has it all"
-      }
-      throw .notAPeer(path: remote.address, reason: reason)
+      throw .notAPeer(path: remote.address, reason: "there is no node in that directory")
     }
     let places = [directory, remote.address].map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }
     guard places[0] != places[1] else {

@@ -62,7 +62,8 @@ import Testing
       "type A @model { x: ID  a: A ‸@hasOne(fields: [\"x\"], references: [\"x\"]) }",
       "both `fields` and `references`", "keep `fields`")
     expectError(
-      "type A @model { a: [A] @hasMany(onDelete: ‸CASCADE) }", "none of its words", "STANDARD, RESTRICT")
+      "type A @model { a: [A] @hasMany(onDelete: ‸CASCADED) }", "none of its words",
+      "STANDARD, RESTRICT, CASCADE")
   }
 
   @Test func whatFacesSeveralMustSayWhich() {

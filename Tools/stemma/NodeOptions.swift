@@ -148,11 +148,11 @@ struct NoteOptions: ParsableArguments {
 }
 
 extension Node {
-  /// The scope of `--partition`, where events or digests are listed: a pattern that fits nothing is said, and the list
-  /// is empty.
+  /// The scope of `--partition`, where events or digests are listed. A warning names each pattern that should fit a
+  /// partition and fits none; an exclusion that fits none takes nothing away.
   func scope(ofPartitions patterns: [String]) throws(NodeError) -> Scope {
     let scope = try scope(patterns)
-    for pattern in try idlePatterns(patterns) {
+    for pattern in try idlePatterns(patterns.filter { !$0.hasPrefix("!") }) {
       Output.warning("no partition with events here fits `\(pattern)`; `stemma digest` lists them")
     }
     return scope
