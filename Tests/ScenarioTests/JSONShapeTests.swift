@@ -68,6 +68,7 @@ struct JSONShapeTests {
     stemma init many --schema shop.graphql --name many
     stemma -C many segments --json
     stemma -C many import sites.ndjson --json
+    stemma -C many import sites.ndjson --snapshot sites --json
     stemma -C many schema check other.graphql --json
     stemma -C many schema apply fewer.graphql --json
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What `export` and `log --mutations` write is what `import` reads, at the limits of values too.
+/// What `export` and `log --reverse --mutations` write is what `import` reads, at the limits of values too.
 @Suite("what is written out is read again")
 struct RoundTripTests {
   static let schema = """
@@ -117,7 +117,7 @@ struct RoundTripTests {
     let export = try work.stemma("-C", "a", "export").output
     // The deletion, the links and the upsert that they follow.
     #expect(export.split(separator: "\n").count == lines.count - 4)
-    let mutations = try work.stemma("-C", "a", "log", "--mutations").output
+    let mutations = try work.stemma("-C", "a", "log", "--reverse", "--mutations").output
     for (node, written) in [("exported", export), ("mutated", mutations)] {
       try work.stemma("-C", node, "import", "-", input: written)
       #expect(try work.stemma("-C", node, "export").output == export, "\(node)")

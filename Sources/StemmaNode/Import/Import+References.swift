@@ -39,7 +39,8 @@ extension Import {
   /// - Throws: as `run`. Nothing was written.
   package func danglingLines(of paths: [String]) throws -> DanglingLines {
     let lines = DanglingLines()
-    for path in paths where LineReader.isStream(path: path) { try lines.keep(path) }
+    // Standard input goes on where its last reader stopped, whatever it is.
+    for path in paths where path == "-" || LineReader.isStream(path: path) { try lines.keep(path) }
     var trial = self
     trial.dangling = lines
     trial.isTrial = true

@@ -27,7 +27,9 @@ package struct LineReader: ~Copyable {
   /// Compressed bytes that were read and not inflated yet.
   private var compressed: ArraySlice<UInt8> = []
   /// Compressed bytes that are inflated at once: they can become a thousand times as many.
-  private static let inflated = 8 << 10
+  private static let inflated = 1 << 10
+  /// Bytes that are read or inflated at once, at most.
+  private static let slack = 2 << 20
 
   /// Whether a `\r` at the end of a line is given as a part of it.
   package var keepsReturns = false
@@ -260,6 +262,12 @@ package struct LineReader: ~Copyable {
       searched -= start
       start = 0
     }
+    if buffer.count + Self.slack > buffer.capacity {
+      // Twice as much each time, and past a half of it all that the longest line needs: an old and a new space that
+      // are both about as long would be twice as much.
+      let doubled = max(2 * buffer.capacity, buffer.count + Self.slack)
+      buffer.reserveCapacity(doubled > Self.limit / 2 ? Self.limit + Self.slack : doubled)
+    }
     if let inflater, !compressed.isEmpty {
       try inflater.inflate(compressed.prefix(Self.inflated), into: &buffer)
       compressed = compressed.dropFirst(Self.inflated)
@@ -340,6 +348,7 @@ private final class GzipInflater {
   private var stream = z_stream()
   private let name: String
   private(set) var isAtEnd = false
+  private var piece = [UInt8](repeating: 0, count: 256 << 10)
 
   init(name: String) throws(NodeError) {
     self.name = name
@@ -359,7 +368,6 @@ private final class GzipInflater {
   }
 
   func inflate(_ input: ArraySlice<UInt8>, into output: inout [UInt8]) throws(NodeError) {
-    var piece = [UInt8](repeating: 0, count: 256 << 10)
     var input = Array(input)
     let failed: Bool = input.withUnsafeMutableBufferPointer { bytes in
       stream.next_in = bytes.baseAddress
