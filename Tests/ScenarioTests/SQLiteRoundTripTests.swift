@@ -8,7 +8,7 @@ import Testing
 /// Whatever a SQLite file holds: the schema that is inferred from it makes a node, and an import brings all rows into
 /// it, each value as it is. Models stand in the order of the tables, fields in the order of the columns.
 @Suite struct SQLiteRoundTripTests {
-  @Test("rows of a random file come back from a node of its schema", arguments: 0..<150)
+  @Test("rows of a random file come back from a node of its schema", arguments: 0..<Trials.count(150))
   func randomFile(seed: Int) throws {
     let work = try Workplace()
     let path = work.file("source.sqlite")

@@ -149,7 +149,7 @@ import Testing
   @Test func drawnSchemasAreUsableOrRefused() throws {
     let bench = try Bench()
     var used = 0
-    for seed in 1...60 {
+    for seed in 1...Trials.count(60) {
       var generator = SchemaGenerator(seed: UInt64(seed), isLoose: true)
       let text = generator.text()
       do { _ = try bench.node("n\(seed)", text) } catch NodeError.schema { continue }

@@ -69,7 +69,7 @@ import StemmaSimulation
   /// A schema that is accepted can be stored and read back; any other is refused at a place of its text.
   @Test func looseSchemasAreReadBackOrRefusedWithTheirPlace() throws {
     var accepted = 0
-    let count = 500
+    let count = Trials.count(500)
     for seed in 1...count {
       var generator = SchemaGenerator(seed: UInt64(seed), isLoose: true)
       let text = generator.text()
