@@ -187,7 +187,8 @@ extension Log {
       return known
     }
     let file = try fileSystem.open(path, options.mode == .readWrite ? .write : .read)
-    var journal = try Journal(path: path, number: number, log: id, file: file)
+    var journal = try Journal(
+      path: path, number: number, log: id, file: file, keepsBytes: options.keepsJournals)
     try journal.scan(isThorough: true)
     return journal
   }

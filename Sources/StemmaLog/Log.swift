@@ -33,6 +33,8 @@ package final class Log {
     package var level: Int32
     /// Segments that one reader keeps open at once; with more of them it opens each for every block.
     package var openSegments = LogLimits.openSegments
+    /// Whether journals stay in memory as they were scanned, and are not read again: for a log that is read whole.
+    package var keepsJournals = false
 
     package init(mode: Mode = .readWrite, segmentSize: Int = 8 << 20, level: Int32 = 6) {
       self.mode = mode

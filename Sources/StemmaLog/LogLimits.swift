@@ -43,6 +43,9 @@ package enum LogLimits {
   /// (mallopt(3), M_MMAP_THRESHOLD), whose pages cost more than the reading.
   static let scanChunk = 120 << 10
 
+  /// Bytes of a journal that are kept at most; a journal is sealed below, unless its last commits are large.
+  static let keptJournal = 16 << 20
+
   /// Throws `.overLimit` unless `found` is at most `limit`.
   static func check(_ subject: String, _ found: Int, _ limit: Int) throws(LogError) {
     if found > limit { throw .overLimit(subject: subject, found: UInt64(found), limit: UInt64(limit)) }

@@ -80,11 +80,12 @@ extension Node {
     _ filter: ConflictFilter = ConflictFilter(), _ body: (ConflictDescription) throws -> Void
   ) throws(NodeError) {
     var batch = ConflictBatch()
+    let description = description
     try openConflicts(filter) { conflict in
       batch.append(conflict)
-      if batch.isFull { try describe(&batch, body) }
+      if batch.isFull { try describe(&batch, description, body) }
     }
-    try Self.wrapping { try describe(&batch, body) }
+    try Self.wrapping { try describe(&batch, description, body) }
   }
 
   /// As `conflicts`, from the tables alone: reads no events. For counts.
@@ -118,19 +119,21 @@ extension Node {
   package func takeInOthers() throws(NodeError) { try locked { () throws(NodeError) in } }
 
   /// Gives the conflicts of a batch, and empties it.
-  private func describe(_ batch: inout ConflictBatch, _ body: (ConflictDescription) throws -> Void) throws {
+  private func describe(
+    _ batch: inout ConflictBatch, _ description: EventDescription,
+    _ body: (ConflictDescription) throws -> Void
+  ) throws {
     let events = try events(of: batch)
-    for conflict in batch.conflicts { try body(try describe(conflict, events)) }
+    for conflict in batch.conflicts { try body(try describe(conflict, description, events)) }
     batch = ConflictBatch()
   }
 
   private func describe(
-    _ conflict: OpenConflict, _ events: [EventName: CandidateEvent]
+    _ conflict: OpenConflict, _ description: EventDescription, _ events: [EventName: CandidateEvent]
   ) throws -> ConflictDescription {
     guard let model = schema.model(named: conflict.model) else {
       throw MutationError.unknownModel(conflict.model, known: [])
     }
-    let description = description
     let deletions = conflict.choices.filter(\.isDeletion).map { ($0.event.dot, $0.version) }
     let candidates = conflict.choices.enumerated().map { index, choice in
       ConflictDescription.Candidate(
@@ -138,7 +141,7 @@ extension Node {
         isResolution: events[choice.event]?.isDecision ?? (choice.operation == .resolve),
         event: description.name(choice.event.dot),
         version: choice.version.rawValue, timestamp: choice.timestamp,
-        time: description.time(choice.timestamp), origin: mark.displayName(of: choice.event.dot.origin),
+        time: description.time(choice.timestamp), origin: description.originName(choice.event.dot.origin),
         by: events[choice.event]?.by,
         saw: choice.isDeletion
           ? [] : (events[choice.event]?.seen(of: deletions) ?? []).map(description.name))
@@ -167,12 +170,13 @@ extension Node {
   private func events(of batch: ConflictBatch) throws -> [EventName: CandidateEvent] {
     var wanted: Set<EventName> = []
     var records: [RecordKey] = []
+    wanted.reserveCapacity(2 * batch.conflicts.count)
     for conflict in batch.conflicts {
-      wanted.formUnion(conflict.choices.map(\.event))
+      for choice in conflict.choices { wanted.insert(choice.event) }
       records += self.records(of: conflict)
     }
     guard !records.isEmpty else { return [:] }
-    var events: [EventName: CandidateEvent] = [:]
+    var events = [EventName: CandidateEvent](minimumCapacity: wanted.count)
     // Who wrote what cannot be read stays unnamed.
     var reader = log.events(of: records, around: Omissions())
     while let stored = try reader.next() {

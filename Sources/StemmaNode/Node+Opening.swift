@@ -26,6 +26,8 @@ extension Node {
     package var leavesFiles = false
     /// Whether damage that a reader meets is recorded in the node, where it can be written; not of a peer's.
     package var recordsDamage = true
+    /// Whether journals stay in memory as they were scanned at opening: for a node that is about to send its events.
+    package var keepsJournals = false
     /// Told while tables are rebuilt: events done, and of how many.
     package var progress: (UInt64, UInt64) -> Void = { _, _ in }
 
@@ -37,6 +39,7 @@ extension Node {
       var options = self
       options.mode = writes ? .write : .read
       options.recordsDamage = writes
+      options.keepsJournals = true
       return options
     }
 
@@ -45,6 +48,7 @@ extension Node {
     func log(_ mode: Log.Mode) -> Log.Options {
       var options = Log.Options(mode: mode)
       if let segmentSize { options.segmentSize = segmentSize }
+      options.keepsJournals = keepsJournals
       return options
     }
   }

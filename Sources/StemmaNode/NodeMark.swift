@@ -66,8 +66,9 @@ package struct NodeMark: Sendable, Equatable {
   /// origins share one; the origin itself where no name is known.
   package func displayName(of origin: Origin) -> String {
     guard let name = name(of: origin) else { return origin.description }
-    let others = Set(origins + names.keys).filter { $0 != origin && self.name(of: $0) == name }
-    return others.isEmpty ? name : "\(name)-\(origin.description.prefix(4))"
+    func isNamesake(_ other: Origin) -> Bool { other != origin && self.name(of: other) == name }
+    let isShared = origins.contains(where: isNamesake) || names.keys.contains(where: isNamesake)
+    return isShared ? "\(name)-\(origin.description.prefix(4))" : name
   }
 
   /// Takes in the names of a peer's origins. Each node knows best of its own.

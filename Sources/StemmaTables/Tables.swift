@@ -240,7 +240,8 @@ package final class Tables: Sendable {
     let outcome: Swift.Result<Result, Failure>
     do {
       outcome = try database.read { [path, tableSet] database in
-        let connection = Connection(handle: try database.sqliteHandle, path: path)
+        let connection = Connection(
+          handle: try database.sqliteHandle, path: path, kept: KeptStatements())
         let reader = TablesReader(connection: connection, tableSet: tableSet)
         do throws(Failure) { return .success(try body(reader)) } catch { return .failure(error) }
       }

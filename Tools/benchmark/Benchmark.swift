@@ -43,6 +43,7 @@ extension Subject {
     Subject(name: "clone", measure: measureClone),
     Subject(name: "open", measure: measureOpening),
     Subject(name: "inspect", measure: measureInspection),
+    Subject(name: "conflicts", measure: measureConflicts),
     Subject(name: "memory", measure: measureMemory),
   ]
 }

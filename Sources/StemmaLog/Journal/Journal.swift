@@ -55,6 +55,8 @@ struct Journal: Sendable {
   var allocated = UInt64(JournalHeader.size)
   /// Valid frames behind the first bad byte.
   private var strays: [StrayFrame] = []
+  /// The file up to `size`, or less of it, as scans have read it; nil if it is not kept.
+  private var kept: [UInt8]?
 
   var chain: UInt32 { marks.last?.chain ?? headerChain }
 
@@ -88,8 +90,11 @@ struct Journal: Sendable {
   /// The mark of the frame that holds the event `index` or, if none does, the next; or `marks.count`.
   func mark(of index: UInt64) -> Int { firstMark { $0.past > index } }
 
-  /// Opens a journal and scans nothing yet. Throws `.damaged`, `.newerFormat`, `.foreignLog`.
-  init(path: String, number: UInt64, log: LogID, file: any File) throws(LogError) {
+  /// Opens a journal and scans nothing yet. `keepsBytes`: what a scan reads is kept in memory, up to
+  /// `LogLimits.keptJournal`, and frames are taken from there. Throws `.damaged`, `.newerFormat`, `.foreignLog`.
+  init(
+    path: String, number: UInt64, log: LogID, file: any File, keepsBytes: Bool = false
+  ) throws(LogError) {
     let bytes = try file.read(at: 0, count: JournalHeader.size)
     header = try JournalHeader(decoding: bytes, path: path, log: log, number: number)
     headerChain = JournalHeader.chain(bytes)
@@ -97,6 +102,7 @@ struct Journal: Sendable {
     self.number = number
     self.log = log
     self.file = file
+    kept = keepsBytes ? bytes : nil
   }
 
   /// Takes in the valid frames behind those that are known, up to the first bad byte or the end. Reads in pieces
@@ -110,7 +116,11 @@ struct Journal: Sendable {
     allocated = total
     flaw = nil
     strays = []
-    var window = Window(file: file, total: total)
+    // A frame that was not durable may have been overwritten.
+    keep(kept)
+    var window = Window(file: file, total: total, kept: kept)
+    kept = nil
+    defer { keep(window.kept) }
     while size < total {
       do throws(LogError) {
         let frame = try frame(at: size, after: chain, &window)
@@ -152,6 +162,13 @@ struct Journal: Sendable {
     return frame
   }
 
+  /// Keeps no bytes behind the last valid frame: a writer may overwrite them.
+  private mutating func keep(_ bytes: [UInt8]?) {
+    kept = bytes
+    let extra = (kept?.count ?? 0) - Int(clamping: size)
+    if extra > 0 { kept?.removeLast(extra) }
+  }
+
   /// Whether nothing was written behind what is known: the file ends there, or zeros follow.
   func isAtEnd() throws(LogError) -> Bool {
     let next = try file.read(at: size, count: JournalFrame.headerSize)
@@ -177,17 +194,35 @@ struct Journal: Sendable {
     let total: UInt64
     var bytes: [UInt8] = []
     var start: UInt64 = 0
+    /// The file from its beginning, as far as it was read without a gap.
+    var kept: [UInt8]?
 
-    /// Where in `bytes` the byte `offset` of the file stands, `count` bytes being there. Reads if need be.
+    init(file: any File, total: UInt64, kept: [UInt8]? = nil) {
+      (self.file, self.total, self.kept) = (file, total, kept)
+    }
+
+    /// The place in `bytes` of the byte `offset` of the file, with `count` bytes from there. Reads the bytes that are
+    /// missing.
     mutating func index(of offset: UInt64, count: Int) throws(LogError) -> Int {
       if offset >= start, offset - start + UInt64(count) <= UInt64(bytes.count) { return Int(offset - start) }
+      let isInside = offset >= start && offset - start <= UInt64(bytes.count)
+      let found = isInside ? bytes.count - Int(offset - start) : 0
       let wanted = Int(min(total - offset, UInt64(max(count, LogLimits.scanChunk))))
-      bytes = try file.read(at: offset, count: wanted)
+      let read = try file.read(at: offset + UInt64(found), count: wanted - found)
+      keep(read, at: offset + UInt64(found))
+      bytes = found > 0 ? Array(bytes.suffix(found)) + read : read
       start = offset
       // The file may have been cut since its size was asked.
       if bytes.count < count { bytes += [UInt8](repeating: 0, count: count - bytes.count) }
       assert(StemmaEvents.holds(checkInvariants))
       return 0
+    }
+
+    private mutating func keep(_ bytes: [UInt8], at offset: UInt64) {
+      guard let count = kept?.count, UInt64(count) == offset,
+        count + bytes.count <= LogLimits.keptJournal
+      else { return }
+      kept?.append(contentsOf: bytes)
     }
 
     /// Traps if it shows more than the file has. In debug builds at each reading.
@@ -326,11 +361,11 @@ struct Journal: Sendable {
 
   // MARK: Reading
 
-  /// The payload of a frame, read and checked anew. Throws `.damaged`.
+  /// The payload of a frame, checked anew; read anew unless it is kept. Throws `.damaged`.
   func payload(_ index: Int) throws(LogError) -> [UInt8] {
     let mark = marks[index]
     let length = Int(mark.end - mark.offset)
-    var bytes = try file.read(at: mark.offset, count: length)
+    var bytes = try bytes(mark.offset..<mark.end)
     try locating(path, mark.offset) { [bytes] () throws(Flaw) in
       guard bytes.count == length else {
         throw .cutShort(expected: UInt64(length), found: UInt64(bytes.count))
@@ -344,6 +379,13 @@ struct Journal: Sendable {
     }
     bytes.removeFirst(JournalFrame.headerSize)
     return bytes
+  }
+
+  private func bytes(_ range: Range<UInt64>) throws(LogError) -> [UInt8] {
+    guard let kept, range.upperBound <= UInt64(kept.count) else {
+      return try file.read(at: range.lowerBound, count: Int(range.upperBound - range.lowerBound))
+    }
+    return Array(kept[Int(range.lowerBound)..<Int(range.upperBound)])
   }
 
   /// The block of a frame, with as many events as the frame says. Throws `.damaged`.

@@ -6,7 +6,8 @@ import StemmaEvents
 package struct Connection {
   package let handle: OpaquePointer
   package let path: String
-  /// The statements of the writing connection that are prepared once; nil for others.
+  /// The statements that are prepared once: of the writing connection as long as it is open, of others during one
+  /// read; nil where none are kept.
   let kept: KeptStatements?
 
   init(handle: OpaquePointer, path: String, kept: KeptStatements? = nil) {

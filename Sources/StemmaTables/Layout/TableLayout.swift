@@ -69,6 +69,9 @@ final class TableLayout: Sendable {
   let keyKinds: [Kind]
   /// All other fields, in order of declaration.
   let columns: [Column]
+  /// The names of the key's columns in SQL, and of all columns.
+  private let keyNames: [String]
+  private let allNames: [String]
   private let storedName: [UInt8]
   /// The stored names of the leading key parts that make up the partition's name.
   private let partitionNames: [[UInt8]]
@@ -87,6 +90,8 @@ final class TableLayout: Sendable {
     partitionNames = key.prefix(model.partitionDepth).map { Array($0.field.storedName.utf8) }
     let free = model.fields.indices.filter { !model.isKeyField($0) }
     columns = free.map { Column(field: model.fields[$0], kind: Kind(model.fields[$0].type)) }
+    keyNames = key.map { Self.quoted($0.field.name) }
+    allNames = keyNames + columns.map { Self.quoted($0.field.name) } + ["_version", "_state"]
     columnOfRule = rules.modelFields.compactMap { free.firstIndex(of: $0) }
     ruleOfColumn = free.compactMap { rules.modelFields.firstIndex(of: $0) }
   }
@@ -144,10 +149,6 @@ final class TableLayout: Sendable {
   static func quoted(_ name: String) -> String { "\"\(name)\"" }
 
   var table: String { Self.quoted(model.tableName) }
-  private var keyNames: [String] { key.map { Self.quoted($0.field.name) } }
-  private var allNames: [String] {
-    keyNames + columns.map { Self.quoted($0.field.name) } + ["_version", "_state"]
-  }
 
   var isIntegerKeyed: Bool { key.count == 1 && key[0].kind == .integer }
 

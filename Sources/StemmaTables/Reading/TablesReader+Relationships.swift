@@ -95,7 +95,8 @@ extension TablesReader {
   /// The children of a parent, the one that a `hasOne` shows first: that whose reference was written with the
   /// highest (version, timestamp, origin, sequence), then by key.
   func rivals(_ key: Key, _ child: TableLayout, _ fields: [String]) throws(TablesError) -> [Rival] {
-    let cursor = try children(of: key, child, fields)
+    let cursor = try children(of: key, child, fields, isReadAtOnce: true)
+    defer { cursor.statement.reset() }
     var rivals: [Rival] = []
     while try cursor.statement.step() {
       let key = try child.key(cursor.statement)

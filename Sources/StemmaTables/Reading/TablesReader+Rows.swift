@@ -120,22 +120,29 @@ extension TablesReader {
   /// The row of a record that is shown; nil if there is none, or it is deleted.
   package func get(_ model: String, _ key: Key) throws(TablesError) -> Row? {
     let layout = try tableSet.layout(named: model)
-    let statement = try connection.prepare(layout.selectByKey)
+    let statement = try connection.prepareOnce(text: layout.selectByKey)
     try layout.bind(key, to: statement)
-    return try statement.step() ? try layout.row(statement) : nil
+    guard try statement.step() else { return nil }
+    defer { statement.reset() }
+    return try layout.row(statement)
   }
 
   /// The state of a record, also of one that is deleted; nil if nothing is known of it.
   package func state(of key: Key, in model: Model) throws(TablesError) -> RecordState? {
     let layout = try tableSet.layout(named: model.name)
-    let statement = try connection.prepare(layout.selectByKey)
+    let statement = try connection.prepareOnce(text: layout.selectByKey)
     try layout.bind(key, to: statement)
-    if try statement.step() { return try layout.state(statement, key) }
-    let tombstone = try connection.prepare(
+    if try statement.step() {
+      defer { statement.reset() }
+      return try layout.state(statement, key)
+    }
+    let tombstone = try connection.prepareOnce(
       "SELECT version, state FROM _stemma_tombstones WHERE model = ? AND key = ?")
     tombstone.bind(1, layout.model.storedName)
     tombstone.bind(2, blob: key.bytes)
-    return try tombstone.step() ? try layout.tombstone(tombstone, 0, key) : nil
+    guard try tombstone.step() else { return nil }
+    defer { tombstone.reset() }
+    return try layout.tombstone(tombstone, 0, key)
   }
 
   /// Gives the state of every record of some partitions, also of the deleted ones. Memory: one record.
