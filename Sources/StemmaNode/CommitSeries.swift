@@ -97,6 +97,12 @@ package final class CommitSeries {
     if let failure { throw failure }
   }
 
+  /// Waits until all commits are durable, and reports them.
+  package func waitUntilDurable() throws {
+    appender.drain()
+    try report()
+  }
+
   /// Traps if what was counted contradicts itself. In debug builds at every commit.
   package func checkInvariants() {
     precondition(reported >= 0 && waiting.count == appender.asked - reported, "each commit is reported once")

@@ -1,4 +1,5 @@
 import Foundation
+import StemmaNode
 import Testing
 
 /// Change feeds of Debezium and CouchDB, once and again.
@@ -107,6 +108,34 @@ struct ChangeFeedTests {
     let next =
       #"{"before":null,"after":{"site":"c","id":4,"full_name":"v"},"op":"c",\#(source((195, 200)))}"#
     #expect(try run(work, "debezium", orders + next, "--offset", "offset").events == 1)
+  }
+
+  /// It was written once a second: after a kill many changes were applied again, over edits that were made since.
+  @Test("the offset is written after each commit, before the next one is in the log")
+  func offsetFollowsCommits() throws {
+    let work = try node()
+    let lines = (1...12).map {
+      #"{"before":null,"after":{"site":"a","id":\#($0)},"op":"c",\#(source(($0 * 10, $0 * 10 + 5)))}"# + "\n"
+    }
+    try work.write("feed", lines.joined())
+    let node = try Node.open(at: work.file("node"), .init(mode: .write))
+    var options = Import.Options()
+    options.batch = 2
+    options.format = .debezium
+    options.offset = try FeedOffset(work.file("offset"), for: node)
+    var reading = Node.OpeningOptions(mode: .read)
+    reading.leavesFiles = true
+    var source = Import(into: node, options: options)
+    var reports = 0
+    source.progress = { summary in
+      reports += 1
+      let line = summary.durableThroughLine
+      let offset = String(decoding: try work.bytes("offset"), as: UTF8.self)
+      #expect(offset.contains("[\(line * 10),\(line * 10 + 5)]"), "\(offset)")
+      #expect(try Node.open(at: work.file("node"), reading).status().events == line)
+    }
+    _ = try source.run(path: work.file("feed"))
+    #expect(reports == 6)
   }
 
   @Test("a change behind the last one is not skipped, whatever its number alone is")

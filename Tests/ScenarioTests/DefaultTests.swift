@@ -52,6 +52,26 @@ struct DefaultTests {
     try checkRebuild(work)
   }
 
+  /// The event that created the record was named as the writer.
+  @Test("why and blame name no event as the writer of a default")
+  func unwritten() throws {
+    let work = try open()
+    try work.stemma("-C", "n", "schema", "apply", work.file("new.graphql"))
+    for command in ["why", "blame"] {
+      let record = try work.stemma("-C", "n", command, "Item", "a", "--json").object()
+      let decisions = record.array("fields")
+      let rules = decisions.map { "\($0.text("field") ?? "-") \($0.text("rule") ?? "")" }
+      #expect(rules.contains("name only") && rules.contains("quantity unwritten"), "\(command): \(rules)")
+      let quantity = try #require(decisions.first { $0.text("field") == "quantity" })
+      #expect(
+        quantity.number("value") == 3 && quantity.array("candidates").isEmpty, "\(command): \(quantity)")
+    }
+    try work.stemma("-C", "n", "update", "Item", "a", "quantity=4")
+    let written = try work.stemma("-C", "n", "why", "Item", "a", "quantity", "--json").object().array(
+      "fields")
+    #expect(written.first?.text("rule") == "only" && written.first?.array("candidates").count == 1)
+  }
+
   @Test("null that was written is null, and what is shown is no change")
   func writing() throws {
     let work = try open()

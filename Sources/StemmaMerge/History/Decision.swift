@@ -37,9 +37,22 @@ package struct Decision: Hashable, Sendable {
 extension RecordState {
   /// Why a field (stored name), or existence (nil), is shown as it is.
   package func decision(on field: String?, _ rules: MergeRules) -> Decision {
-    let candidates = field.map { siblings(of: $0, rules) } ?? existenceSiblings(rules)
     let shown = field.map { value(of: $0, rules) } ?? .bool(exists(rules))
+    if let field, showsDefault(field, rules) {
+      return Decision(rule: .unwritten, candidates: [], shown: shown)
+    }
+    let candidates = field.map { siblings(of: $0, rules) } ?? existenceSiblings(rules)
     return Decision(rule: rule(of: field, candidates, rules), candidates: candidates, shown: shown)
+  }
+
+  /// Whether a field shows its default because no event that counts has written it.
+  private func showsDefault(_ field: String, _ rules: MergeRules) -> Bool {
+    guard let index = index(of: field, rules), rules.defaultValue(ofField: Int(index)) != nil else {
+      return false
+    }
+    return siblings[siblings(of: rules.register(of: index))].allSatisfy {
+      written(field: index, write: $0.write) == nil
+    }
   }
 
   /// What decided between some siblings, the winner first.

@@ -104,18 +104,14 @@ extension FeedProgress {
   }
 }
 
-/// The file in which an import keeps how far it has read a feed. It is written after its commits. After a crash between
-/// the two, the changes are applied once more.
+/// The file in which an import keeps how far it has read a feed. It is written after each commit, before the next one is
+/// made. After a crash between the two, the changes of that commit are applied once more.
 package final class FeedOffset {
   private static let sizeLimit = 16 << 20
-  /// Milliseconds between two writes.
-  private static let interval: UInt64 = 1000
 
   private let path: String
   private let node: Node
   private(set) var progress = FeedProgress()
-  private var isWritten = true
-  private var lastWrite: UInt64 = 0
 
   /// Reads the file, if there is one.
   package init(_ path: String, for node: Node) throws(NodeError) {
@@ -139,22 +135,13 @@ package final class FeedOffset {
     self.progress = progress
   }
 
-  /// Adds positions whose changes are durable, and writes them at most once a second.
+  /// Adds positions whose changes are durable, and writes the file.
   func note(_ positions: [FeedPosition]) throws(NodeError) {
     guard !positions.isEmpty else { return }
     for position in positions { progress.note(position) }
-    isWritten = false
-    if node.ports.clock.milliseconds() >= lastWrite + Self.interval { try write() }
-  }
-
-  /// Writes what is not written.
-  func write() throws(NodeError) {
-    if isWritten { return }
     let text = progress.json(of: node.mark.logID.description).text
     do throws(LogError) {
       try node.ports.replace(path, with: Array(text.utf8) + [10], in: Log.parent(of: path))
     } catch { throw .log(error) }
-    isWritten = true
-    lastWrite = node.ports.clock.milliseconds()
   }
 }

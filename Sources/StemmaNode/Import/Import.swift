@@ -77,7 +77,6 @@ package struct Import {
     try locating(reading) {
       let outcome = Result { if options.isDryRun { try rehearse(reading) } else { try write(reading) } }
       try report(reading)
-      try options.offset?.write()
       try outcome.get()
     }
     reading.summary.durableThroughLine = max(reading.summary.durableThroughLine, reading.source.lineNumber)
@@ -236,6 +235,8 @@ package struct Import {
               counts = transaction.counts
             }
             snapshot?.note(made.rows)
+            // At most the changes of one commit are in the node and not before the offset.
+            if options.offset != nil { try series.waitUntilDurable() }
             batch = []
             isSilent = !reading.source.isReady
             if isSilent { break }
@@ -245,7 +246,6 @@ package struct Import {
         isCareful = false
         if isSilent {
           silence()
-          try options.offset?.write()
           batch = try self.batch(of: reading)
         }
       } catch NodeError.tables(.rebuilt) where !isRemade && refusal != nil {

@@ -5,7 +5,11 @@ extension FieldDecision {
   /// The decision in sentences; the first one states what is shown.
   package var words: [String] {
     var words = [statement]
-    guard let winner = candidates.first else { return words + ["Nobody has ever written it."] }
+    guard let winner = candidates.first else {
+      return words + [
+        shown.isNull ? "Nobody has ever written it." : "Nobody has written it: this is the schema's default."
+      ]
+    }
     guard candidates.count > 1 else {
       return words + ["\(winner.words) wrote it, and had seen every other write of it."]
     }
