@@ -100,7 +100,8 @@ struct DraftExpansion {
   /// The initialiser that takes related records in the place of reference fields. Disfavoured, because without any
   /// of them both fit.
   ///
-  /// Where two references share a field, or an optional one shares it with the key, it throws if they do not agree on it.
+  /// Two references that share a field have to agree on it, and so has an optional one with the key: it throws if they
+  /// do not.
   private func related(_ fields: [Field]) -> String {
     related(fields, table.relationships.filter { $0.kind == .belongsTo })
   }

@@ -138,7 +138,7 @@ extension TableDeclaration {
 
   private func declaration(of group: Group) -> [String] {
     let seen = Stored.group(group).access(access)
-    // What it is read as is seen as far as the struct that was declared for it.
+    // The type that it is read as is visible as far as the struct that was declared for it.
     let hidden = declaration.hiddenType(group.selection, access)?.modifiers.narrowing(access) ?? access
     let access = [seen, hidden].narrowest(access)
     let columns = group.columns.map { "Stemma.GroupColumn(self.\($0.property.inCode))" }

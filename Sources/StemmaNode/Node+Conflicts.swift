@@ -114,8 +114,8 @@ extension Node {
     return found
   }
 
-  /// Takes in what others have written to this node's log: there stands who wrote the candidates of a conflict that came by
-  /// it, and whether that was a decision.
+  /// Adopts the events that others have written to this node's log. They have the authors of the candidates of a
+  /// conflict that came by it, and whether a candidate is a decision.
   package func takeInOthers() throws(NodeError) { try locked { () throws(NodeError) in } }
 
   /// Gives the conflicts of a batch, and empties it.
@@ -177,7 +177,7 @@ extension Node {
     }
     guard !records.isEmpty else { return [:] }
     var events = [EventName: CandidateEvent](minimumCapacity: wanted.count)
-    // Who wrote what cannot be read stays unnamed.
+    // The author of an event that cannot be read stays unnamed.
     var reader = log.events(of: records, around: Omissions())
     while let stored = try reader.next() {
       guard wanted.contains(stored.event.name) else { continue }

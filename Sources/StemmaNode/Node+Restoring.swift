@@ -33,8 +33,8 @@ package struct Reversal {
 }
 
 extension Node {
-  /// What has to change for one record, or all of a model, to be what they were; of `fields` only, if any are
-  /// named: then records that are there now and were there then. Times that the node maintains itself are left.
+  /// The changes that make one record, or all of a model, what they were. With `fields`, only those fields, of records
+  /// that are there now and were there then. Times that the node maintains itself are left.
   ///
   /// - Throws: `.mutation(.notFound)` of a record that never was; `.inspection(.emptyPast)` if this node held no event
   ///   at that moment, unless `isForced`.

@@ -4,20 +4,20 @@ import StemmaReplication
 import StemmaTables
 
 extension Node {
-  /// Changes which partitions this node holds. What no pattern covers any more is purged from log and tables.
+  /// Changes which partitions this node holds. Partitions that no pattern covers are purged from log and tables.
   ///
   /// The change is decided durably first (`pendingScope`), then carried out; interrupted, it is finished when the
   /// node is opened next. The node goes on under a new origin if it wrote to a purged partition: its numbers
   /// there would be used twice.
   ///
-  /// Purged events must be held elsewhere: by a remote that can be reached, which is asked, or, where they are the node's own,
-  /// by a peer that cannot be asked and has confirmed them. Events of others are purged unasked only if no remote can be
+  /// Purged events must be held elsewhere: by a remote that can be reached, which is asked. The node's own may also be
+  /// held by a peer that cannot be asked and has confirmed them. Events of others are purged unasked only if no remote can be
   /// reached. The remotes stay locked until the change is decided, and forget what this node has confirmed of the purged
   /// partitions: two nodes cannot purge the last two copies.
   ///
   /// - Returns: the purged partitions.
-  /// - Throws: `unacknowledged` if a partition to purge has events that no peer holds, unless `discards`; nothing was changed
-  ///   then. `.log(.inUse)` if another process writes to a remote for longer than this node waits.
+  /// - Throws: `unacknowledged` if a partition to purge has events that no peer holds, unless `discards`. Nothing was
+  ///   changed then. `.log(.inUse)` if another process writes to a remote for longer than this node waits.
   package func changeScope(
     adding: [String], removing: [String], discards: Bool
   ) throws(NodeError) -> [String] {
@@ -35,7 +35,7 @@ extension Node {
     return try locked { () throws(NodeError) in try decide(change, asking: discards ? nil : []) }
   }
 
-  /// What this node holds of the partitions that a change of scope would purge. Changes nothing, and asks no peer.
+  /// This node's contents of the partitions that a change of scope would purge. Changes nothing, and asks no peer.
   package func contentsPurged(
     adding: [String], removing: [String]
   ) throws(NodeError) -> [PartitionContents] {
@@ -44,10 +44,10 @@ extension Node {
     return try partitions().filter { lost[$0.partition] != nil }
   }
 
-  /// What this node holds of each partition, in the order of their names.
+  /// This node's contents of each partition, in the order of their names.
   package func partitions() throws(NodeError) -> [PartitionContents] { try reading { try $0.partitions() } }
 
-  /// The writer locks of these nodes must be held. `peers`: nil if nobody is to be asked.
+  /// The writer locks of these nodes must be held. `peers`: nil if none is to be asked.
   private func decide(_ change: Scope.Change, asking peers: [Node]?) throws(NodeError) -> [String] {
     try checkLogIsWhole()
     let lost = try lost(by: change)
@@ -75,7 +75,7 @@ extension Node {
     }
   }
 
-  /// What the node holds outside of the scope that it is to have.
+  /// The streams that the node holds outside of the scope that it is to have.
   private func lost(by change: Scope.Change) throws(NodeError) -> [Partition: [Origin: StreamHead]] {
     let next = try next(change)
     return try reading { try $0.knowledge() }.partitions.filter { !next.contains($0.key) }

@@ -4,7 +4,7 @@ import StemmaLog
 import StemmaReplication
 import StemmaTables
 
-/// What `status` shows.
+/// The state of a node as `status` shows it.
 package struct NodeStatus: Sendable {
   package struct Peer: Sendable {
     package var name: String

@@ -13,7 +13,7 @@ extension WriteTransaction {
 
   /// Makes one requested change.
   ///
-  /// - Throws: `NodeError.mutation` with the reason; the commit must then be given up.
+  /// - Throws: `NodeError.mutation` with the reason; the commit must then be abandoned.
   @discardableResult
   package func perform(_ mutation: Mutation, ifRevision: String? = nil) throws(NodeError) -> Outcome {
     let model = try model(mutation.model)
@@ -113,7 +113,7 @@ extension WriteTransaction {
     try record(.create, model, key, state: state, assignments: values, milliseconds: milliseconds)
   }
 
-  /// What the node maintains is not null where nobody has set it.
+  /// Leaves out times that the node maintains where they are null, because null does not set them.
   package func withoutUnsetTimes(_ values: [Assignment], _ model: Model) -> [Assignment] {
     let maintained = storedNames(model, [model.createdAt, model.updatedAt].compactMap(\.self))
     return values.filter { !$0.value.isNull || !maintained.contains($0.field) }
@@ -147,7 +147,7 @@ extension WriteTransaction {
 
   // MARK: Fields
 
-  /// Turns given fields into assignments; a belongsTo's name stands for its reference fields.
+  /// Turns given fields into assignments; a belongsTo's name means its reference fields.
   func assignments(
     _ model: Model, _ key: Key, _ fields: [(name: String, value: JSON)]
   ) throws(NodeError) -> [Assignment] {

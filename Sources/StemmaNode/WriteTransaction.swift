@@ -26,7 +26,7 @@ package final class WriteTransaction {
   let commit: CommitID
   var origin: Origin { commit.origin }
 
-  /// Who makes this commit, why, and from what.
+  /// The author, reason and source of this commit.
   package var note: CommitNote
   /// Whether references to records that are not there are refused.
   package var refusesDangling = false
@@ -34,7 +34,7 @@ package final class WriteTransaction {
   var dangling: [DanglingReference]?
   /// Whether a write of the shown value closes the conflict of its field. Otherwise it changes nothing.
   package var closesConflicts = true
-  /// Tells the partitions that lost events to damage: their records can only be read.
+  /// Whether a partition lost events to corruption: its records can only be read.
   var isDamaged: (Partition) -> Bool = { _ in false }
   package private(set) var events: [Event] = []
   package internal(set) var counts = WriteCounts()

@@ -126,7 +126,7 @@ package final class Tables: Sendable {
     return tables
   }
 
-  /// Takes tables away, so that whoever opens them next finds none. The node's writer lock must be held.
+  /// Takes tables away, so that the next one to open them finds none. The node's writer lock must be held.
   package static func remove(at path: String) throws(TablesError) { try FileReplacement.remove(path) }
 
   /// The most bytes of a path, links followed, at which SQLite opens a file and those that it needs beside it.

@@ -2,12 +2,12 @@ import GRDBSQLite
 import StemmaEvents
 import StemmaMerge
 
-/// What can go wrong with tables. None of these touches the log.
+/// Errors of tables. They do not touch the log.
 package enum TablesError: Error, Equatable, Sendable {
-  /// The file cannot serve as it is; a rebuild from the log mends every case.
+  /// The file cannot be used as it is; a rebuild from the log repairs every case.
   case needsRebuild(path: String, RebuildReason)
-  /// The file could not serve as it was, which was found while it was in use: it has been made anew. Nothing of what
-  /// was under way then was done.
+  /// The file could not be used, which was found while it was in use: it has been rebuilt. The operation that was under
+  /// way has done nothing.
   case rebuilt(path: String, RebuildReason)
   /// Another process has put rebuilt tables in this file's place: open them again.
   case replaced(path: String)

@@ -96,6 +96,56 @@ struct JoinTests {
       ])
   }
 
+  @Test("to one that two stores have made apart: the child that the property gives, and no other")
+  func rivals() async throws {
+    let here = try await Store.temporary(models: Customer.self, Cart.self)
+    let there = try await Store.temporary(models: Customer.self, Cart.self)
+    let (ana, ben, cleo) = try await here.write { tx in
+      let ana = try tx.insert(Customer.Draft(name: "Ana"))
+      return (ana, try tx.insert(Customer.Draft(name: "Ben")), try tx.insert(Customer.Draft(name: "Cleo")))
+    }
+    try await here.sync(with: there)
+    try await here.insert(Cart.Draft(items: ["here"], customer: ana))
+    var cart = try await there.insert(Cart.Draft(items: ["there"], customer: ana))
+    try await there.insert(Cart.Draft(items: ["alone"], customer: ben))
+    try await here.sync(with: there)
+    func expectSame(_ items: [String], _ place: SourceLocation = #_sourceLocation) async throws {
+      for store in [here, there] {
+        let found = try await store.find(Customer.self, ana.id)
+        #expect(try await found.activeCart?.items == items, sourceLocation: place)
+        let pairs = try await Customer.join { $0.activeCart }.fetchAll(store)
+        #expect(pairs.map(\.0.id) == [ana.id, ben.id], sourceLocation: place)
+        #expect(pairs.map(\.1.items) == [items, ["alone"]], sourceLocation: place)
+        let all = try await Customer.leftJoin { $0.activeCart }.fetchAll(store)
+        #expect(all.map(\.0.id) == [ana.id, ben.id, cleo.id], sourceLocation: place)
+        #expect(all.map(\.1?.items) == [items, ["alone"], nil], sourceLocation: place)
+      }
+    }
+    let shown = try #require(try await here.find(Customer.self, ana.id).activeCart?.items)
+    try await expectSame(shown)
+    // Both carts are conflicts of one customer, also for a statement over the other side.
+    #expect(try await Cart.join { $0.customer }.fetchCount(here) == 3)
+    #expect(
+      try await Cart.join { $0.customer.activeCart }.where { $0.id != $1.id }.fetchCount(here) == 1)
+    // Linked anew, each of the two is shown, whichever has the lower key.
+    for _ in 0..<2 {
+      let other = try #require(
+        try await Cart.where { $0.customerId == ana.id }.fetchAll(there).first { $0.id != cart.id })
+      try await Cart.find(cart.id).update { $0.customerId = nil }.execute(there)
+      try await Cart.find(cart.id).update { $0.customerId = ana.id }.execute(there)
+      try await here.sync(with: there)
+      try await expectSame(cart.items)
+      cart = other
+    }
+    // Inside of a commit, with what it has changed so far.
+    let items = try await here.write { [cart] tx in
+      try Cart.find(cart.id).update { $0.customerId = nil }.execute(tx)
+      try Cart.find(cart.id).update { $0.customerId = ana.id }.execute(tx)
+      return try Customer.join { $0.activeCart }.fetchAll(tx).map(\.1.items)
+    }
+    #expect(items == [cart.items, ["alone"]])
+  }
+
   @Test("columns of groups and parts of keys of a joined table have their names in every clause")
   func groups() async throws {
     let store = try await Store.temporary(models: Worker.self)

@@ -88,6 +88,8 @@ struct WayOutTests {
     #expect(first?.name == "Tim" && count == 1)
     // It is of no store: nothing of the present is mixed into it, and an update compares it with what is there.
     await #expect(throws: StoreError.notFromStore(model: "Member")) { try await members[0].team }
+    let included = try #require(try members[0].loaded(\.team))
+    await #expect(throws: StoreError.notFromStore(model: "Team")) { try await included.members.fetch() }
     #expect(throws: StoreError.notLoaded(model: "Member", relationship: "team")) {
       try #require(first).loaded(\.team)
     }

@@ -51,7 +51,7 @@ struct ConflictText {
     switch conflict.kind {
     case .value: "written differently by writers that had not seen each other"
     case .delete:
-      // Whoever changes it has seen no deletion, or one that was in conflict already.
+      // The writer of the change has seen no deletion, or one that was in conflict already.
       conflict.candidates.contains { $0.value == .bool(true) && $0.saw.isEmpty }
         ? "deleted by one, changed by another that had not seen the deletion"
         : "deleted, and changed by one that had seen the deletion, which an ordinary update does not bury"

@@ -71,7 +71,7 @@ struct EventText {
     return lines + body(event, changes).map { "      " + $0 }
   }
 
-  /// What an event changed, and what it wrote where that cannot be told.
+  /// The changes of an event, or its writes where the changes are unknown.
   func body(_ event: Event, _ changes: [ChangeDescription]?) -> [String] {
     guard let changes else {
       return event.assignments.map { "\(fieldName($0, event)) = \(Self.short($0.value.json))" }

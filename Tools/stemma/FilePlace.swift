@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a path leads to, by whatever name.
+/// The identity of a file, whatever path leads to it.
 struct FilePlace: Equatable {
   private let device: UInt64
   private let inode: UInt64
@@ -19,7 +19,7 @@ struct FilePlace: Equatable {
     self.init(status)
   }
 
-  /// What a command reads that is given this path; `-` is standard input.
+  /// The file that a command reads for this path; `-` is standard input.
   init?(input path: String) {
     var status = stat()
     guard (path == "-" ? fstat(STDIN_FILENO, &status) : stat(path, &status)) == 0 else { return nil }

@@ -203,7 +203,7 @@ struct Import: ParsableCommand {
       }
       work.progress = { summary in
         if isQuiet { return }
-        // Others cannot write meanwhile: a reader who has paused is told the next one, or the last.
+        // Others cannot write while this waits: a reader that has paused gets the next report, or the last.
         isUntold = !Output.takesALine(format.isJSON ? 1 : 2)
         if !format.isJSON, !Output.isErrorTerminal {
           // The first report comes at once; then there is one a second.

@@ -58,7 +58,7 @@ struct Stemma: ParsableCommand {
     signal(SIGPIPE, SIG_DFL)
     // A file that may not grow any more is an error like a full disk, and no reason to die without a word.
     signal(SIGXFSZ, SIG_IGN)
-    // Blocks are unpacked on one thread and let go on another; pieces of shipments are as long as files.
+    // Blocks are unpacked on one thread and freed on another; pieces of shipments are as long as files.
     stemma_keep_heap_small()
     // Nothing here waits for a thread of libdispatch.
     stemma_keep_queues()
@@ -114,7 +114,7 @@ extension Stemma {
       }
       let behind = arguments[options.endIndex...].dropFirst()
       let moved = options.filter { !isNegative($0) } + ["--"] + options.filter(isNegative) + behind
-      // Where that does not help, something else is wrong.
+      // If that does not help, the mistake is another one.
       do { _ = try parse(moved) } catch _ { throw error }
       throw Failure(
         "`\(number)` is read as an option; write it behind `--` and all options, as in `\(arguments[0]) … -- \(number)`, "

@@ -130,7 +130,7 @@ struct PastOptions: ParsableArguments {
   }
 }
 
-/// Who makes a change, and why.
+/// The author of a change, and its message.
 struct NoteOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

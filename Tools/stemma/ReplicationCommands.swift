@@ -368,7 +368,7 @@ extension [PartitionContents] {
   }
 }
 
-/// What `scope add` and `scope remove` share.
+/// The part that `scope add` and `scope remove` share.
 private func changeScope(
   _ options: NodeOptions, adding: [String], removing: [String], discards: Bool, rehearses: Bool
 ) throws {

@@ -51,11 +51,11 @@ extension LoadedRecord: Hashable {
 /// The records of a relationship that were read along with a record.
 struct RecordsReadAlong: Sendable {
   let rows: [any Table]
-  /// What they were looked for by: the reference, or the record's own key.
+  /// The key of the search: the reference, or the record's own key.
   let key: [Value]
 }
 
-/// What a few rows that were read together remember, by their places.
+/// The memory of a few rows that were read together, by their places.
 ///
 /// An object for each row would cost as much as reading the row does.
 final class LoadedRecords: Sendable {
@@ -66,11 +66,11 @@ final class LoadedRecords: Sendable {
   let isPast: Bool
   private let state = Mutex(State())
 
-  /// How many rows share an object. Whoever keeps one of them keeps what the others remember.
+  /// How many rows share an object. A kept row keeps the memory of the others.
   static let limit: Int32 = 64
 
   private struct State: Sendable {
-    /// Those that have not just one entry.
+    /// The contexts without exactly one entry.
     var contexts: [Int32: Context] = [:]
     var related: [Int32: [String: RecordsReadAlong]] = [:]
   }

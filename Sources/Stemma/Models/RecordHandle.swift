@@ -10,7 +10,8 @@ public struct RecordHandle: Sendable, Hashable {
   /// The columns that were set since the value was read, in no order.
   private var settings: [Setting] = []
 
-  /// What was read, unless it was read in the tables of an earlier time: nothing can be changed, or asked, of that.
+  /// The record as it was read. Nil for one from the tables of an earlier time, which can be neither changed nor
+  /// asked for its relationships.
   private var current: LoadedRecord? { loaded.flatMap { $0.isPast ? nil : $0 } }
 
   /// The handle of a value that no store made.
@@ -47,8 +48,8 @@ public struct RecordHandle: Sendable, Hashable {
     return settings.compactMap { $0.difference(of: values[$0.column]) }.sorted { $0.column < $1.column }
   }
 
-  /// What this value has seen of its record: what was read, and what was recorded from it since. Nil for a value that no
-  /// store made.
+  /// The state of the record that this value has seen: the one that was read, or a later one that was recorded from
+  /// it. Nil for a value that no store made.
   var view: RecordView? {
     guard let loaded = current else { return nil }
     let recorded = settings.flatMap(\.marks).compactMap { mark in mark.view.map { (mark.number, $0) } }

@@ -48,7 +48,7 @@ public protocol TableKey: Hashable, Sendable {
   associatedtype Parts
   /// The same, each optional: what a reference to such a key is made of.
   associatedtype OptionalParts
-  /// What a draft holds of a part of this type that is named `id`: an optional, if the node can mint one.
+  /// The type of a draft's part that is named `id`: an optional, if the node can mint one.
   associatedtype DraftPart = Self
   /// Nil if any part is.
   init?(optionalParts: OptionalParts)

@@ -1,6 +1,6 @@
-/// What deleting a record does to the records that refer to it.
+/// The effect of a deletion on the records that refer to the deleted one.
 public enum DeleteRule: Sendable, Hashable {
-  /// Those that cannot be without it are deleted, others are unlinked, in the same commit.
+  /// Records whose reference is required are deleted, others are unlinked, in the same commit.
   case standard
   /// As long as there are any, deleting it is refused.
   case restrict

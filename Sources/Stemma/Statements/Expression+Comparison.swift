@@ -15,7 +15,7 @@ extension ExpressionProtocol {
       return ColumnExpression(StatementText(operation == " IS NOT " ? "TRUE" : "FALSE"))
     }
     if let time { return ColumnExpression(.combination(comparedText, operation, Value.unstorable(time))) }
-    // Whether there is a value shows as it is stored, whatever that stands for.
+    // The stored form suffices to distinguish null from a value.
     if datum.isNull { return ColumnExpression(.combination(text, operation, bound)) }
     return ColumnExpression(.combination(comparedText, operation, Self.compared(bound)))
   }
@@ -51,7 +51,7 @@ extension ColumnValue {
 
 // MARK: With values
 
-/// Null equals null, and nil stands for it. Times are equal as points in time, whatever their zone.
+/// Null equals null, and nil means null. Times are equal as points in time, whatever their zone.
 public func == <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" IS ", with: b)
 }

@@ -31,15 +31,14 @@ extension ExpressionProtocol where Value: TextValue {
     return ColumnExpression(.combination(last, " = ", StatementText(value: end).bytes))
   }
 
-  /// `*` stands for any text, `?` for one character, `[abc]` for one of several. Up to 50 000 bytes. Of a text or a pattern with
-  /// U+0000, what stands in front of that counts.
+  /// `*` matches any text, `?` one character, `[abc]` one of several. A pattern has up to 50 000 bytes. A text or a
+  /// pattern counts up to its first U+0000.
   public func glob(_ pattern: String) -> ColumnExpression<Bool> {
     ColumnExpression(.combination(text, " GLOB ", StatementText(value: pattern)))
   }
 
-  /// `%` stands for any text, `_` for one character; Latin letters match in upper and lower case. Up to 50 000
-  /// bytes. Behind `escape`, `%` and `_` stand for themselves. Of a text or a pattern with U+0000, what stands in front of that
-  /// counts.
+  /// `%` matches any text, `_` one character; Latin letters match in upper and lower case. A pattern has up to
+  /// 50 000 bytes. Behind `escape`, `%` and `_` match themselves. A text or a pattern counts up to its first U+0000.
   public func like(_ pattern: String, escape: Character? = nil) -> ColumnExpression<Bool> {
     var pattern = StatementText(value: pattern)
     if let escape { pattern.append(.escape(escape)) }

@@ -4,7 +4,7 @@ import StemmaTables
 
 /// A column or what is made of columns: something that has a value in each row of a statement.
 public protocol ExpressionProtocol<Value>: OrderingTerm, GroupingTerm, SelectionTerm where Output == Value {
-  /// What it is in Swift; an optional where it can be null.
+  /// The type in Swift; an optional where the value can be null.
   associatedtype Value: ColumnValue
   /// The same, of which only the type of the value is known.
   var expression: ColumnExpression<Value> { get }

@@ -1,6 +1,8 @@
+import StemmaTables
+
 extension Query where Output: Table, Columns == Output.Columns {
   /// Pairs of a row and a related one; rows without a related one are left out. The way may have several steps:
-  /// `join { $0.team.league }`.
+  /// `join { $0.team.league }`. Along a `@HasOne` the related row is the one that the property gives.
   ///
   /// - Precondition: neither `limit` nor `distinct` was said before; say them afterwards.
   public func join<Target: Table, Value>(
@@ -139,7 +141,10 @@ private struct JoinedTables {
     let target = relationship.target().description
     switch route {
     case .parent(let fields): add(target, kind, fields, equal: target.key.map(\.name))
-    case .children(let fields): add(target, kind, description.key.map(\.name), equal: fields)
+    case .children(let fields):
+      let key = description.key.map(\.name)
+      guard relationship.kind == .hasOne else { return add(target, kind, key, equal: fields) }
+      add(target, kind, on: shown(relationship, target, key, fields))
     case .joined(let join, let near, let far):
       let (owner, related) = (last, self.name(target))
       // Not joined itself: two rows of a join model can say the same, and one can lead nowhere.
@@ -156,6 +161,32 @@ private struct JoinedTables {
     _ target: ModelDescription, _ kind: String, _ own: [String], equal others: [String]
   ) {
     add(target, kind, on: StatementText(Self.equal(last, own, name(target), others)))
+  }
+
+  /// That a child of the row that was joined last has no rival that is shown in its place.
+  private func shown(
+    _ relationship: ModelDescription.Relationship, _ target: ModelDescription, _ key: [String],
+    _ fields: [String]
+  ) -> StatementText {
+    let child = name(target)
+    let rival = child + "+"
+    let childKey = target.key.map(\.name)
+    /// Of equal ranks the lower key is shown.
+    func rank(_ table: String, _ other: String) -> StatementText {
+      let rank = StatementText.call(
+        SQLFunction.referenceRank.rawValue, StatementText(Route.column(table, "_state")),
+        StatementText(ranking: relationship))
+      return .call("", rank, StatementText(Route.list(other, childKey)))
+    }
+    var text = StatementText(
+      "\(Self.equal(last, key, child, fields)) AND NOT EXISTS (SELECT 1 "
+        + "FROM \(StatementText.quoted(target.tableName)) AS \(StatementText.quoted(rival)) "
+        + "WHERE \(Self.equal(last, key, rival, fields)) "
+        // Nearly every parent has one child, which then has no need of a rank.
+        + "AND \(Route.row(rival, childKey)) <> \(Route.row(child, childKey)) AND ")
+    text.append(.combination(rank(rival, child), " > ", rank(child, rival)))
+    text.append(")")
+    return text
   }
 
   private static func equal(_ left: String, _ own: [String], _ right: String, _ others: [String]) -> String {

@@ -4,8 +4,8 @@ import StemmaEvents
 ///
 /// `Columns` is what its closures get, `Output` what each row gives.
 ///
-/// A closure that names several terms names two at least: Swift takes any closure of one expression for one that returns an
-/// empty pack.
+/// A closure that names several terms names two at least: Swift takes any closure of one expression for one that
+/// returns an empty pack.
 public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
   var parts: QueryParts
   let columns: Columns
@@ -63,7 +63,7 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
     }
   }
 
-  /// What `change` makes of each row's output.
+  /// The result of `change` for each row's output.
   public func map<Result: Sendable>(
     _ change: @escaping @Sendable (Output) throws -> Result
   ) -> Query<Columns, Result> {

@@ -112,7 +112,7 @@ struct QueryParts: Sendable {
   ) -> Query<Columns, (repeat (each Term).Output)> {
     var copy = self
     var selected: [SelectedColumn] = []
-    /// Where each term begins.
+    /// The first column of each term.
     var places: [Int] = []
     for term in repeat each terms(columns) {
       places.append(selected.count)

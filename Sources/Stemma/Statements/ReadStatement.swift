@@ -2,11 +2,11 @@ import StemmaTables
 
 /// A statement that reads: run by a store, or inside of a transaction.
 public protocol ReadStatement<Output>: Sendable {
-  /// What each row gives.
+  /// The value that a row gives.
   associatedtype Output: Sendable
   /// The SQL and its parameters. Runs as it is, in a connection that can only read or inside of a commit.
   var text: StatementText { get }
-  /// Makes the output of the row that `row` stands on.
+  /// Makes the output of the current row of `row`.
   func read(_ row: RowCursor) throws -> Output
 }
 

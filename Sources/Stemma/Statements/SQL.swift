@@ -42,7 +42,7 @@ extension SQL: ExpressionProtocol where Output: ColumnValue {
 }
 
 extension SQL where Output: Table {
-  /// A statement of records, which selects `\(columns: Output.self)` first. What it selects otherwise is not
+  /// A statement of records, which selects `\(columns: Output.self)` first. Further columns are not
   /// read. Running one that begins with other columns, as `SELECT *`, throws `failed`.
   public init(_ text: SQLText, as type: Output.Type = Output.self) {
     self.text = text.text

@@ -16,7 +16,7 @@ public protocol Selection: Sendable {
   init(_ row: RowReader) throws(StoreError)
 }
 
-/// What a statement selects for each property of a `@Selection`, in order of declaration.
+/// The terms that a statement selects for the properties of a `@Selection`, in order of declaration.
 public protocol SelectionColumns: SelectionTerm where Output: Selection, Output.Columns == Self {}
 
 /// An expression of which a statement gives the value.

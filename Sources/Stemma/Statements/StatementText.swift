@@ -5,6 +5,8 @@ import StemmaTables
 public struct StatementText: Sendable {
   package private(set) var sql: String
   package private(set) var values: [Value]
+  /// The relationships whose children question marks rank, by their places among `values`, which have null there.
+  private(set) var ranked: [Int: ModelDescription.Relationship] = [:]
   /// Whether it has one value for many rows.
   private(set) var isAggregate = false
 
@@ -16,6 +18,12 @@ public struct StatementText: Sendable {
   /// A value, as a parameter.
   init(value: some ColumnValue) { self.init("?", [value.datum.value]) }
 
+  /// A relationship to one child, as a parameter of `SQLFunction.referenceRank`.
+  init(ranking relationship: ModelDescription.Relationship) {
+    self.init("?", [.null])
+    ranked[0] = relationship
+  }
+
   /// A name between quotation marks.
   init(name: String) { self.init(Self.quoted(name)) }
 
@@ -25,6 +33,7 @@ public struct StatementText: Sendable {
 
   mutating func append(_ other: StatementText) {
     sql += other.sql
+    for (place, relationship) in other.ranked { ranked[values.count + place] = relationship }
     values += other.values
     if other.isAggregate { isAggregate = true }
   }

@@ -1,10 +1,12 @@
 import StemmaEvents
 
-// What the closures of statements name: expressions, and columns that belong together. `OrderingTerm` is in `Expression.swift`.
+// The terms that closures of statements name: expressions, and columns that belong together. `OrderingTerm` is in
+// `Expression.swift`.
 
-/// What a statement can select: an expression, a key or a group of columns, or a `@Selection` struct of expressions.
+/// A term that a statement can select: an expression, a key or a group of columns, or a `@Selection` struct of
+/// expressions.
 public protocol SelectionTerm: Sendable {
-  /// What it gives for each row.
+  /// The value that it gives for each row.
   associatedtype Output: Sendable
   /// The columns of the statement that it is read from.
   var selected: [SelectedColumn] { get }
@@ -28,13 +30,13 @@ extension ExpressionProtocol {
   }
 }
 
-/// What rows can be grouped by: an expression, a key or a group of columns.
+/// A term by which rows can be grouped: an expression, a key or a group of columns.
 public protocol GroupingTerm: Sendable {
-  /// What a statement says behind `GROUP BY`.
+  /// The text behind `GROUP BY`.
   var grouping: Grouping { get }
 }
 
-/// What a statement says behind `GROUP BY`.
+/// The text behind `GROUP BY`.
 public struct Grouping: Sendable {
   let text: StatementText
 }
@@ -130,7 +132,7 @@ extension Swift.Sequence where Element: TableKey {
 }
 
 extension TableKey {
-  /// What holds of the columns of a key if they hold this one.
+  /// The conditions under which the columns of a key hold this one.
   func conditions(on columns: [StatementText]) -> [StatementText] {
     zip(columns, keyValues).map { column, value in
       var condition = column

@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaNode
 
 /// Changes that were made without knowing of each other and do not fit. The record shows one of them; the conflict stays
-/// listed until somebody decides, or writes the field anew.
+/// listed until a decision, or a new write of the field.
 public struct Conflict: Sendable, Identifiable {
   /// What does not fit.
   public enum Kind: String, Sendable {
@@ -32,7 +32,7 @@ public struct Conflict: Sendable, Identifiable {
     public let time: Date
     /// The node that made it, by name.
     public let origin: String
-    /// Who made the commit, if it says so.
+    /// The author of the commit, if it names one.
     public let by: String?
     /// Whether it is a decision about an earlier conflict.
     public let isResolution: Bool
@@ -41,8 +41,8 @@ public struct Conflict: Sendable, Identifiable {
     /// The field that the conflict is about, if it is one.
     let field: String?
 
-    /// The value that it gives the column of a property, such as `candidate.value(\.title, of: Task.self)`. Nil if the conflict
-    /// is not about that column.
+    /// The value that it gives the column of a property, such as `candidate.value(\.title, of: Task.self)`. Nil if the
+    /// conflict is not about that column.
     ///
     /// - Throws: `unreadable` if the value does not fit the property's type.
     public func value<Row: Table, Value: ColumnValue>(
@@ -96,7 +96,7 @@ public struct Conflict: Sendable, Identifiable {
   public let candidates: [Candidate]
   let keyJSON: JSON
 
-  /// What tells a conflict from all others that are open, whatever its candidates are.
+  /// Identifies a conflict among all that are open, whatever its candidates are.
   public struct ID: Hashable, Sendable {
     let model: String
     let key: String

@@ -20,7 +20,7 @@ public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
   /// A pattern that can match no partition of the models throws where it is used.
   public init(pattern: String) { content = .pattern(pattern) }
 
-  /// A pattern that stands in the source.
+  /// A pattern that is a literal of the source.
   public init(stringLiteral pattern: String) { self.init(pattern: pattern) }
 
   private init(_ content: Content) { self.content = content }
@@ -103,7 +103,7 @@ public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
     return field.starts(with: head) || head.starts(with: field)
   }
 
-  /// The partition of a model that a name stands for, however its values are spelled; nil if it is of another model.
+  /// The partition of a model that a name means, however its values are spelled; nil if it is of another model.
   private static func canonical(_ name: String, _ model: Model, _ schema: Schema) -> Partition? {
     if let only = Partition(of: model) { return only.description == name ? only : nil }
     let words = name.split(separator: ",", omittingEmptySubsequences: false)

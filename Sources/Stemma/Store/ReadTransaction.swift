@@ -86,12 +86,16 @@ extension Store {
 
 extension Statement {
   func read<Result>(
-    _ text: StatementText, _ store: Store?, in commit: RecordedSettings? = nil, isPast: Bool = false,
+    _ text: StatementText, _ store: Store, in commit: RecordedSettings? = nil, isPast: Bool = false,
     _ body: (RowCursor) throws -> Result
   ) throws -> Result {
     // A read that ends early must not leave the statement, and with it a transaction, open.
     defer { reset() }
     for (index, value) in text.values.enumerated() { bind(Int32(index + 1), value) }
+    for (index, relationship) in text.ranked {
+      let child = try store.model(of: relationship.target())
+      bind(Int32(index + 1), ReferenceRank(child, relationship.fields))
+    }
     return try body(RowCursor(self, store, commit, isPast: isPast))
   }
 }

@@ -30,16 +30,16 @@ public struct RecordEvent: Sendable, Hashable, Identifiable {
   public let origin: String
   /// Names the events that were written together.
   public let commit: String
-  /// Who made the commit, and why.
+  /// The author of the commit, if it names one.
   public let by: String?
   /// Why the commit was made, if it says so.
   public let note: String?
-  /// What it writes, by field.
+  /// The values that it writes, by field.
   public let fields: [String: Datum]
   let position: Position
   private let keyValues: [Value]
 
-  /// What names an event everywhere.
+  /// Identifies an event on every node.
   public struct ID: Hashable, Sendable {
     let partition: String
     let name: String
@@ -76,8 +76,8 @@ public struct RecordEvent: Sendable, Hashable, Identifiable {
     try Row.key(of: model) { _ in keyValues }
   }
 
-  /// What it writes to the column of a property, such as `event.value(\.title, of: Task.self)`; nil if it leaves it alone, or is
-  /// of another model.
+  /// The value that it writes to the column of a property, such as `event.value(\.title, of: Task.self)`. Nil if it
+  /// does not write that column, or is of another model.
   ///
   /// - Throws: `unreadable` if the value does not fit the property's type.
   public func value<Row: Table, Value: ColumnValue>(
@@ -94,7 +94,7 @@ public struct RecordEvent: Sendable, Hashable, Identifiable {
     return try value(of: Row.columns[keyPath: column].name, as: Representation.self)?.represented
   }
 
-  /// What it writes to a field; nil if it leaves it alone.
+  /// The value that it writes to a field; nil if it does not write it.
   public func value<Value: ColumnValue>(of field: String, as type: Value.Type) throws(StoreError) -> Value? {
     guard let datum = fields[field] else { return nil }
     return try Value(datum: datum)

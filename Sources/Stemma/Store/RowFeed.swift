@@ -41,7 +41,7 @@ final class RowFeed: Sendable {
     }
   }
 
-  /// Says that somebody else may have changed the tables.
+  /// Notes that a peer, another process or another store may have changed the tables.
   func noteOthers() { state.withLock { $0.isLookDue = !$0.observers.isEmpty } }
 
   /// Whether rows may be others than what was read last.

@@ -3,18 +3,20 @@ import StemmaTables
 
 /// The rows of a statement, again and again.
 ///
-/// The first element is what is there when `next` is first called; then each commit of this store that changes the rows
-/// gives one, in the order of the commits, also to somebody who was busy meanwhile. What others have written, peers by a sync
-/// and other processes and stores, gives one for each time that is looked: when a sync of this store has ended, before a
-/// commit of this store, and several times a second while somebody waits for an element. No element shows a part of a commit.
+/// The first element has the rows of the first call of `next`. Then each commit of this store that changes the rows
+/// gives one, in the order of the commits, also to a task that was busy during the commits. Peers, other processes and
+/// other stores give one element for each look of this store. It looks after a sync, before a commit, and several times
+/// a second while a task waits for an element. No element shows a part of a commit.
 ///
-/// The rows are read on the thread that writes, in each commit that writes to a table of the statement, which takes longer by
-/// that; whoever is slow to take elements keeps nobody waiting. Up to 1,000 elements wait, with up to 100,000 rows together: beyond that
-/// the oldest are left out, as each has all rows. A commit takes longer in proportion to the rows that are observed, not to those
-/// that it changes: `newest` costs commits nothing, and fits statements of many rows.
+/// A commit that writes to a table of the statement reads all of its rows on the thread that writes, also when none of
+/// them has changed. It takes longer in proportion to the observed rows, not to the changed ones. `newest` costs
+/// commits nothing, and fits statements of many rows.
 ///
-/// A record is changed, too, when only what is known of its history is: a peer wrote the same value. The element then
-/// looks like the last one, but its records know of both writes, and saving one of them is no conflict.
+/// A slow task delays no commit. Up to 1,000 elements wait, with up to 100,000 rows together; beyond that the oldest
+/// are left out, as each has all rows.
+///
+/// A peer's write of the same value changes a record, too. The element then equals the last one, but its records have
+/// seen both writes, and saving one of them is no conflict.
 public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
   /// All rows, not only those that have changed.
   public typealias Element = [Output]
@@ -70,8 +72,8 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
 }
 
 extension RowObservation {
-  /// The newest rows alone, read beside the commits, which take no longer for it. Commits that are made while the last element is
-  /// worked on are one.
+  /// The newest rows alone, read beside the commits, which take no longer for it. Commits that are made while the last
+  /// element is worked on are one.
   public var newest: NewestRowObservation<Output> { NewestRowObservation(observation: self) }
 }
 
@@ -135,7 +137,7 @@ struct NewestRows<Output: Sendable> {
 extension RowObservation {
   /// The rows, and a digest of all that they hold.
   ///
-  /// - Throws: if the statement cannot be run. What cannot be shown is told beside the digest.
+  /// - Throws: if the statement cannot be run. An error of a row is returned beside the digest.
   func rows(_ prepare: RowFeed.Prepare) throws -> (digest: Int, rows: Result<[Output], any Error>) {
     let statement = try prepare(text.sql)
     return (try digest(statement), Result { try statement.read(text, store, read) })

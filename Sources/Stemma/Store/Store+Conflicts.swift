@@ -54,8 +54,8 @@ extension Store {
     try await resolveConflicts()
   }
 
-  /// - Throws: `unresolved` for decisions that cannot be and were not told yet; what was written before stays, and so do the
-  ///   others.
+  /// - Throws: `unresolved` for decisions that cannot be made, once for each. Earlier writes stay, and so do the other
+  ///   decisions.
   func resolveConflicts() async throws {
     let known = resolvers.all
     guard !known.isEmpty else { return }

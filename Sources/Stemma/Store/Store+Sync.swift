@@ -32,7 +32,7 @@ extension Store {
     public let pulled: Transfer?
     /// Nil if that direction was not asked for.
     public let pushed: Transfer?
-    /// What a person should know of how it went; one sentence each.
+    /// Notes on the run for a person, of one sentence each.
     public let notices: [String]
   }
 
@@ -40,9 +40,10 @@ extension Store {
 
   /// Exchanges events with a peer: another node's directory, or a remote's name; nil: every remote.
   ///
-  /// What has come is durable and in the tables when this returns; conflicts that it made have been given to the resolvers.
-  /// Writes and reads go on meanwhile.
-  /// `partitions` narrows this run to some of those that both hold; a pattern that can match no partition of the models
+  /// The pulled events are durable and in the tables when this returns, and the resolvers have seen their conflicts.
+  /// Writes and reads go on during a run.
+  ///
+  /// `partitions` narrows this run to some of those that both hold. A pattern that can match no partition of the models
   /// throws `failed`, and nothing is exchanged.
   /// - Throws: `failed` if the peer cannot be reached or is refused; what came before stays. `unresolved` if a resolver has
   ///   made a decision that cannot be; everything has come then.
@@ -67,7 +68,7 @@ extension Store {
     if other.writer.isClosed { throw StoreError.closed }
     let report = try await exchanged(with: other.directory.path, partitions, pulls: true, pushes: true)[0]
     await other.noteOthers()
-    // Each of them decides, also where the other one cannot; each is told once, so both are.
+    // Each store decides, also where the other one cannot. Each failure is reported once, so both are thrown.
     var reasons: [String] = []
     for store in [self, other] {
       do { try await store.resolveConflicts() } catch StoreError.unresolved(let why) { reasons.append(why) }
@@ -144,8 +145,8 @@ extension Store {
   /// Which partitions this node holds, as patterns; `*` is all.
   public func scope() async throws -> [String] { try await inspect { $0.mark.scope.patterns } }
 
-  /// Changes which partitions this node holds. Those that no pattern covers any more are purged; what is added comes with
-  /// the next sync.
+  /// Changes which partitions this node holds. Partitions that no pattern covers are purged; added ones come
+  /// with the next sync.
   ///
   /// With `discards`, partitions are purged too of which no peer has confirmed this node's own events.
   /// - Returns: the purged partitions.

@@ -7,10 +7,10 @@ import Synchronization
 
 /// An offline-first store: a node in a directory, which the command-line tool can open too.
 ///
-/// Writes are made one commit group at a time on a thread of the store's own and are durable when they return; reads
-/// run beside them on a few others, each on one committed state, and neither waits for the other.
+/// Writes are made one commit group at a time on a thread of the store's own, and are durable when they return. Reads
+/// run beside them on a few other threads, each on one committed state. Reads and writes do not wait for each other.
 public final class Store: Sendable {
-  /// Where the node is.
+  /// The directory of the node.
   public let directory: URL
   let writer: Writer
   let readers: Readers
@@ -98,8 +98,8 @@ public final class Store: Sendable {
     declared = NodeModels(Self.models(of: tables, in: schema))
   }
 
-  /// The same store for another author: its commits say that `author` makes them, where `write(by:)` names nobody else. Closing
-  /// one of the two closes both.
+  /// The same store for another author: its commits name `author`, unless `write(by:)` names another. Closing one of
+  /// the two closes both.
   public func `as`(_ author: String) -> Store { Store(self, author) }
 
   private init(_ original: Store, _ author: String) {
@@ -173,7 +173,7 @@ public final class Store: Sendable {
     KeyWords.text(Transaction.key(key), of: try model(of: table))
   }
 
-  /// Takes in what another process has made of the schema.
+  /// Adopts the schema that another process has applied.
   private func takeIn(_ schema: Schema, _ schemaChanges: Int) {
     declared.state.withLock { declared in
       guard declared.schemaChanges != schemaChanges else { return }
@@ -185,7 +185,7 @@ public final class Store: Sendable {
 
   /// Makes one commit of everything that `body` does; if it throws anything but `unresolved`, nothing of it is left.
   ///
-  /// A commit that was begun is finished, also if its task is cancelled meanwhile. One whose task is cancelled before is not
+  /// A commit that was begun is finished, also if its task is then cancelled. One whose task is cancelled before is not
   /// begun, and throws `CancellationError`.
   ///
   /// - Parameters:

@@ -166,8 +166,8 @@ actor Writer {
 
   /// Makes one commit; it is durable when this returns. One whose task is cancelled before its body begins is not made.
   ///
-  /// - Parameter body: called once more if the tables turn out to be damaged. What it notes in `recorded` is taken back if the
-  ///   commit is not made.
+  /// - Parameter body: called once more if the tables turn out to be damaged. Its notes in `recorded` are taken back if
+  ///   the commit is not made.
   nonisolated func commit<Result: Sendable>(
     _ note: CommitNote,
     _ body:

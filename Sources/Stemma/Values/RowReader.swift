@@ -160,7 +160,7 @@ public struct RowReader {
   }
 }
 
-/// Where rows come from: a prepared statement, or, in a write, the state of a record in memory.
+/// The source of rows: a prepared statement, or, in a write, the state of a record in memory.
 final class RowSource {
   let handle: OpaquePointer?
   private(set) var values: [Value] = []
@@ -257,13 +257,14 @@ public struct RowCursor {
   private let statement: Statement
   private let source: RowSource
 
-  /// `commit`: what the rows are read in, if it has events already. `isPast`: whether the tables are those of an earlier time.
+  /// `commit`: the commit in which the rows are read, if it has events already. `isPast`: whether the tables are those
+  /// of an earlier time.
   init(_ statement: Statement, _ store: Store?, _ commit: RecordedSettings? = nil, isPast: Bool = false) {
     self.statement = statement
     source = RowSource(statement.handle, store, commit, isPast: isPast)
   }
 
-  /// The statement that stands on the current row.
+  /// The statement with the current row.
   var handle: OpaquePointer { statement.handle }
 
   /// The row that `next` came to, to be read while the cursor is kept. `table`: the one whose columns it begins with.

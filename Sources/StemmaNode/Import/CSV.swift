@@ -1,7 +1,7 @@
 import StemmaEvents
 
-/// Rows of text, as RFC 4180 has them: cells with a delimiter between, a cell in quotes where it holds the delimiter,
-/// a quote (doubled) or the end of a line; lines end with LF or CRLF. Here a cell without quotes and without text is
+/// Rows of text, as RFC 4180 has them: cells with a delimiter between; lines end with LF or CRLF. A cell is in quotes
+/// where it holds the delimiter, a quote (doubled) or the end of a line. Here a cell without quotes and without text is
 /// null, and `""` is the empty text, so that what is written is read as it was.
 package enum CSV {
   /// How the rows of a file are written.
@@ -35,13 +35,13 @@ package enum CSV {
     /// The line that it begins with, and the one that it ends with.
     var line: Int
     var lastLine: Int
-    /// The cells' bytes one after the other; `ends` tells where each ends.
+    /// The cells' bytes one after the other; `ends` has the end of each.
     var bytes: [UInt8] = []
     var ends: [Int] = []
     var isQuoted: [Bool] = []
-    /// As it stands in the file, without its end.
+    /// As the file has it, without its end.
     var text: [UInt8] = []
-    /// What is wrong with it by itself.
+    /// The mistake of the row by itself, if it has one.
     var flaw: String?
 
     /// Nil for bytes that are no text.

@@ -12,14 +12,14 @@ extension Import {
   package final class DanglingLines {
     /// By the path of the source, then by line.
     fileprivate var reasons: [String: [Int: MutationError]] = [:]
-    /// What can be read once only, by its path: where a copy is.
+    /// The copies of sources that can be read once only, by the paths of the sources.
     fileprivate var copies: [String: String] = [:]
     private var folder: TemporaryFolder?
 
     func reason(_ path: String, _ line: Int) -> MutationError? { reasons[path]?[line] }
     func copy(of path: String) -> String { copies[path] ?? path }
 
-    /// Copies a stream into a file of the same name, which tells the format.
+    /// Copies a stream into a file of the same name, from which the format follows.
     fileprivate func keep(_ path: String) throws(NodeError) {
       guard copies[path] == nil else { return }
       let folder: TemporaryFolder
@@ -95,8 +95,8 @@ struct DanglingReference {
 
 extension WriteTransaction {
   /// With `refusesDangling`: every reference that is being written leads to a record that exists, or to the one that is
-  /// being made, or is noted in `dangling`. The key is written only when the record is made. `changed`: which of the
-  /// values are written for their own sake, and not because others are; all, if it is nil.
+  /// being made, or is noted in `dangling`. The key is written only when the record is made. `changed`: the
+  /// values that are written for their own sake, and not because others are. Nil: all.
   func checkReferences(
     _ model: Model, _ key: Key, _ values: [Assignment], changed: [Assignment]? = nil, isNew: Bool = false
   ) throws(NodeError) {

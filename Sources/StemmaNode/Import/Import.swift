@@ -16,7 +16,7 @@ package struct Import {
     package var isDryRun = false
     /// Treat `create` as `upsert`.
     package var isUpsert = false
-    /// What is read; nil: what the file's name says.
+    /// The format of the files; nil: the one that a file's name says.
     package var format: Format?
     /// The model of lines that name none, and of rows.
     package var model: String?
@@ -46,11 +46,11 @@ package struct Import {
 
   package let node: Node
   package let options: Options
-  /// Told after each commit.
+  /// Called after each commit.
   package var progress: (Summary) throws -> Void = { _ in }
   /// Called when everything that came is durable and the source keeps its reader waiting.
   package var silence: () -> Void = {}
-  /// Told what a person should know about the source; one sentence each.
+  /// Called with notes on the source for a person, of one sentence each.
   package var notice: (String) -> Void = { _ in }
   /// Given a line that cannot be taken; if nil, such a line ends the import.
   package var reject: ((_ line: Int, _ text: UnsafeRawBufferPointer, NodeError) throws -> Void)?
@@ -84,7 +84,7 @@ package struct Import {
   }
 
   func reading(_ path: String) throws(NodeError) -> Reading {
-    // What a shell calls `/dev/fd/63` is another stream each time.
+    // The path `/dev/fd/63` of a shell is another stream each time.
     let isNameless = path == "-" || path.hasPrefix("/dev/") || path.hasPrefix("/proc/")
     let name = isNameless ? "-" : path.fileName
     return Reading(
@@ -205,13 +205,14 @@ package struct Import {
     var batch = try self.batch(of: reading)
     // After a refusal the tables have to catch up with the rest of its series: the next one is short.
     var isCareful = false
-    // Whether the tables were found to be damaged, and made anew.
+    // Whether the tables were found to be corrupt, and rebuilt.
     var isRemade = false
     // While a stream is silent nothing is held: what came is durable and shown, and others can write.
     var isSilent = false
     while !batch.isEmpty {
       var refusal: Refusal?
-      // What ends the input is told when everything before it is durable, so that the line to go on with is right.
+      // An error that ends the input is thrown when everything before it is durable, so that the line to go on with is
+      // right.
       var failure: (any Error)?
       do {
         try node.series { series in

@@ -2,20 +2,19 @@ import StemmaEvents
 import StemmaLog
 import StemmaSchema
 
-/// Where an import takes its mutations from, one after the other.
+/// The source of an import's mutations, one after the other.
 protocol MutationSource: AnyObject {
   /// The next mutation; nil at the end.
   ///
-  /// - Throws: `SourceError` where the source cannot be read on. What is wrong with one mutation alone is told in the
-  ///   item.
+  /// - Throws: `SourceError` where the source cannot be read on. The item has the error of a single mutation.
   func next() throws(SourceError) -> SourceItem?
-  /// False if nobody can say when the next mutation comes: its writer has not written it yet.
+  /// False if it is unknown when the next mutation comes: its writer has not written it yet.
   var isReady: Bool { get }
   /// How many lines were read, those without a mutation included.
   var lineNumber: Int { get }
   /// How many bytes were read, as they are stored; 0 where that is not known.
   var bytesRead: Int { get }
-  /// What a file of refused lines has to begin with so that it can be imported; empty: nothing.
+  /// The beginning that a file of refused lines needs to be imported; empty: none.
   var header: [UInt8] { get }
   /// Warnings about the part of the source that was read; one sentence each.
   var notices: [String] { get }
@@ -35,7 +34,7 @@ struct SourceItem: Sendable {
   /// The line that it ends with.
   var lastLine: Int
   var mutation: Result<Mutation, MutationError>
-  /// As it stands in the source, without the end of its last line; empty unless it may have to be written out.
+  /// As the source has it, without the end of its last line; empty unless it may have to be written out.
   var text: [UInt8]
   /// Nil where the source is no feed.
   var position: FeedPosition?
@@ -48,7 +47,7 @@ struct SourceError: Error {
 }
 
 extension Import {
-  /// What an import reads.
+  /// The format of an import's files.
   package enum Format: String, CaseIterable, Sendable {
     case ndjson, csv, tsv, sqlite, debezium, couchdb
 

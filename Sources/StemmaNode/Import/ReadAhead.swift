@@ -6,11 +6,11 @@ import StemmaLog
 final class ReadAhead: MutationSource {
   private struct Piece: Sendable {
     var items: [SourceItem]
-    /// What the source has found out by now.
+    /// The header, notices and size of the part of the source that was read.
     var header: [UInt8]
     var notices: [String]
     var bytesRead: Int
-    /// What follows the last item: how many lines there are, or why there are no more.
+    /// The end behind the last item: the number of lines, or the reason why there are no more.
     var end: Result<Int, SourceError>?
   }
 

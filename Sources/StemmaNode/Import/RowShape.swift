@@ -37,7 +37,7 @@ struct RowShape {
     isKey = fields.map { key.contains($0.name) }
   }
 
-  /// What an empty cell means: null, or the empty text where null cannot be.
+  /// The value of an empty cell: null, or the empty text where null cannot be.
   func empty(_ column: Int) -> JSON {
     let field = fields[column]
     let isText = !field.type.isList && field.type.scalar == .string

@@ -17,10 +17,10 @@ package struct LogFilter: Sendable {
   package var commits: Set<CommitID>?
   /// Stored names, of which an event writes at least one; empty: whatever it writes.
   package var fields: Set<String> = []
-  /// Of which one occurs in the note, in who or what made the commit, in the key or in a value; empty: whatever stands
-  /// there.
+  /// One of them has to occur in the note, in the author or source of the commit, in the key or in a value. Empty: any
+  /// event.
   package var texts: [String] = []
-  /// Of which one made the commit; empty: whoever made it.
+  /// One of them has to have made the commit. Empty: any author.
   package var authors: Set<String> = []
   /// The first and the last one, both included.
   package var since: Moment?
@@ -67,7 +67,7 @@ package struct LogFilter: Sendable {
       || until != nil
   }
 
-  /// Whether events can be told apart without making them: nothing is asked of key, fields and notes.
+  /// Whether the filter can decide without making events: it asks nothing of key, fields and notes.
   package var needsNoEvents: Bool { key == nil && fields.isEmpty && readsNoNotes }
 
   /// As `contains`, of a filter that `needsNoEvents`. The scope is left to the reader.

@@ -158,8 +158,8 @@ package final class ReadConnection {
     return index
   }
 
-  /// Runs `body`. Once the task that it runs in is cancelled, SQLite ends a statement of it within a few microseconds: it asks
-  /// after so many steps of its machine (sqlite.org/c3ref/progress_handler.html), also inside of one row.
+  /// Runs `body`. Once its task is cancelled, SQLite ends a statement of it within a few microseconds. It asks after so
+  /// many steps of its machine, also inside of one row (sqlite.org/c3ref/progress_handler.html).
   ///
   /// - Throws: `CancellationError` in the place of any error of a cancelled task.
   package func endingWhenCancelled<Result>(_ body: () throws -> Result) throws -> Result {

@@ -4,8 +4,8 @@ import StemmaSchema
 /// Functions of ours beside SQLite's own. Every connection knows them; no table and no index names one, so any other program
 /// reads the file.
 package enum SQLFunction: String, CaseIterable, Sendable {
-  /// The point in time that an AWSDateTime stands for, in milliseconds since 1970, in whatever zone it is written; null for
-  /// what is none. A floating-point number is them already, of a time that has no text. SQLite's own functions know no offset
+  /// The point in time of an AWSDateTime, in milliseconds since 1970, in whatever zone it is written; null for any
+  /// other value. A floating-point number is them already, of a time that has no text. SQLite's own functions know no offset
   /// with seconds, and none of 15 hours.
   case milliseconds = "stemma_milliseconds"
   /// The inverse, in UTC; a floating-point number stays what it is.
@@ -14,6 +14,11 @@ package enum SQLFunction: String, CaseIterable, Sendable {
   case unescaped = "stemma_unescaped"
   /// How many Unicode scalars a text has; null for what is none. SQLite's own function counts as far as to U+0000.
   case scalarCount = "stemma_scalar_count"
+  /// Of a child's `_state` and a `ReferenceRank`: the rank of the write of its reference, a blob. Of several children
+  /// of one parent a `hasOne` shows the one with the highest.
+  case referenceRank = "stemma_reference_rank"
+
+  private var argumentCount: Int32 { self == .referenceRank ? 2 : 1 }
 
   /// Stands in front of a digit: 0 for U+0000, 1 for itself.
   private static let escape: UInt8 = 1
@@ -42,7 +47,8 @@ package enum SQLFunction: String, CaseIterable, Sendable {
     let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC
     for function in allCases {
       let code = sqlite3_create_function_v2(
-        connection.handle, function.rawValue, 1, flags, nil, function.body, nil, nil, nil)
+        connection.handle, function.rawValue, function.argumentCount, flags, nil, function.body, nil, nil, nil
+      )
       guard code == SQLITE_OK else { throw connection.failure(code) }
     }
   }
@@ -50,7 +56,7 @@ package enum SQLFunction: String, CaseIterable, Sendable {
   private typealias Body =
     @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
 
-  /// SQLite calls it with one argument.
+  /// SQLite calls it with `argumentCount` arguments.
   private var body: Body {
     switch self {
     case .milliseconds:
@@ -85,6 +91,25 @@ package enum SQLFunction: String, CaseIterable, Sendable {
           return
         }
         sqlite3_result_int64(context, Int64(count))
+      }
+    case .referenceRank:
+      { context, _, arguments in
+        guard let state = arguments?[0], let reference = ReferenceRank.of(arguments?[1]) else {
+          sqlite3_result_null(context)
+          return
+        }
+        // The pointer first: asking for the size may otherwise convert the value under it.
+        let start = sqlite3_value_blob(state)
+        let bytes = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(state)))
+        do {
+          guard let rank = try reference.rank(of: bytes) else {
+            sqlite3_result_null(context)
+            return
+          }
+          rank.withUnsafeBytes {
+            sqlite3_result_blob64(context, $0.baseAddress, UInt64($0.count), Statement.copied)
+          }
+        } catch { sqlite3_result_error_code(context, SQLITE_CORRUPT) }
       }
     }
   }

@@ -244,7 +244,7 @@ extension TableLayout {
     if conflict.kind == .delete || model.conflictPolicy == .optimistic { return nil }
     let names = conflict.fields.map(declaredName)
     if names.count == 1 { return names[0] }
-    // Where only the other model declares the reference, one of its fields stands for all.
+    // If only the other model declares the reference, one field suffices to find it.
     return model.relationships.first { relationship in
       relationship.storesReference && names.contains { relationship.referenceFields.contains($0) }
     }?.name ?? names.first

@@ -104,11 +104,7 @@ extension TablesReader {
       guard let write = child.write(ofReference: fields, state) else { continue }
       rivals.append(Rival(key: key, write: write))
     }
-    return rivals.sorted { a, b in
-      if a.write.version != b.write.version { return a.write.version > b.write.version }
-      if a.write.timestamp != b.write.timestamp { return a.write.timestamp > b.write.timestamp }
-      return a.write.dot != b.write.dot ? a.write.dot > b.write.dot : a.key < b.key
-    }
+    return rivals.sorted { ReferenceRank.isAbove(($0.write, $0.key), ($1.write, $1.key)) }
   }
 }
 

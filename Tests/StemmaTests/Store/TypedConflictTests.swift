@@ -3,6 +3,14 @@ import Testing
 
 @testable import Stemma
 
+@Table private struct Site {
+  @Selection struct ID: Hashable {
+    let country: String
+    let city: String
+  }
+  let id: ID
+}
+
 @Table private struct Shipment {
   @Selection struct ID: Hashable {
     let depot: String
@@ -14,6 +22,9 @@ import Testing
   @Column(as: [Int].JSONRepresentation.self) var sizes: [Int] = []
   var reminderId: UUID?
   @BelongsTo("reminderId") var reminder: Reminder?
+  var country: String?
+  var city: String?
+  @BelongsTo("country", "city") var site: Site?
 }
 
 /// What conflicts and events say, as properties of a model have it.
@@ -65,7 +76,29 @@ struct TypedConflictTests {
     }
   }
 
-  @Test("of a reference that is in conflict the candidates name the fields")
+  @Test("of a reference of several fields that is in conflict each candidate gives the value of each field")
+  func longReference() async throws {
+    let (here, _) = try await stores([
+      {
+        $0.country = "de"
+        $0.city = "Ulm"
+      },
+      {
+        $0.country = "fr"
+        $0.city = "Metz"
+      },
+    ])
+    let conflict = try #require(try await here.conflicts(of: Shipment.self).first { $0.kind == .value })
+    #expect(conflict.field == "site" && conflict.candidates.count == 2)
+    for candidate in conflict.candidates {
+      let city = try candidate.value(\.city, of: Shipment.self)
+      let country = try candidate.value(\.country, of: Shipment.self)
+      #expect(city == "Ulm" && country == "de" || city == "Metz" && country == "fr")
+      #expect(try candidate.value(\.title, of: Shipment.self) == nil)
+    }
+  }
+
+  @Test("of a reference of one field that is in conflict each candidate gives its value")
   func reference() async throws {
     let ids = [UUID(), UUID()]
     let (here, _) = try await stores([{ $0.reminderId = ids[0] }, { $0.reminderId = ids[1] }])

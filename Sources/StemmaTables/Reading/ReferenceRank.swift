@@ -1,0 +1,63 @@
+import GRDBSQLite
+import StemmaEvents
+import StemmaMerge
+import StemmaSchema
+
+/// Ranks the children of a parent by the writes of their references, for statements that show one of them:
+/// `stemma_reference_rank(child._state, ?)`, with this as the parameter.
+package final class ReferenceRank: Sendable {
+  private let child: TableLayout
+  private let fields: [String]
+
+  /// Names the type of the pointer to SQLite, which keeps the address (sqlite.org/bindptr.html).
+  private static let pointerType: StaticString = "stemma_reference"
+
+  /// - Parameter fields: the reference fields of `child`, as the node's schema has it.
+  package init(_ child: Model, _ fields: [String]) {
+    self.child = TableLayout(child)
+    self.fields = fields
+  }
+
+  /// Whether a parent shows child `a` rather than `b`: by the writes of their references, then the lower key.
+  static func isAbove(_ a: (write: Candidate, key: Key), _ b: (write: Candidate, key: Key)) -> Bool {
+    let (first, second) = (a.write, b.write)
+    return (first.version, first.timestamp, first.dot, b.key)
+      > (second.version, second.timestamp, second.dot, a.key)
+  }
+
+  /// Bytes that sort as the writes in `isAbove`; nil if no event has written the reference.
+  ///
+  /// - Throws: for bytes that no row has. The checksum is not read, as it covers columns, too.
+  func rank(of sealed: UnsafeRawBufferPointer) throws(MergeError) -> [UInt8]? {
+    let state = try RecordState(decoding: StateSeal.state(in: sealed), child.rules) { _ in .null }
+    guard let write = child.write(ofReference: fields, state) else { return nil }
+    let numbers = [
+      write.version.rawValue, write.timestamp.milliseconds << 16 | UInt64(write.timestamp.counter),
+      write.dot.origin.rawValue, write.dot.sequence.rawValue,
+    ]
+    return numbers.flatMap { number in withUnsafeBytes(of: number.bigEndian) { Array($0) } }
+  }
+
+  /// The object that was bound; nil for any other value.
+  static func of(_ value: OpaquePointer?) -> ReferenceRank? {
+    withPointerType { type in
+      sqlite3_value_pointer(value, type).map { Unmanaged<ReferenceRank>.fromOpaque($0).takeUnretainedValue() }
+    }
+  }
+
+  fileprivate static func withPointerType<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    body(UnsafeRawPointer(pointerType.utf8Start).assumingMemoryBound(to: CChar.self))
+  }
+}
+
+extension Statement {
+  /// Keeps `reference` until the parameter is bound anew or cleared.
+  package func bind(_ index: Int32, _ reference: ReferenceRank) {
+    let pointer = Unmanaged.passRetained(reference).toOpaque()
+    ReferenceRank.withPointerType { type in
+      _ = sqlite3_bind_pointer(handle, index, pointer, type) { pointer in
+        if let pointer { Unmanaged<ReferenceRank>.fromOpaque(pointer).release() }
+      }
+    }
+  }
+}
