@@ -53,14 +53,14 @@ package enum Explanations {
     case .malformedInput(_, let what): what
     case .cannotRead(let path, let code): "cannot read \(path): \(system(code))"
     case .importLine(let source, let line, let reason, let resume, let earlier):
-      "\(source):\(line): \(text(of: reason)); "
+      "\(source):\(line): \(clause(of: reason)); "
         + (resume.map {
           "nothing of its commit was written; "
             + (earlier.map { "an earlier import is durable through line \($0), " } ?? remedy(of: reason))
             + "go on with --from-line \($0)"
         } ?? "this was only tried, and nothing was written")
     case .importEnded(let source, let reason, let resume):
-      "\(text(of: reason)); \(source) is durable through line \(resume - 1), go on with --from-line \(resume)"
+      "\(clause(of: reason)); \(source) is durable through line \(resume - 1), go on with --from-line \(resume)"
     case .unknownRemote(let name, let known):
       "`\(name)` is neither a remote\(known.isEmpty ? "" : " (there are \(known.joined(separator: ", ")))") nor a directory with a node"
     case .notAPeer(let path, let reason): "\(path): \(reason)"
@@ -80,6 +80,12 @@ package enum Explanations {
         + "`\(command("repair --fork", at: path))` mends that, and nothing is written or exchanged before"
     case .abandoned: "the commit was given up; nothing of it was written"
     }
+  }
+
+  /// The text of an error, to be followed by a semicolon.
+  private static func clause(of error: NodeError) -> String {
+    let text = text(of: error)
+    return text.hasSuffix(".") ? String(text.dropLast()) : text
   }
 
   /// What comes before an import goes on. Of a file that is damaged the error itself says it.
