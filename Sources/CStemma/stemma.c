@@ -17,7 +17,11 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
+#if defined(__linux__)
+#include <sys/vfs.h>
+#endif
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static uint32_t table[8][256];
@@ -111,6 +115,50 @@ int stemma_identity(int descriptor, struct stemma_file_identity *identity) {
 #endif
   return 0;
 }
+
+#if defined(__linux__)
+// Numbers of linux/magic.h: NFS, CIFS, SMB2, 9P.
+static int has_queues(int descriptor) {
+  struct statfs s;
+  if (fstatfs(descriptor, &s) != 0) return 0;
+  uint32_t type = (uint32_t)s.f_type;
+  return type != 0x6969 && type != 0xff534d42u && type != 0xfe534d42u && type != 0x01021997;
+}
+
+int stemma_queue(int descriptor, uint64_t *place) {
+  *place = 0;
+  if (!has_queues(descriptor)) return 0;
+  struct timespec now;
+  if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return errno;
+  uint64_t wanted = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 1;
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)wanted, .l_len = 1};
+  while (fcntl(descriptor, F_OFD_SETLK, &lock) != 0) {
+    if (errno != EAGAIN && errno != EACCES) return errno;
+    lock.l_start += 1;
+  }
+  *place = (uint64_t)lock.l_start;
+  return 0;
+}
+
+int stemma_is_queued(int descriptor, uint64_t place) {
+  // Length 0: to the end of all offsets.
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = (off_t)place};
+  if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return -1;
+  return lock.l_type != F_UNLCK;
+}
+#else
+int stemma_queue(int descriptor, uint64_t *place) {
+  (void)descriptor;
+  *place = 0;
+  return 0;
+}
+
+int stemma_is_queued(int descriptor, uint64_t place) {
+  (void)descriptor;
+  (void)place;
+  return 0;
+}
+#endif
 
 // The signatures are those of libdeflate.h, version 1; its header is not needed.
 static struct {

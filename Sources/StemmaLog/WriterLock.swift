@@ -4,6 +4,9 @@ import StemmaEvents
 /// it. Held per group of commits, not per process; readers never take it. The operating system releases it
 /// when the holder dies.
 ///
+/// A writer that finds the lock taken enters the file's queue, and the lock goes to the first in it. A writer that is
+/// stopped (SIGSTOP) keeps its place, so a writer that has waited for half of its time asks for the lock out of turn.
+///
 /// A second line names the holder that writes more than once. Whoever gets the lock writes its own lines before it
 /// does anything else, so a holder that finds its lines still there knows that nobody else has written meanwhile.
 package final class WriterLock {
@@ -29,15 +32,21 @@ package final class WriterLock {
     let file = try fileSystem.open(path, .openOrCreate)
     var waited: UInt32 = 0
     var pause: UInt32 = 1
-    while try !file.tryLock() {
+    var isQueued = false
+    while true {
+      let letsOthersFirst = waited < milliseconds / 2
+      let isNext = letsOthersFirst ? try !file.isBehindOthers() : true
+      if isNext, try file.tryLock() { break }
       guard waited < milliseconds else {
         let holder = String(decoding: try file.read(at: 0, count: Self.limit), as: UTF8.self)
         throw .inUse(path: path, pid: Int32(holder.prefix { $0 != "\n" }))
       }
+      if !isQueued { try file.enqueue() }
+      isQueued = true
       pause = min(pause, milliseconds - waited)
       System.sleep(milliseconds: pause)
       waited += pause
-      pause = min(pause * 2, 20)
+      pause = min(pause * 2, Self.longestPause)
     }
     self.file = file
     let lines = "\(pid)\n" + (holder.map { "\($0.number)\n" } ?? "")
@@ -58,6 +67,8 @@ package final class WriterLock {
     precondition(found == text, "nobody writes the file but the holder of the lock")
   }
 
+  /// How long the first in the queue may leave a free lock, in milliseconds.
+  private static let longestPause: UInt32 = 8
   /// More than a pid and a holder take.
   private static let limit = 64
 

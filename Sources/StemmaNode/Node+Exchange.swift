@@ -199,11 +199,13 @@ extension Node {
   ) throws(NodeError) -> ExchangeReport {
     let report: ExchangeReport
     do throws(NodeError) { report = try body() } catch {
-      // The error of the exchange is thrown, also if it cannot be recorded.
+      // The error of the exchange is thrown, also if it cannot be recorded, which is a notice.
       if !error.isInUse {
         do throws(NodeError) {
           try record(LastExchange(at: ports.clock.milliseconds(), error), address)
-        } catch {}
+        } catch {
+          notices.append("the failed exchange was not recorded: \(Explanations.text(of: error))")
+        }
       }
       // Advice for now, which the record of the exchange does not keep.
       if mark.unfinishedClone != nil, case .notAPeer(let path, let reason) = error {

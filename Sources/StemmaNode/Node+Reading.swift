@@ -7,7 +7,27 @@ import StemmaReplication
 import StemmaTables
 
 extension Node {
+  /// How often a read is begun if other processes replace the tables before it.
+  private static let readingAttempts = 10
+
+  /// Reads one committed state of the tables; of tables that another process has rebuilt, the new ones.
+  ///
+  /// - Throws: `.tables(.replaced)` if they are replaced again and again, or by this process under its own lock.
   func reading<Result>(_ body: (TablesReader) throws -> Result) throws(NodeError) -> Result {
+    for _ in 1..<Self.readingAttempts {
+      // A body that has begun may have given results, so it is not repeated.
+      var isBegun = false
+      do throws(NodeError) {
+        return try readingOnce { reader in
+          isBegun = true
+          return try body(reader)
+        }
+      } catch .tables(.replaced) where !isBegun && !isLocked { try takeInOthers() }
+    }
+    return try readingOnce(body)
+  }
+
+  private func readingOnce<Result>(_ body: (TablesReader) throws -> Result) throws(NodeError) -> Result {
     try Self.wrapping {
       try tables.read({ $0 as any Error }) { (reader) throws(any Error) in try body(reader) }
     }

@@ -72,6 +72,8 @@ package final class Node {
   /// Whether mark and schema are those of the files: nobody else has held the lock since they were read.
   private var knowsOwnFiles = false
   private let holder = WriterLock.Holder(random: SystemRandomSource())
+  /// Whether a `locked` of this instance is under way, inside of which it cannot take the lock again.
+  private(set) var isLocked = false
 
   init(
     directory: String, mark: NodeMark, schema: Schema, options: OpeningOptions, log: Log, tables: Tables
@@ -137,10 +139,18 @@ package final class Node {
     readingAlways: Bool, _ body: (Bool) throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
     let lock = try takeLock()
-    defer { lock.release() }
+    isLocked = true
+    defer {
+      isLocked = false
+      lock.release()
+    }
     do throws(NodeError) {
       let isShared = !knowsOwnFiles
-      if isShared { try takeIn() }
+      if isShared {
+        try takeIn()
+        // Before anything reads them.
+        if tables.isReplaced { try reopenTables() }
+      }
       if isShared || readingAlways {
         // What another process decided and died over.
         try finishGivingUp(options.progress)
@@ -228,6 +238,7 @@ package final class Node {
   // MARK: Tables
 
   func reopenTables() throws(NodeError) {
+    applied = nil
     tables = try Self.openTables(directory, schema, log, mark, options).tables
   }
 

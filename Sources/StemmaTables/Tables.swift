@@ -246,7 +246,8 @@ package final class Tables: Sendable {
         do throws(Failure) { return .success(try body(reader)) } catch { return .failure(error) }
       }
     } catch {
-      throw wrap(.from(error, path))
+      // A connection for reading that is opened meanwhile may find no file, or the next one.
+      throw wrap(mode == .readWrite && isReplaced ? .replaced(path: path) : .from(error, path))
     }
     return try outcome.get()
   }

@@ -134,6 +134,23 @@ import Testing
     }
   }
 
+  @Test(arguments: Conformer.allCases) func openFilesQueueForTheLock(_ conformer: Conformer) throws {
+    try withDirectory(conformer) { system, directory in
+      let files = try (0..<3).map { _ in try system.open(directory + "/lock", .openOrCreate) }
+      #expect(try files.map { try $0.isBehindOthers() } == [false, false, false])
+      try files[1].enqueue()
+      try files[0].enqueue()
+      #expect(try files.map { try $0.isBehindOthers() } == [true, false, true])
+      // The lock itself knows of no queue, and changes none.
+      #expect(try files[2].tryLock())
+      #expect(try files.map { try $0.isBehindOthers() } == [true, false, true])
+      files[1].close()
+      #expect(try !files[0].isBehindOthers())
+      files[0].close()
+      #expect(try !files[2].isBehindOthers())
+    }
+  }
+
   @Test(arguments: Conformer.allCases) func aClosedFileIsOfNoUse(_ conformer: Conformer) throws {
     try withDirectory(conformer) { system, directory in
       let file = try system.open(directory + "/f", .create)

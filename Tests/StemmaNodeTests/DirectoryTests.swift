@@ -75,6 +75,22 @@ import Testing
     #expect(try bench.open("a").digestTexts == digests)
   }
 
+  /// The failure to record it was swallowed.
+  @Test func aFailedExchangeThatCannotBeRecordedIsANotice() throws {
+    let bench = try Bench()
+    let files = FailingFileSystem()
+    try { _ = try bench.node("b", Self.note) }()
+    let node = try bench.node("a", Self.note, on: files)
+    try node.addRemote("b", bench.path("b"))
+    let before = node.notices
+    files.fail(from: 1)
+    #expect(throws: NodeError.self) {
+      try node.exchange(
+        with: node.mark.remotes[0], pulls: true, pushes: false, partitions: [], progress: { _, _ in })
+    }
+    #expect(node.notices.count == before.count + 1)
+  }
+
   /// The log went back to a backup, the tables did not: they hold events that the log lacks.
   @Test func aRestoredOlderLogIsNoticedByTheTables() throws {
     let bench = try Bench()

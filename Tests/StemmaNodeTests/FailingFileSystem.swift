@@ -77,5 +77,11 @@ private final class FailingFile: File {
   func tryLock() throws(LogError) -> Bool {
     try system.perform(path) { () throws(LogError) in try base.tryLock() }
   }
+  func enqueue() throws(LogError) {
+    try system.perform(path) { () throws(LogError) in try base.enqueue() }
+  }
+  func isBehindOthers() throws(LogError) -> Bool {
+    try system.perform(path) { () throws(LogError) in try base.isBehindOthers() }
+  }
   func close() { base.close() }
 }

@@ -136,6 +136,7 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
   var failure: ExitCode?
   for peer in peers {
     let bar = ProgressBar(peer.name)
+    let told = node.notices.count
     let outcome = Result { () throws(NodeError) in
       try node.exchange(with: peer, pulls: pulls, pushes: pushes, partitions: options.partition) {
         bar.update($0, of: $1)
@@ -156,6 +157,7 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
     switch outcome {
     case .success(let made): report = made
     case .failure(let met):
+      for notice in node.notices.dropFirst(told) { Output.warning(notice) }
       note(met)
       if isArray { results.append(.object(members + [("error", .string(Explanation(met).message))])) }
       continue

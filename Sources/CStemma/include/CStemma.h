@@ -17,6 +17,14 @@ struct stemma_file_identity {
 };
 int stemma_identity(int descriptor, struct stemma_file_identity *identity);
 
+// Queue for the flock of an open file: each waiter locks one byte (fcntl, F_OFD_SETLK), at the offset that is the time at which it
+// came. The kernel releases the byte with the open file, so a waiter that is killed leaves the queue.
+// `stemma_queue` takes a place; the place is 0 where there are no queues: with another kernel than Linux, and in file systems where
+// a server keeps both kinds of locks as one. Returns 0, or errno.
+// `stemma_is_queued` asks for other open files in the queue, before `place` if that is not 0. Returns 1, 0, or -1 with errno.
+int stemma_queue(int descriptor, uint64_t *place);
+int stemma_is_queued(int descriptor, uint64_t place);
+
 // Inflates raw deflate with libdeflate, which is twice as fast as zlib, if this machine has it (Debian: libdeflate0).
 // Returns 1 if the stream gave exactly `count` bytes and ended with its input, 0 if not, -1 without the library. Never
 // writes beyond `count`. Unlike zlib it takes some streams that no compressor writes, such as one with a reserved distance.

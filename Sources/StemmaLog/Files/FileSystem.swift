@@ -63,6 +63,11 @@ package protocol File: AnyObject, Sendable {
   /// Takes the advisory lock of the whole file without waiting; false if another open file has it. It goes
   /// with `close` and with the process.
   func tryLock() throws(LogError) -> Bool
+  /// Takes the last place in the queue for that lock, once. Like the lock, it goes with `close` and with the process.
+  /// Does nothing in a file system that has no queues.
+  func enqueue() throws(LogError)
+  /// Whether other open files are in the queue, before this one if it is in it.
+  func isBehindOthers() throws(LogError) -> Bool
   func close()
 }
 

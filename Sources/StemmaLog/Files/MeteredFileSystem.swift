@@ -46,5 +46,7 @@ private final class MeteredFile: File {
   func size() throws(LogError) -> UInt64 { try base.size() }
   func identity() throws(LogError) -> FileIdentity { try base.identity() }
   func tryLock() throws(LogError) -> Bool { try base.tryLock() }
+  func enqueue() throws(LogError) { try base.enqueue() }
+  func isBehindOthers() throws(LogError) -> Bool { try base.isBehindOthers() }
   func close() { base.close() }
 }

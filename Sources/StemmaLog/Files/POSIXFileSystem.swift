@@ -102,6 +102,8 @@ private final class POSIXFile: File {
 
   private let descriptor: Atomic<Int32>
   private let path: String
+  /// In the queue for the lock; 0: none.
+  private let place = Atomic<UInt64>(0)
 
   init(descriptor: Int32, path: String) {
     self.descriptor = Atomic(descriptor)
@@ -191,6 +193,17 @@ private final class POSIXFile: File {
       if case .system(_, _, EWOULDBLOCK) = error { return false }
       throw error
     }
+  }
+
+  func enqueue() throws(LogError) {
+    var found: UInt64 = 0
+    let code = stemma_queue(number, &found)
+    guard code == 0 else { throw .system(path: path, operation: "fcntl", errno: code) }
+    place.store(found, ordering: .releasing)
+  }
+
+  func isBehindOthers() throws(LogError) -> Bool {
+    try System.retrying(path, "fcntl") { stemma_is_queued(number, place.load(ordering: .acquiring)) } > 0
   }
 
   func close() {

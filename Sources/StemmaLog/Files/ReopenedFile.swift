@@ -25,6 +25,8 @@ final class ReopenedFile: File {
   func sync() throws(LogError) { throw refusal("fdatasync") }
   func truncate(to size: UInt64) throws(LogError) { throw refusal("ftruncate") }
   func tryLock() throws(LogError) -> Bool { throw refusal("flock") }
+  func enqueue() throws(LogError) { throw refusal("fcntl") }
+  func isBehindOthers() throws(LogError) -> Bool { throw refusal("fcntl") }
   func close() {}
 
   private func refusal(_ operation: String) -> LogError {

@@ -188,7 +188,7 @@ extension Node {
       name: { mark.displayName(of: $0) })
     let partitions = Set((Array(cut.keys) + dropped.keys).map(\.partition))
     try Self.wrapping {
-      try tables.read({ $0 as any Error }) { (reader) throws(any Error) in
+      try reading { reader in
         try reader.forEachState(in: { partitions.contains($0) }) { model, key, partition, state in
           let record = RecordKey(partition: partition, model: model.storedName, key: key)
           restatement.remember(record, state, reader.tableSet.rules(of: model)) { dot in

@@ -95,12 +95,25 @@ final class SimulatedFile: File {
     }
   }
 
+  func enqueue() throws(LogError) {
+    try requireWritable("fcntl")
+    try perform("fcntl") { (state) throws(LogError) in state.inodes[inode]?.queue.append(number) }
+  }
+
+  func isBehindOthers() throws(LogError) -> Bool {
+    try perform("fcntl") { (state) throws(LogError) in
+      guard let first = state.inodes[inode]?.queue.first else { return false }
+      return first != number
+    }
+  }
+
   func close() {
     guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
     system.closed { state in
       guard state.epoch == epoch else { return }
       state.open[number] = nil
       if state.inodes[inode]?.lockedBy == number { state.inodes[inode]?.lockedBy = nil }
+      state.inodes[inode]?.queue.removeAll { $0 == number }
     }
   }
 }

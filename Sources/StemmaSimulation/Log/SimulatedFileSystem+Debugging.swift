@@ -22,7 +22,9 @@ extension SimulatedFileSystem {
           state.inodes.values.allSatisfy { $0.dropped.isEmpty }, "who does not lie takes all writes")
       }
       if state.open.isEmpty {
-        precondition(state.inodes.values.allSatisfy { $0.lockedBy == nil }, "a lock goes with its file")
+        precondition(
+          state.inodes.values.allSatisfy { $0.lockedBy == nil && $0.queue.isEmpty },
+          "a lock goes with its file, and so does a place in the queue")
       }
       if state.queue.isEmpty {
         precondition(state.names == state.durableNames, "all names are durable where nothing is queued")

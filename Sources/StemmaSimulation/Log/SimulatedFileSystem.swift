@@ -65,6 +65,8 @@ package final class SimulatedFileSystem: FileSystem {
     var dropped: [Range<Int>] = []
     /// The open file that holds the lock.
     var lockedBy: Int?
+    /// The open files in the queue for it.
+    var queue: [Int] = []
   }
 
   enum Entry: Hashable, Sendable {
