@@ -53,16 +53,18 @@ extension Log {
   }
 
   /// As `events`, or `eventsNewestFirst`, without making the events: for those who look at all of them and need
-  /// few, or only a part of each.
+  /// few, or only a part of each. With `times`, blocks without an event of these times are not read; the others give
+  /// all of their events.
   package func scan(
     from: Position = Position(file: 0, index: 0), to: Position? = nil,
-    partitions filter: PartitionFilter? = nil, newestFirst: Bool = false, around omissions: Omissions? = nil
+    partitions filter: PartitionFilter? = nil, times: ClosedRange<Timestamp>? = nil,
+    newestFirst: Bool = false, around omissions: Omissions? = nil
   ) -> EventScan {
     let range = from..<max(from, to ?? readEnd)
     return EventScan(
       source: ArrivalSource(
         views, range: range, filter: filter, direction: newestFirst ? .newestFirst : .oldestFirst,
-        fileSystem: fileSystem, around: omissions))
+        fileSystem: fileSystem, around: omissions, times: times))
   }
 
   /// Events before `to` in the order of (partition, model, key), those of one key in arrival order.

@@ -129,22 +129,23 @@ extension Node {
   }
 
   private func describe(
-    _ conflict: OpenConflict, _ description: EventDescription, _ events: [EventName: CandidateEvent]
+    _ conflict: OpenConflict, _ description: EventDescription, _ events: [EventName: CandidateEvent?]
   ) throws -> ConflictDescription {
     guard let model = schema.model(named: conflict.model) else {
       throw MutationError.unknownModel(conflict.model, known: [])
     }
     let deletions = conflict.choices.filter(\.isDeletion).map { ($0.event.dot, $0.version) }
     let candidates = conflict.choices.enumerated().map { index, choice in
-      ConflictDescription.Candidate(
+      let event = events[choice.event] ?? nil
+      return ConflictDescription.Candidate(
         number: index + 1, value: json(choice.value), dot: choice.event.dot,
-        isResolution: events[choice.event]?.isDecision ?? (choice.operation == .resolve),
+        isResolution: event?.isDecision ?? (choice.operation == .resolve),
         event: description.name(choice.event.dot),
         version: choice.version.rawValue, timestamp: choice.timestamp,
         time: description.time(choice.timestamp), origin: description.originName(choice.event.dot.origin),
-        by: events[choice.event]?.by,
+        by: event?.by,
         saw: choice.isDeletion
-          ? [] : (events[choice.event]?.seen(of: deletions) ?? []).map(description.name))
+          ? [] : (event?.seen(of: deletions) ?? []).map(description.name))
     }
     return ConflictDescription(
       kind: conflict.kind, model: conflict.model, key: schema.json(of: conflict.key, model: model),
@@ -167,21 +168,20 @@ extension Node {
   }
 
   /// The events of the candidates. Reads the blocks of the log in which the records stand, each once.
-  private func events(of batch: ConflictBatch) throws -> [EventName: CandidateEvent] {
-    var wanted: Set<EventName> = []
+  private func events(of batch: ConflictBatch) throws -> [EventName: CandidateEvent?] {
+    // Nil: not read yet.
+    var events = [EventName: CandidateEvent?](minimumCapacity: 2 * batch.conflicts.count)
     var records: [RecordKey] = []
-    wanted.reserveCapacity(2 * batch.conflicts.count)
     for conflict in batch.conflicts {
-      for choice in conflict.choices { wanted.insert(choice.event) }
+      for choice in conflict.choices { events.updateValue(nil, forKey: choice.event) }
       records += self.records(of: conflict)
     }
     guard !records.isEmpty else { return [:] }
-    var events = [EventName: CandidateEvent](minimumCapacity: wanted.count)
     // The author of an event that cannot be read stays unnamed.
     var reader = log.events(of: records, around: Omissions())
     while let stored = try reader.next() {
-      guard wanted.contains(stored.event.name) else { continue }
-      events[stored.event.name] = CandidateEvent(stored.event, by: reader.note?.by)
+      guard let place = events.index(forKey: stored.event.name) else { continue }
+      events.values[place] = CandidateEvent(stored.event, by: reader.note?.by)
     }
     return events
   }

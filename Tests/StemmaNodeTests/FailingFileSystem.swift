@@ -1,11 +1,13 @@
 import StemmaLog
 import Synchronization
 
-/// Real files of a process that dies: from some operation on, none is carried out any more.
+/// Real files of a process that dies: from some operation on, none is carried out any more. Counts the bytes that are
+/// read.
 final class FailingFileSystem: FileSystem {
   private struct State {
     var operations = 0
     var last = Int.max
+    var bytesRead = 0
   }
 
   private let base = POSIXFileSystem()
@@ -13,6 +15,9 @@ final class FailingFileSystem: FileSystem {
 
   /// The operation of this number, counted from 1 from now on, fails, and so do all that follow.
   func fail(from operation: Int) { state.withLock { $0 = State(operations: 0, last: operation - 1) } }
+
+  var bytesRead: Int { state.withLock { $0.bytesRead } }
+  fileprivate func count(_ bytes: [UInt8]) { state.withLock { $0.bytesRead += bytes.count } }
 
   fileprivate func perform<Result>(
     _ path: String, _ body: () throws(LogError) -> Result
@@ -59,7 +64,9 @@ private final class FailingFile: File {
   }
 
   func read(at offset: UInt64, count: Int) throws(LogError) -> [UInt8] {
-    try system.perform(path) { () throws(LogError) in try base.read(at: offset, count: count) }
+    let bytes = try system.perform(path) { () throws(LogError) in try base.read(at: offset, count: count) }
+    system.count(bytes)
+    return bytes
   }
   func write(_ bytes: [UInt8], at offset: UInt64) throws(LogError) {
     try system.perform(path) { () throws(LogError) in try base.write(bytes, at: offset) }

@@ -63,8 +63,9 @@ extension Store {
     }
   }
 
-  /// Reads all records as they were. The tables of then are made from the log for it and removed afterwards, which takes
-  /// time in proportion to the log.
+  /// Reads all records as they were. The tables of then are made for it and removed afterwards. If few records have
+  /// changed since, they are made from a copy of the present tables. Otherwise they are made from the log, in time in
+  /// proportion to the log.
   public func asOf<Result: Sendable>(
     _ moment: Moment, _ body: @escaping @Sendable (Past) throws -> Result
   ) async throws -> Result {

@@ -10,6 +10,7 @@ struct ArrivalSource: EventSource {
   private var views: [FileView]
   private let range: Range<Position>
   private let filter: PartitionFilter?
+  private let times: ClosedRange<Timestamp>?
   private let direction: Direction
   private let fileSystem: any FileSystem
   private let omissions: Omissions?
@@ -23,9 +24,11 @@ struct ArrivalSource: EventSource {
   private var looksAhead = true
 
   /// `views` in the order of their places. `omissions`: nil, and damage is thrown. `footers`: nil, and they are read.
+  /// `times`: blocks of a segment without an event of these times are left out.
   init(
     _ views: [FileView], range: Range<Position>, filter: PartitionFilter?, direction: Direction,
-    fileSystem: any FileSystem, around omissions: Omissions?, footers: KeptFooters? = nil
+    fileSystem: any FileSystem, around omissions: Omissions?, footers: KeptFooters? = nil,
+    times: ClosedRange<Timestamp>? = nil
   ) {
     let touched = views.filter {
       let indices = Self.indices(of: $0.place, in: range)
@@ -34,6 +37,7 @@ struct ArrivalSource: EventSource {
     self.views = direction == .oldestFirst ? touched.reversed() : touched
     self.range = range
     self.filter = filter
+    self.times = times
     self.direction = direction
     self.fileSystem = fileSystem
     self.omissions = omissions
@@ -130,7 +134,7 @@ struct ArrivalSource: EventSource {
     case .damaged(let damage, _): throw damage.error
     case .segment(let header, let path):
       let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
-      return (try SegmentArrival(segment, footers, indices, filter, direction, omissions), nil)
+      return (try SegmentArrival(segment, footers, indices, filter, times, direction, omissions), nil)
     case .journal(let journal):
       return (nil, JournalArrival(journal, indices, filter, direction, omissions))
     }
@@ -172,7 +176,7 @@ private struct SegmentArrival: Sendable {
 
   init(
     _ segment: Segment, _ footers: KeptFooters?, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
-    _ direction: ArrivalSource.Direction, _ omissions: Omissions?
+    _ times: ClosedRange<Timestamp>?, _ direction: ArrivalSource.Direction, _ omissions: Omissions?
   ) throws(LogError) {
     self.omissions = omissions
     self.segment = segment
@@ -187,6 +191,12 @@ private struct SegmentArrival: Sendable {
       wanted = nil
     }
     blocks.removeAll { $0.lastArrival < indices.lowerBound || $0.firstArrival >= indices.upperBound }
+    if let times {
+      // A gap may have events of any time.
+      blocks.removeAll {
+        !$0.isGap && ($0.highestTimestamp < times.lowerBound || $0.lowestTimestamp > times.upperBound)
+      }
+    }
     waiting =
       isReversed
       ? blocks.sorted { $0.lastArrival < $1.lastArrival }

@@ -37,6 +37,28 @@ package enum Moment: Hashable, Sendable {
     return last.next
   }
 
+  /// Where the events are that this moment includes and another one does not: between which positions, and of which
+  /// times. Nil if there can be none. `end`: that of the log.
+  func span(
+    without other: Moment, end: Position
+  ) -> (positions: Range<Position>, times: ClosedRange<Timestamp>)? {
+    var (first, last) = (Position(file: 0, index: 0), end)
+    var (earliest, latest) = (Timestamp.zero, Timestamp(rawValue: .max))
+    switch other {
+    case .now: return nil
+    case .time(let time):
+      if time == latest { return nil }
+      earliest = time.tick
+    case .position(let position): first = position.next
+    }
+    switch self {
+    case .now: break
+    case .time(let time): latest = time
+    case .position(let position): last = min(end, position.next)
+    }
+    return first < last && earliest <= latest ? (first..<last, earliest...latest) : nil
+  }
+
   /// Reads a time: RFC 3339 (`2026-11-21T05:14:01Z`), the same without a zone or with a space for the `T`
   /// (`2026-11-21 05:14`, UTC as everything that is printed), a date, month or year (`2026-11-21`, `2026-11`, `2026`: its first
   /// moment in UTC; no other four digits are a year than those of 1900 to 2099), how long ago (`45s`, `30m`,

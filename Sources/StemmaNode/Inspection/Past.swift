@@ -26,17 +26,21 @@ extension Node {
   }
 
   /// Lets `body` read this node as it was: tables of then are made for it beside the system's other temporary
-  /// files, of one model's partitions if it is named, and removed afterwards.
+  /// files, and removed afterwards. If few records have changed since, they are made from a copy of the present
+  /// tables, in time in proportion to the size of these and to the changes. Otherwise they are made from the log: of
+  /// one model's partitions if it is named.
   ///
+  /// - Parameter rebuilds: in any case from the log.
   /// - Throws: `.missing` if the log is damaged, when `body` has run, on tables without the records that may have lost
   ///   events.
   package func withTables<Result>(
-    asOf moment: Moment, of model: Model? = nil, _ body: (Node) throws -> Result
+    asOf moment: Moment, of model: Model? = nil, rebuilds: Bool = false, _ body: (Node) throws -> Result
   ) throws -> Result {
     if moment == .now { return try body(self) }
     let folder = try TemporaryFolder()
     defer { withExtendedLifetime(folder) {} }
     let path = Self.tablesPath(in: folder.path)
+    if !rebuilds, try rewindTables(to: moment, at: path) { return try body(try withTables(at: path)) }
     var filter = LogFilter()
     filter.model = model
     return try readingAround(partitions: filter.partitions) { omissions in
@@ -47,10 +51,91 @@ extension Node {
       try Tables.rebuild(
         at: path, schema: schema, knowledge: nil, token: log.token, filter: moment.filter,
         progress: { options.progress($0.events, total) }, next: { try reader.next() })
-      let tables = try Tables.openForReading(at: path, schema: schema)
-      return try body(
-        Node(directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables))
+      return try body(try withTables(at: path))
     }
+  }
+
+  /// This node with other tables.
+  private func withTables(at path: String) throws -> Node {
+    Node(
+      directory: directory, mark: mark, schema: schema, options: options, log: log,
+      tables: try Tables.openForReading(at: path, schema: schema))
+  }
+
+  /// Makes tables of the past from a copy of the present ones. False, and there is no file, where too many records have
+  /// changed since, where the present tables do not show the whole log, and where damage may have taken events.
+  func rewindTables(to moment: Moment, at path: String) throws(NodeError) -> Bool {
+    guard mark.damage == nil, !areTablesPartial else { return false }
+    let touched = try recordsTouched(between: moment, and: .now, of: nil)
+    guard let records = touched.records, touched.missing == nil else { return false }
+    var isMade = false
+    do throws(NodeError) {
+      isMade = try rewindTables(to: moment, records, at: path)
+    } catch .tables(.needsRebuild) {
+      // The log has it all.
+    }
+    if !isMade {
+      do { try Tables.remove(at: path) } catch { throw .tables(error) }
+    }
+    return isMade
+  }
+
+  private func rewindTables(
+    to moment: Moment, _ records: [RecordKey], at path: String
+  ) throws(NodeError) -> Bool {
+    let omissions = Omissions()
+    return try reading { reader in
+      guard try reader.token() == log.token else { return false }
+      try reader.rewind(into: path, to: moment.filter) { rewinding in
+        var streams = ShortenedStreams()
+        try forEach(records, around: omissions) { record, events in
+          var included: [Event] = []
+          for stored in events {
+            if moment.includes(stored) { included.append(stored.event) } else { streams.remove(stored.event) }
+          }
+          try rewinding.replace(record, by: included)
+        }
+        try streams.forEach { stream, removed in
+          let head = try reader.head(stream.partition, stream.origin)
+          try rewinding.replace(stream.partition, stream.origin, by: removed.taken(from: head))
+        }
+      }
+      return omissions.isEmpty
+    }
+  }
+}
+
+/// The events that streams lose where they end earlier.
+private struct ShortenedStreams {
+  struct Stream: Hashable {
+    let partition: Partition
+    let origin: Origin
+  }
+
+  struct Removed {
+    var hash = StreamHash.zero
+    var sequences: Set<Sequence> = []
+
+    /// The head that is left: at the last event that is not among them.
+    func taken(from head: StreamHead) -> StreamHead {
+      var left = StreamHead(sequence: head.sequence, hash: head.hash - hash)
+      while sequences.contains(left.sequence) { left.sequence = Sequence(left.sequence.rawValue - 1) }
+      return left
+    }
+  }
+
+  private var streams: [Stream: Removed] = [:]
+  private var digester = EventDigester()
+
+  mutating func remove(_ event: Event) {
+    let digest = digester.digest(of: event).hash
+    let stream = Stream(partition: event.partition, origin: event.dot.origin)
+    streams[stream, default: Removed()].hash += digest
+    streams[stream, default: Removed()].sequences.insert(event.dot.sequence)
+  }
+
+  func forEach(_ body: (Stream, Removed) throws -> Void) rethrows {
+    for (stream, removed) in streams { try body(stream, removed) }
   }
 }
 

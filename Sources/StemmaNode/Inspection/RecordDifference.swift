@@ -142,8 +142,8 @@ extension Node {
 
   /// Gives what differs between two moments, in the order of partition, model and key. Of the records with events
   /// between them the blocks are read in which these may stand; if there are more than `touchedLimit`, the log in key
-  /// order. Between two positions nothing else is read, and of two moments of which one is a time the log is looked
-  /// through for such events first.
+  /// order. The events between them are looked for in the files between two positions, and in the blocks that have
+  /// events of the times between two times.
   ///
   /// - Throws: `.missing` if damage was met; records that may have lost events were left out then.
   package func forEachDifference(
@@ -174,36 +174,43 @@ extension Node {
     var isAnyMissing = false
     let description = description
     try Self.wrapping {
-      var rest = records[...]
-      while !rest.isEmpty {
-        let some = rest.prefix(Self.recordsAtOnce)
-        rest = rest.dropFirst(some.count)
-        var events: [RecordKey: [StoredEvent]] = [:]
-        var reader = log.events(of: Array(some), around: omissions)
-        while let stored = try reader.next() { events[RecordKey(stored.event), default: []].append(stored) }
-        for record in some {
-          guard let found = description.model(storedName: record.model),
-            model == nil || found.name == model?.name
-          else { continue }
-          if try doubt.concerns(record) {
-            isAnyMissing = true
-            continue
-          }
-          guard let parts = Self.parts(of: events[record] ?? [], asOf: moments) else { continue }
-          let rules = MergeRules(found)
-          let states = try parts.map { part in
-            do throws(MergeError) { return try RecordHistory(part, rules).state() } catch {
-              throw NodeError.merge(error, found, record.key)
-            }
-          }
-          try body(found, record.key, rules, states)
+      try forEach(records, around: omissions) { record, events in
+        guard let found = description.model(storedName: record.model),
+          model == nil || found.name == model?.name
+        else { return }
+        if try doubt.concerns(record) {
+          isAnyMissing = true
+          return
         }
+        guard let parts = Self.parts(of: events, asOf: moments) else { return }
+        let rules = MergeRules(found)
+        let states = try parts.map { part in
+          do throws(MergeError) { return try RecordHistory(part, rules).state() } catch {
+            throw NodeError.merge(error, found, record.key)
+          }
+        }
+        try body(found, record.key, rules, states)
       }
     }
     guard isAnyMissing else { return nil }
     var filter = LogFilter()
     filter.model = model
     return try missingEvents(omissions, partitions: filter.partitions)
+  }
+
+  /// Gives the events of some records, those of each in arrival order. Memory: the events of `recordsAtOnce`.
+  func forEach(
+    _ records: [RecordKey], around omissions: Omissions, _ body: (RecordKey, [StoredEvent]) throws -> Void
+  ) throws {
+    var rest = records[...]
+    while !rest.isEmpty {
+      let some = rest.prefix(Self.recordsAtOnce)
+      rest = rest.dropFirst(some.count)
+      var events: [RecordKey: [StoredEvent]] = [:]
+      var reader = log.events(of: Array(some), around: omissions)
+      while let stored = try reader.next() { events[RecordKey(stored.event), default: []].append(stored) }
+      for record in some { try body(record, events[record] ?? []) }
+    }
   }
 
   /// How one record differs between two moments.
@@ -225,28 +232,25 @@ extension Node {
 
   /// The records with events that one of two moments includes and the other does not, sorted; nil if there are
   /// many. And what of those events cannot be read.
-  private func recordsTouched(
+  func recordsTouched(
     between a: Moment, and b: Moment, of model: Model?
   ) throws(NodeError) -> (records: [RecordKey]?, missing: MissingEvents?) {
-    var range = Position(file: 0, index: 0)..<log.end
-    if let one = a == .now ? log.end : a.end, let other = b == .now ? log.end : b.end {
-      range = min(one, other)..<max(one, other)
-    }
     var filter = LogFilter()
     filter.model = model
     let omissions = Omissions()
     let records = try Self.wrapping { () throws -> [RecordKey]? in
       var touched = Set<RecordKey>()
-      var scan = log.scan(
-        from: range.lowerBound, to: range.upperBound, partitions: filter.partitions, around: omissions)
-      try scan.forEach { event in
-        let (block, index) = (event.block, event.index)
-        let timestamp = block.timestamp(index)
-        guard a.includes(timestamp, event.position) != b.includes(timestamp, event.position) else {
-          return true
+      for (one, other) in [(a, b), (b, a)] {
+        guard let span = one.span(without: other, end: log.end) else { continue }
+        var scan = log.scan(
+          from: span.positions.lowerBound, to: span.positions.upperBound, partitions: filter.partitions,
+          times: span.times, around: omissions)
+        try scan.forEach { event in
+          let (block, index) = (event.block, event.index)
+          guard span.times.contains(block.timestamp(index)) else { return true }
+          touched.insert(RecordKey(block.reader.record(block.key(index))))
+          return touched.count <= Self.touchedLimit
         }
-        touched.insert(RecordKey(block.reader.record(block.key(index))))
-        return touched.count <= Self.touchedLimit
       }
       return touched.count <= Self.touchedLimit ? touched.sorted() : nil
     }

@@ -61,7 +61,7 @@ package final class SnapshotFile {
       if isCopy, FileIdentity.isTaken(path) {
         let original = try Connection.open(path, SQLITE_OPEN_READONLY, wait: wait)
         defer { sqlite3_close_v2(original.handle) }
-        try Self.copy(original, to: connection)
+        try original.copyAll(to: connection)
       }
       // A file of another version is refused before a byte of it changes.
       try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -97,7 +97,7 @@ package final class SnapshotFile {
   private init(copying other: SnapshotFile) throws(TablesError) {
     (snapshot, run) = (other.snapshot, other.run)
     connection = try .temporary()
-    do throws(TablesError) { try Self.copy(other.connection, to: connection) } catch {
+    do throws(TablesError) { try other.connection.copyAll(to: connection) } catch {
       sqlite3_close_v2(connection.handle)
       throw error
     }
@@ -110,15 +110,6 @@ package final class SnapshotFile {
     // At rest it is one file, which a dry run can read and leave as it is. If that fails, the next import does it.
     sqlite3_exec(connection.handle, "PRAGMA journal_mode = DELETE", nil, nil, nil)
     sqlite3_close_v2(connection.handle)
-  }
-
-  private static func copy(_ original: Connection, to copy: Connection) throws(TablesError) {
-    guard let backup = sqlite3_backup_init(copy.handle, "main", original.handle, "main") else {
-      throw copy.failure(sqlite3_errcode(copy.handle))
-    }
-    sqlite3_backup_step(backup, -1)
-    let code = sqlite3_backup_finish(backup)
-    guard code == SQLITE_OK else { throw copy.failure(code) }
   }
 
   /// A rebuild makes the tables, and not this file.
@@ -261,7 +252,7 @@ extension Connection {
   /// Opens a database that belongs to its opener alone, who closes it.
   ///
   /// - Parameter wait: how long another process may keep it, in milliseconds.
-  fileprivate static func open(
+  static func open(
     _ path: String, _ flags: Int32, wait: UInt32
   ) throws(TablesError) -> Connection {
     var handle: OpaquePointer?
@@ -275,6 +266,16 @@ extension Connection {
     }
     sqlite3_busy_timeout(handle, Int32(clamping: wait))
     return connection
+  }
+
+  /// Copies all pages to an empty database, as this connection's transaction shows them.
+  func copyAll(to copy: Connection) throws(TablesError) {
+    guard let backup = sqlite3_backup_init(copy.handle, "main", handle, "main") else {
+      throw copy.failure(sqlite3_errcode(copy.handle))
+    }
+    sqlite3_backup_step(backup, -1)
+    let code = sqlite3_backup_finish(backup)
+    guard code == SQLITE_OK else { throw copy.failure(code) }
   }
 
   /// A database without a name is a temporary one, which SQLite moves to disk when it is large.

@@ -225,20 +225,13 @@ struct TablesBuilder {
     }
     self.model = nil
     guard !state.isEmpty else { return }
-    let rules = writer.layout.rules
     // The key's parts are checked when it is bound, or with its partition.
     guard writer.layout.holds(key, in: partition) else {
       _ = try writer.layout.partition(of: key)
       throw .foreignPartition(partition, model: writer.layout.model.name, key)
     }
-    if state.exists(rules) {
-      try writer.write(key, state)
-      progress.rows += 1
-    } else {
-      try writer.writeTombstone(key, partition, state)
-      progress.tombstones += 1
-    }
-    if state.isInConflict(rules) { try writer.writeConflict(key, partition) }
+    try writer.writeAll(key, partition, state)
+    if state.exists(writer.layout.rules) { progress.rows += 1 } else { progress.tombstones += 1 }
     state = RecordState()
     assert(holds(checkInvariants))
   }

@@ -232,6 +232,23 @@ final class RowWriter {
     try checkDeleted("_stemma_conflicts")
   }
 
+  /// Writes a record that the tables lack: its row or tombstone, and whether it is in conflict.
+  func writeAll(_ key: Key, _ partition: Partition, _ state: RecordState) throws(TablesError) {
+    if state.exists(layout.rules) { try write(key, state) } else { try writeTombstone(key, partition, state) }
+    if state.isInConflict(layout.rules) { try writeConflict(key, partition) }
+  }
+
+  /// Deletes all that the tables have of a record. Returns whether that was a row.
+  func deleteAll(_ key: Key) throws(TablesError) -> Bool {
+    var state = try row(key)
+    let isRow = state != nil
+    if !isRow { state = try tombstone(key) }
+    guard let state else { return false }
+    if state.isInConflict(layout.rules) { try deleteConflict(key) }
+    if isRow { try deleteRow(key) } else { try deleteTombstone(key) }
+    return isRow
+  }
+
   /// Traps if a statement was left in the middle of its rows, or a row has another shape than its table. For tests,
   /// between two rows.
   func checkInvariants() {
