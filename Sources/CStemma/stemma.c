@@ -133,6 +133,8 @@ int stemma_queue(int descriptor, uint64_t *place) {
   uint64_t wanted = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 1;
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)wanted, .l_len = 1};
   while (fcntl(descriptor, F_OFD_SETLK, &lock) != 0) {
+    // A kernel without these locks.
+    if (errno == EINVAL || errno == ENOSYS) return 0;
     if (errno != EAGAIN && errno != EACCES) return errno;
     lock.l_start += 1;
   }
@@ -143,7 +145,7 @@ int stemma_queue(int descriptor, uint64_t *place) {
 int stemma_is_queued(int descriptor, uint64_t place) {
   // Length 0: to the end of all offsets.
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = (off_t)place};
-  if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return -1;
+  if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return errno == EINVAL || errno == ENOSYS ? 0 : -1;
   return lock.l_type != F_UNLCK;
 }
 #else
