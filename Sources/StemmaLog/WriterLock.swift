@@ -30,22 +30,24 @@ package final class WriterLock {
     holder: Holder? = nil
   ) throws(LogError) {
     let file = try fileSystem.open(path, .openOrCreate)
-    var waited: UInt32 = 0
+    let limit = Duration.milliseconds(milliseconds)
+    // Not the sum of the pauses, which take longer while the machine is busy.
+    var begin: SuspendingClock.Instant?
+    var waited = Duration.zero
     var pause: UInt32 = 1
-    var isQueued = false
     while true {
-      let letsOthersFirst = waited < milliseconds / 2
+      let letsOthersFirst = waited < limit / 2
       let isNext = letsOthersFirst ? try !file.isBehindOthers() : true
       if isNext, try file.tryLock() { break }
-      guard waited < milliseconds else {
+      guard waited < limit else {
         let holder = String(decoding: try file.read(at: 0, count: Self.limit), as: UTF8.self)
         throw .inUse(path: path, pid: Int32(holder.prefix { $0 != "\n" }))
       }
-      if !isQueued { try file.enqueue() }
-      isQueued = true
-      pause = min(pause, milliseconds - waited)
-      System.sleep(milliseconds: pause)
-      waited += pause
+      if begin == nil { try file.enqueue() }
+      let start = begin ?? SuspendingClock.now
+      begin = start
+      System.sleep(milliseconds: min(pause, milliseconds))
+      waited = SuspendingClock.now - start
       pause = min(pause * 2, Self.longestPause)
     }
     self.file = file
