@@ -125,16 +125,16 @@ struct ChangeFeedTests {
     options.offset = try FeedOffset(work.file("offset"), for: node)
     var reading = Node.OpeningOptions(mode: .read)
     reading.leavesFiles = true
-    var source = Import(into: node, options: options)
+    var feed = Import(into: node, options: options)
     var reports = 0
-    source.progress = { summary in
+    feed.progress = { summary in
       reports += 1
       let line = summary.durableThroughLine
       let offset = String(decoding: try work.bytes("offset"), as: UTF8.self)
       #expect(offset.contains("[\(line * 10),\(line * 10 + 5)]"), "\(offset)")
       #expect(try Node.open(at: work.file("node"), reading).status().events == line)
     }
-    _ = try source.run(path: work.file("feed"))
+    _ = try feed.run(path: work.file("feed"))
     #expect(reports == 6)
   }
 
