@@ -179,7 +179,7 @@ extension Log {
   }
 
   private func loadJournal(_ number: UInt64, _ path: String) throws(LogError) -> Journal {
-    // What was not known durable is read again: where its sync failed, others may have written something else there.
+    // Bytes that were not known durable are read again: after a sync that failed, others may have written there.
     if var known = journals.first(where: { $0.number == number && $0.path == path })?.durablePart,
       try known.file.size() >= known.size
     {

@@ -19,7 +19,7 @@ package final class WriterLock {
   }
 
   private let file: any File
-  /// What stands in the file while it is held.
+  /// The content of the file while the lock is held.
   private let text: [UInt8]
   /// Whether this holder was the last one who held the lock.
   package let isReturning: Bool

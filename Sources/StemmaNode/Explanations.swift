@@ -48,7 +48,7 @@ package enum Explanations {
     case .tables(let error): text(of: error)
     case .replication(let error): error.description
     case .inspection(let error): text(of: error)
-    // Where it stands is said by `importLine`.
+    // `importLine` adds source and line.
     case .lineTooLong(_, _, let limit): "the line is longer than \(limit >> 20) MiB; split the record"
     case .malformedInput(_, let what): what
     case .cannotRead(let path, let code): "cannot read \(path): \(system(code))"

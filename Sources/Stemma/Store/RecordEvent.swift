@@ -19,7 +19,7 @@ public struct RecordEvent: Sendable, Hashable, Identifiable {
   public let model: String
   /// As the tool prints it.
   public let key: String
-  /// What it does to the record.
+  /// The change that it makes to the record.
   public let operation: Operation
   /// Of `link` and `unlink`: whose reference fields are written.
   public let relationship: String?

@@ -54,8 +54,9 @@ package protocol File: AnyObject, Sendable {
   func write(_ bytes: [UInt8], at offset: UInt64) throws(LogError)
   /// Makes content and size durable. After an error nothing that was written since the last success may be
   /// relied upon, and calling again proves nothing (fsync(2); Rebello et al., "Can Applications Recover from
-  /// fsync Failures?", 2020). Readers see what was written, or what the disk has of it: whoever has read it before must
-  /// read it again. What is written from then on, the same bytes included, lasts with the next success.
+  /// fsync Failures?", 2020). Readers see the written bytes, or those of the disk: a caller that has read
+  /// them before must read them again. Bytes that are written from then on, the same ones included, last with the next
+  /// success.
   func sync() throws(LogError)
   func truncate(to size: UInt64) throws(LogError)
   func size() throws(LogError) -> UInt64

@@ -49,7 +49,7 @@ struct Journal: Sendable {
   private(set) var durable = UInt64(JournalHeader.size)
   /// The first bad byte at or above `size`, as the last scan saw it.
   private(set) var flaw: Flaw?
-  /// Where durable bytes cannot be read, rising; `settle` fills it.
+  /// Durable bytes that cannot be read, by offset; `settle` finds them.
   private(set) var holes: [JournalHole] = []
   /// The size of the file: from `size` up to here it holds zeros that were written ahead.
   var allocated = UInt64(JournalHeader.size)
@@ -105,12 +105,12 @@ struct Journal: Sendable {
     kept = keepsBytes ? bytes : nil
   }
 
-  /// Takes in the valid frames behind those that are known, up to the first bad byte or the end. Reads in pieces
+  /// Reads the valid frames behind those that are known, up to the first bad byte or the end. Reads in pieces
   /// of `LogLimits.scanChunk`, or of one frame if that is larger.
   ///
-  /// The end is the end of the file, or zeros that were written ahead; `isThorough`: nothing but zeros up to the
-  /// end of the file, else a frame's header of them. Where a bad byte ends the scan, valid frames are looked for
-  /// behind it: what they say was synced tells corruption from a torn tail.
+  /// The end is the end of the file, or zeros that were written ahead: up to the end of the file if `isThorough`, as
+  /// many as a frame's header has otherwise. Behind a bad byte the scan looks for valid frames. Their `synced` decides
+  /// between corruption and a torn tail.
   mutating func scan(isThorough: Bool) throws(LogError) {
     let total = try file.size()
     allocated = total

@@ -23,7 +23,7 @@ struct ArrivalSource: EventSource {
   /// Whether that is still to be tried.
   private var looksAhead = true
 
-  /// `views` in the order of their places. `omissions`: nil, and damage is thrown. `footers`: nil, and they are read.
+  /// `views` in the order of their places. Without `omissions` damage is thrown. Without `footers` they are read.
   /// `times`: blocks of a segment without an event of these times are left out.
   init(
     _ views: [FileView], range: Range<Position>, filter: PartitionFilter?, direction: Direction,
